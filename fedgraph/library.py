@@ -22,7 +22,8 @@ from fedgraph.documents import sources
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import method_kinds
 from fedgraph.runs import Run, open_run
-from fedgraph.scenario import MANY_WANTED_PEOPLE, WANTED_WHOLE, shipped, wanted
+from fedgraph.privacy import Trust
+from fedgraph.scenario import WANTED_TRUST, WANTED_WHOLE, shipped, usual
 from fedgraph.scenario import read as scenarios
 from fedgraph.types import Graph, GraphCollection
 
@@ -75,8 +76,8 @@ def run(
 def compare(
     data: Any,
     methods: Sequence[str | Mapping[str, Any]] | None = None,
-    epsilons: Sequence[float] = (1.0, 8.0),
-    trust: Sequence[str] = ("curator",),
+    epsilons: Sequence[float] | None = None,
+    trust: Sequence[str] | None = None,
     *,
     seeds: int = 1,
     clients: int = 10,
@@ -99,14 +100,15 @@ def compare(
             tables ``(nodes, edges)``, a ``fedgraph.types.Graph``, or ``(adjacency [n, n], features [n, d], labels [n])``.
             A label of None, NaN, −1 or "" is unknown. Of a list of small graphs a whole graph is private.
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
-            By default ``features``, ``gap_node`` and ``nonprivate``; of a list of graphs without ``gap_node``.
-        epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
-        trust: Whom the people in the data trust: ``curator``, ``sums``, ``own-client``, ``active-server``, or ``nobody``.
+            By default the rows of the draft that ``fedgraph new`` writes.
+        epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise. By default those of the draft: 1, 4 and 8.
+        trust: Whom the people in the data trust: ``curator``, ``sums``, ``own-client``, ``active-server``, or ``nobody``. By
+            default those of the draft: the first three.
         seeds: How many repetitions with other random numbers; at least 1.
         clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1.
         split: ``random`` (four fifths train), ``public`` (the masks of ``data``), or ``auto`` (public where there are masks).
-        protocol: ``inductive``, ``asking``, ``transductive``, or ``auto`` (inductive for methods that protect nodes,
-            transductive for those that protect edges).
+        protocol: ``inductive``, ``asking``, ``transductive``, or ``auto``: for methods that protect nodes ``asking`` (who asks
+            is private, too) if all of them serve it, else ``inductive``; for those that protect edges ``transductive``.
         delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the nodes, and at most 10⁻⁴.
         label: The column of a pandas table, or the attribute of a NetworkX graph, that holds the labels.
         columns: How a table's columns are read, as for ``own/csv``: ``bounds``, ``text``, ``empty``, ``drop``.
@@ -127,9 +129,9 @@ def compare(
     if bounds:
         columns["bounds"] = {**columns.get("bounds", {}), **bounds}
     given = _graphs_of(data, name, label, columns)
-    budgets = [e if math.isfinite(e) else "inf" for e in map(float, epsilons)]
-    common = {"trust": [privacy.trust.called(word).value for word in trust], "epsilons": budgets}
-    tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
+    budgets = [e if math.isfinite(e) else "inf" for e in map(float, usual.USUAL_BUDGETS if epsilons is None else epsilons)]
+    trusted = WANTED_TRUST if trust is None else tuple(map(privacy.trust.called, trust))
+    tasks = _tasks(given, methods, trusted, budgets, clients=clients, split=split, protocol=protocol, delta=delta)
     read = {**columns, **({"label": label} if label else {})}
     datasets = [{"name": "own/object", "label": one, "parameters": entry.portable(read)} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
@@ -181,36 +183,32 @@ def _graphs_of(
 def _tasks(
     given: Mapping[str, Graph | GraphCollection],
     methods: Sequence[str | Mapping[str, Any]] | None,
-    asked: Mapping[str, Any],
+    trusted: tuple[Trust, ...],
+    budgets: Sequence[object],
     *,
     clients: int,
     split: str,
     protocol: str,
     delta: float | None,
 ) -> list[dict[str, Any]]:
-    """The tasks that compare the methods, by what each of them protects. asked: trust and epsilons, as scenarios write them."""
+    """The draft's task with what the caller says; of methods that were named one for each unit that they protect."""
     (name, graph), listed = next(iter(given.items())), len(given) > 1
     if not isinstance(graph, Graph):
         raise TypeError(f"{name} is a {type(graph).__name__}; allowed here: one Graph")
-    chosen = _usual(listed) if methods is None else methods
-    specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
+    whole = given.get(f"{name}{WANTED_WHOLE}")
+    drafted = usual.node_task(graph, whole if isinstance(whole, GraphCollection) else None, protocol)
+    drafted = usual.with_trust(drafted, trusted) | {"epsilons": budgets} | ({"datasets": [name]} if listed else {})
+    if "clients" in drafted["partition"]:
+        drafted["partition"] = {**drafted["partition"], "clients": clients}
+    said: dict[str, object] = {} if delta is None else {"delta": delta}
+    drafted |= said | ({} if split == "auto" else {"split": split})
+    if methods is None:
+        return [drafted if protocol == "auto" else {**drafted, "protocol": protocol}]
+    specs = [{"method": m} if isinstance(m, str) else dict(m) for m in methods]
     embedders = [spec for spec in specs if listed and _embeds(spec)]
-    spread = "uniform" if listed else "louvain"
-    dealt: dict[str, object] = (
-        {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
-    )
-    if dealt["partition"] == "louvain" and graph.num_nodes >= MANY_WANTED_PEOPLE:
-        dealt["algorithm"] = "leiden"
-    common = {
-        "task": "node_classification",
-        **asked,
-        "split": ("public" if graph.masks else "random") if split == "auto" else split,
-        "partition": dealt,
-        "delta": wanted.delta_of(graph.num_nodes) if delta is None else delta,
-        **({"datasets": [name]} if listed else {}),
-    }
-    tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": delta})
-    tasks += _of_whole_graphs(embedders, dealt, asked["epsilons"], f"{name}{WANTED_WHOLE}")
+    common = {key: value for key, value in drafted.items() if key not in ("label", "protocol", "methods")}
+    tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, said)
+    tasks += _of_whole_graphs(embedders, drafted["partition"], budgets, f"{name}{WANTED_WHOLE}")
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     return tasks
@@ -234,13 +232,6 @@ def _of_whole_graphs(
     return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
 
 
-def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonprivate")) -> list[str]:
-    """What is compared where nobody names methods. edgeless: only what can train on rows without edges."""
-    if not edgeless:
-        return list(usual)
-    return [name for name in usual if any(d.edgeless for d in method_kinds.load(name).OFFERS.drafts)]
-
-
 def _passing_folder() -> Path:
     """A folder that goes when this process ends."""
     home = Path(tempfile.mkdtemp(prefix="fedgraph-"))
@@ -249,35 +240,42 @@ def _passing_folder() -> Path:
 
 
 def _by_unit(
-    specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str, of_links: Mapping[str, float]
+    specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str, of_links: Mapping[str, object]
 ) -> list[dict[str, Any]]:
     """One task for the methods that can keep all nodes private, one for the others, one for links; none without methods.
 
     asked: a protocol for all of them, or ``auto``. of_links: δ at links, where the user named one.
     """
-    tasks = []
     places: dict[str, list[dict[str, Any]]] = {}
     for spec in specs:
-        place = _place(spec)
-        places.setdefault(place if place == "links" or asked == "auto" else asked, []).append(spec)
-    for protocol, label in {"inductive": "node-level", "transductive": "edge-level", asked: asked}.items():
-        if own := places.get(protocol):
-            tasks.append({**common, "label": label, "protocol": protocol, "methods": own})
-    if own := places.get("links"):
-        kept = {key: value for key, value in common.items() if key not in ("split", "delta")}
-        tasks.append({**kept, **of_links, "task": "link_prediction", "label": "links", "methods": own})
+        places.setdefault(_unit_of(spec), []).append(spec)
+    links, nodes = places.pop("links", []), places.get("node", [])
+    tasks = []
+    if asked != "auto":
+        if own := [spec for spec in specs if spec not in links]:
+            tasks.append({**common, "label": asked, "protocol": asked, "methods": own})
+    else:
+        at_nodes = "asking" if all(_serves(spec, "asking") for spec in nodes) else "inductive"
+        for unit, protocol in (("node", at_nodes), ("edge", "transductive")):
+            if own := places.get(unit):
+                tasks.append({**common, "label": f"{unit}-level", "protocol": protocol, "methods": own})
+    if links:
+        kept = {key: value for key, value in common.items() if key not in ("split", "delta", "train_fraction")}
+        tasks.append({**kept, **of_links, "task": "link_prediction", "label": "links", "methods": links})
     return tasks
 
 
-def _place(spec: Mapping[str, Any]) -> str:
-    """Where the method can be used: ``inductive`` (nodes are private), ``transductive`` (edges are), or ``links``.
+def _unit_of(spec: Mapping[str, Any]) -> str:
+    """What a method is compared by: ``node``, ``edge``, or ``links``; a name that is none is refused when it is read."""
+    if _serves(spec, "inductive"):
+        return "node"
+    return "links" if method_kinds.load(str(spec["method"])).OFFERS.kind == "linker" else "edge"
 
-    A name that is none is refused when the scenario is read.
-    """
+
+def _serves(spec: Mapping[str, Any], protocol: str) -> bool:
+    """Whether the method serves a protocol; true of a name that is none, which is refused when the scenario is read."""
     name = spec.get("method")
-    if name not in plugins.names("methods") or (offers := method_kinds.load(str(name)).OFFERS).serves("inductive"):
-        return "inductive"
-    return "links" if offers.kind == "linker" else "transductive"
+    return name not in plugins.names("methods") or method_kinds.load(str(name)).OFFERS.serves(protocol)
 
 
 def _ready(
