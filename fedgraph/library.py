@@ -21,8 +21,8 @@ from fedgraph.cells import entry, store
 from fedgraph.documents import sources
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import method_kinds
-from fedgraph.runs import Run, open_run
 from fedgraph.privacy import Trust
+from fedgraph.runs import Run, open_run
 from fedgraph.scenario import WANTED_TRUST, WANTED_WHOLE, shipped, usual
 from fedgraph.scenario import read as scenarios
 from fedgraph.types import Graph, GraphCollection
