@@ -11,7 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import yaml
@@ -257,8 +257,8 @@ def _by_unit(
     else:
         at_nodes = "asking" if all(_serves(spec, "asking") for spec in nodes) else "inductive"
         for unit, protocol in (("node", at_nodes), ("edge", "transductive")):
-            if own := places.get(unit):
-                tasks.append({**common, "label": f"{unit}-level", "protocol": protocol, "methods": own})
+            if unit in places:
+                tasks.append({**common, "label": f"{unit}-level", "protocol": protocol, "methods": places[unit]})
     if links:
         kept = {key: value for key, value in common.items() if key not in ("split", "delta", "train_fraction")}
         tasks.append({**kept, **of_links, "task": "link_prediction", "label": "links", "methods": links})
@@ -272,7 +272,7 @@ def _unit_of(spec: Mapping[str, Any]) -> str:
     return "links" if method_kinds.load(str(spec["method"])).OFFERS.kind == "linker" else "edge"
 
 
-def _serves(spec: Mapping[str, Any], protocol: str) -> bool:
+def _serves(spec: Mapping[str, Any], protocol: Literal["asking", "inductive"]) -> bool:
     """Whether the method serves a protocol; true of a name that is none, which is refused when the scenario is read."""
     name = spec.get("method")
     return name not in plugins.names("methods") or method_kinds.load(str(name)).OFFERS.serves(protocol)

@@ -357,9 +357,9 @@ def test_where_nothing_private_is_better_than_what_releases_nothing_the_card_say
     links = Protection(Relation.NODE_LINKS, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,))
     facts = LinkPredictionCellFacts(tested=200, negatives=1_000)
     cells = [
-        cell("private", 0.5, 8.0, metrics={"auc": 0.6}, facts=facts, protection=links, paths=("noise",)),
-        cell("public features", 0.5, 8.0, metrics={"auc": 0.8}, facts=facts, protection=links, provable=0.0),
+        cell("private", 0.5, 8.0, metrics={"auc": 0.6}, facts=facts, protection=links),
+        cell("public features", 0.5, 8.0, metrics={"auc": 0.8}, facts=facts, protection=links, provable=0.0, paths={}),
     ]
     (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows(cells)))
     assert card.right.startswith("No private row does better than public features, which releases nothing private (ε = 0)")
-    assert card.what == "Node level: all edges of one node are private; features and labels are public"
+    assert card.unit == "Node level: all edges of one node are private; features and labels are public"

@@ -37,7 +37,7 @@ def require_enough_clients(params: Params, context: CellContext) -> None:
     """``ScenarioError`` where more clusters are asked for than there are clients: a cluster holds one of them at least."""
     collection = find_collection(params, context)
     clients = params.dealt_clients if collection is None else len(collection.graphs)
-    k = params.clusters or context.data.num_classes
+    k = params.clusters or find_one(params, context).num_classes
     if clients is not None and k > clients:
         found = f"clusters is {k}" + ("" if params.clusters else " (the number of classes)")
         raise ScenarioError(f"{found}; allowed: at most {clients}, as many as there are clients")
