@@ -179,3 +179,17 @@ def test_what_is_no_run_and_no_model_is_refused_in_a_line(given: Any, tmp_path: 
         assert "\n" not in str(caught.value)
     with pytest.raises(FedgraphError):
         fedgraph.run(given, quiet=True, out=tmp_path / "r")
+
+
+def test_arrays_are_stored_alone_and_without_pickle() -> None:
+    """NumPy before 2.1 stores an option of ``savez`` as one array more, which no reader expects."""
+    import io
+
+    import numpy as np
+
+    from fedgraph.cells import store
+
+    with np.load(io.BytesIO(store._compressed({"a": np.arange(3)})), allow_pickle=False) as found:
+        assert found.files == ["a"]
+    with pytest.raises(TypeError, match="b holds Python objects"):
+        store._compressed({"b": np.array([object()])})

@@ -238,7 +238,9 @@ class CellPairStore:
 
 def _compressed(arrays: dict[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    if wrong := [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]:
+        raise TypeError(f"{wrong[0]} holds Python objects; allowed: arrays of numbers and texts, which need no pickle")
+    np.savez_compressed(buffer, **arrays)  # before NumPy 2.1 any option here is taken for an array
     return buffer.getvalue()
 
 
