@@ -240,7 +240,8 @@ def _compressed(arrays: dict[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     if wrong := [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]:
         raise TypeError(f"{wrong[0]} holds Python objects; allowed: arrays of numbers and texts, which need no pickle")
-    np.savez_compressed(buffer, **arrays)  # before NumPy 2.1 any option here is taken for an array
+    # Before NumPy 2.1 any option here is taken for an array.
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
