@@ -251,7 +251,7 @@ def _compared(given: Any, methods: list[str] | None, **more: Any) -> str:
     import fedgraph
 
     began, used = time.monotonic(), time.process_time()
-    run = fedgraph.compare(given, methods, epsilons=[1, 8], protocol="asking", name="mine", **more)
+    run = fedgraph.compare(given, methods, [1, 8], ["curator"], protocol="asking", name="mine", **more)
     took = f"{time.monotonic() - began:4.0f} s ({time.process_time() - used:4.0f} s of processors) by compare"
     return f"{took}; {' '.join(run.answer.splitlines())[:200]}"
 

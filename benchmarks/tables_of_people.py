@@ -178,6 +178,7 @@ def compared(
         (nodes, edges),
         methods,
         epsilons,
+        ["curator"],
         seeds=num,
         protocol="asking",
         columns=columns,

@@ -9,20 +9,21 @@ import atexit
 import math
 import shutil
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, SupportsFloat
+from pathlib import Path, PurePath
+from typing import Any, Literal, SupportsFloat
 
 import numpy as np
 import yaml
 
 from fedgraph import plugins, privacy
-from fedgraph.cells import entry
+from fedgraph.cells import entry, store
+from fedgraph.documents import sources
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import method_kinds
+from fedgraph.privacy import Trust
 from fedgraph.runs import Run, open_run
-from fedgraph.scenario import MANY_WANTED_PEOPLE, WANTED_WHOLE, shipped, wanted
+from fedgraph.scenario import WANTED_TRUST, WANTED_WHOLE, shipped, usual
 from fedgraph.scenario import read as scenarios
 from fedgraph.types import Graph, GraphCollection
 
@@ -67,9 +68,7 @@ def run(
         >>> run = fedgraph.run("quickstart", quick=True, quiet=True)
         >>> print(run.answer)
     """
-    settings = [
-        f"{key}={yaml.safe_dump(value, default_flow_style=True).split(chr(10))[0]}" for key, value in (changes or {}).items()
-    ]
+    settings = _as_changes(changes)
     if runtime is not None:
         settings.append(f"runtime.engine={runtime}")
     ready = _ready(scenario, settings, quick, seeds)
@@ -79,8 +78,8 @@ def run(
 def compare(
     data: Any,
     methods: Sequence[str | Mapping[str, Any]] | str | None = None,
-    epsilons: Sequence[float] | float = (1.0, 8.0),
-    trust: Sequence[str] | str = ("curator",),
+    epsilons: Sequence[float] | float | None = None,
+    trust: Sequence[str] | str | None = None,
     *,
     seeds: int = 1,
     clients: int | None = None,
@@ -105,14 +104,15 @@ def compare(
             ``(adjacency [n, n], features [n, d], labels [n])``, or what it gave. Of a list of small graphs a whole graph is
             private.
         methods: Names (``fedgraph ls methods``), or mappings with settings, e.g. ``{"method": "nonprivate", "model": "gat"}``.
-            By default ``features``, ``gap_node`` and ``nonprivate``; of a list of graphs without ``gap_node``.
-        epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise.
-        trust: Whom the people in the data trust: ``curator``, ``sums``, ``own-client``, ``active-server``, or ``nobody``.
+            By default the rows of the draft that ``fedgraph new`` writes.
+        epsilons: Targets of ε, each above 0; ``math.inf`` trains without noise. By default those of the draft: 1, 4 and 8.
+        trust: Whom the people in the data trust: ``curator``, ``sums``, ``own-client``, ``active-server``, or ``nobody``. By
+            default those of the draft: the first three.
         seeds: How many repetitions with other random numbers; at least 1.
         clients: Into how many clients the graph is dealt, where its nodes have no owners; at least 1, by default 10.
         split: ``random`` (four fifths train), ``public`` (the masks of ``data``), or ``auto`` (public where there are masks).
-        protocol: ``inductive``, ``asking``, ``transductive``, or ``auto`` (inductive for methods that protect nodes,
-            transductive for those that protect edges).
+        protocol: ``inductive``, ``asking``, ``transductive``, or ``auto``: for methods that protect nodes ``asking`` (who asks
+            is private, too) if all of them serve it, else ``inductive``; for those that protect edges ``transductive``.
         delta: δ of every guarantee, between 0 and 1; by default a tenth of one over the nodes, and at most 10⁻⁴.
         label: The column, or the attribute of a node, that is predicted; found where it is plain.
         id: The column that names people; found where it is plain.
@@ -137,26 +137,54 @@ def compare(
     trust = [trust] if isinstance(trust, str) else trust
     _require_sound(methods, trust, epsilons, seeds, clients, seed, columns, bounds)
     seeds, seed = int(seeds), int(seed)
-    budgets = [
-        e if math.isfinite(e) else "inf" for e in map(float, [epsilons] if isinstance(epsilons, SupportsFloat) else epsilons)
-    ]
+    wanted = usual.USUAL_BUDGETS if epsilons is None else [epsilons] if isinstance(epsilons, SupportsFloat) else epsilons
+    budgets = [e if math.isfinite(e) else "inf" for e in map(float, wanted)]
     columns = dict(columns or {})
     if bounds:
         columns["bounds"] = {**columns.get("bounds", {}), **bounds}
     found = data if isinstance(data, reading.Reading) else reading.read(data, label, id, ends, columns=columns, name=name)
     given = _graphs_of(found.graph, name)
     first = next(iter(given.values()))
-    assert isinstance(first, Graph)
+    if not isinstance(first, Graph):
+        raise TypeError(f"{name} is a {type(first).__name__}; allowed here: one Graph")
     if clients is None:
         clients = min(_CLIENTS, first.num_nodes)
     elif clients > first.num_nodes and first.owner is None:
         raise ScenarioError(f"clients is {clients:,}; allowed: at most {first.num_nodes:,}, as many as there are people")
-    common = {"trust": [privacy.trust.called(word).value for word in trust], "epsilons": budgets}
-    tasks = _tasks(given, methods, common, clients=clients, split=split, protocol=protocol, delta=delta)
+    trusted = WANTED_TRUST if trust is None else tuple(map(privacy.trust.called, trust))
+    tasks = _tasks(given, methods, trusted, budgets, clients=clients, split=split, protocol=protocol, delta=delta)
     read = entry.portable(dict(found.parameters))
     datasets = [{"name": "own/object", "label": one, "parameters": read} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
+
+
+def _as_changes(changes: Mapping[str, Any] | None) -> list[str]:
+    """Each change as the command line writes it: ``key=value``, the value as YAML, whole."""
+    if not isinstance(changes or {}, Mapping):
+        raise ScenarioError(f"changes is {sources.shorten(changes)}; allowed: a mapping of dotted keys, such as {{'seeds': 3}}")
+    found = []
+    for key, value in (changes or {}).items():
+        if not isinstance(key, str) or "=" in key:
+            raise ScenarioError(f"changes: key {sources.shorten(key)}; allowed: a dotted key, such as 'tasks.0.epsilons'")
+        try:
+            text = yaml.safe_dump(_plain(value), default_flow_style=True, width=math.inf, allow_unicode=True)
+        except (yaml.YAMLError, RecursionError):
+            allowed = "allowed: numbers, texts, true, false, null, and lists and mappings of them"
+            raise ScenarioError(f"changes: {key} is a {type(value).__name__} or holds what YAML cannot; {allowed}") from None
+        found.append(f"{key}={text}")
+    return found
+
+
+def _plain(value: object) -> object:
+    """A value as YAML holds it: paths are texts, arrays and tuples are lists; what is not known stays as it is."""
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def _require_sound(
@@ -172,8 +200,12 @@ def _require_sound(
     """``ScenarioError`` in one line that names the first argument of the wrong kind, and what is allowed."""
     wrong = (
         (methods is None or isinstance(methods, Sequence), f"methods is {methods!r}", "a list of names, or of mappings"),
-        (isinstance(trust, Sequence) and all(isinstance(w, str) for w in trust), f"trust is {trust!r}", "a list of names"),
-        (_are_numbers(epsilons), f"epsilons is {epsilons!r}", "a list of numbers above 0"),
+        (
+            trust is None or (isinstance(trust, Sequence) and all(isinstance(w, str) for w in trust)),
+            f"trust is {trust!r}",
+            "a list of names",
+        ),
+        (epsilons is None or _are_numbers(epsilons), f"epsilons is {epsilons!r}", "a list of numbers above 0"),
         (_is_whole(seeds, 1), f"seeds is {seeds!r}", "a whole number, 1 or more"),
         (
             clients is None or _is_whole(clients, 1),
@@ -191,6 +223,10 @@ def _require_sound(
 
 def _is_whole(given: object, least: int) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and int(given) >= least
+
+
+def _are_texts(given: object) -> bool:
+    return isinstance(given, Sequence) and all(isinstance(one, str) for one in given)
 
 
 def _are_numbers(given: object) -> bool:
@@ -213,38 +249,32 @@ def _graphs_of(whole: Graph | GraphCollection, name: str) -> dict[str, Graph | G
 def _tasks(
     given: Mapping[str, Graph | GraphCollection],
     methods: Sequence[str | Mapping[str, Any]] | None,
-    asked: Mapping[str, Any],
+    trusted: tuple[Trust, ...],
+    budgets: Sequence[object],
     *,
     clients: int,
     split: str,
     protocol: str,
     delta: float | None,
 ) -> list[dict[str, Any]]:
-    """The tasks that compare the methods, by what each of them protects. asked: trust and epsilons, as scenarios write them."""
+    """The draft's task with what the caller says; of methods that were named one for each unit that they protect."""
     (name, graph), listed = next(iter(given.items())), len(given) > 1
     if not isinstance(graph, Graph):
         raise TypeError(f"{name} is a {type(graph).__name__}; allowed here: one Graph")
-    chosen = _usual(listed) if methods is None else methods
-    specs = [{"method": m} if isinstance(m, str) else dict(m) for m in chosen]
+    whole = given.get(f"{name}{WANTED_WHOLE}")
+    drafted = usual.node_task(graph, whole if isinstance(whole, GraphCollection) else None, protocol)
+    drafted = usual.with_trust(drafted, trusted) | {"epsilons": budgets} | ({"datasets": [name]} if listed else {})
+    if "clients" in drafted["partition"]:
+        drafted["partition"] = {**drafted["partition"], "clients": clients}
+    said: dict[str, object] = {} if delta is None else {"delta": float(delta)}
+    drafted |= said | ({} if split == "auto" else {"split": split})
+    if methods is None:
+        return [drafted if protocol == "auto" else {**drafted, "protocol": protocol}]
+    specs = [{"method": m} if isinstance(m, str) else dict(m) for m in methods]
     embedders = [spec for spec in specs if listed and _embeds(spec)]
-    spread = "uniform" if listed else "louvain"
-    dealt: dict[str, object] = (
-        {"partition": "natural"} if graph.owner is not None else {"partition": spread, "clients": clients}
-    )
-    if dealt["partition"] == "louvain" and graph.num_nodes >= MANY_WANTED_PEOPLE:
-        dealt["algorithm"] = "leiden"
-    common = {
-        "task": "node_classification",
-        **asked,
-        "split": ("public" if graph.masks else "random") if split == "auto" else split,
-        "partition": dealt,
-        "delta": wanted.delta_of(graph.num_nodes) if delta is None else float(delta),
-        **({"datasets": [name]} if listed else {}),
-    }
-    tasks = _by_unit(
-        [s for s in specs if s not in embedders], common, protocol, {} if delta is None else {"delta": float(delta)}
-    )
-    tasks += _of_whole_graphs(embedders, dealt, asked["epsilons"], f"{name}{WANTED_WHOLE}")
+    common = {key: value for key, value in drafted.items() if key not in ("label", "protocol", "methods")}
+    tasks = _by_unit([s for s in specs if s not in embedders], common, protocol, said)
+    tasks += _of_whole_graphs(embedders, drafted["partition"], budgets, f"{name}{WANTED_WHOLE}")
     if not tasks:
         raise ScenarioError("methods is empty; name at least one, see: fedgraph ls methods")
     return tasks
@@ -268,13 +298,6 @@ def _of_whole_graphs(
     return tasks + ([{**common, "task": "graph_clustering", "methods": blind}] if blind else [])
 
 
-def _usual(edgeless: bool, usual: Sequence[str] = ("features", "gap_node", "nonprivate")) -> list[str]:
-    """What is compared where nobody names methods. edgeless: only what can train on rows without edges."""
-    if not edgeless:
-        return list(usual)
-    return [name for name in usual if any(d.edgeless for d in method_kinds.load(name).OFFERS.drafts)]
-
-
 def _passing_folder() -> Path:
     """A folder that goes when this process ends."""
     home = Path(tempfile.mkdtemp(prefix="fedgraph-"))
@@ -283,35 +306,42 @@ def _passing_folder() -> Path:
 
 
 def _by_unit(
-    specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str, of_links: Mapping[str, float]
+    specs: Sequence[dict[str, Any]], common: dict[str, Any], asked: str, of_links: Mapping[str, object]
 ) -> list[dict[str, Any]]:
     """One task for the methods that can keep all nodes private, one for the others, one for links; none without methods.
 
     asked: a protocol for all of them, or ``auto``. of_links: δ at links, where the user named one.
     """
-    tasks = []
     places: dict[str, list[dict[str, Any]]] = {}
     for spec in specs:
-        place = _place(spec)
-        places.setdefault(place if place == "links" or asked == "auto" else asked, []).append(spec)
-    for protocol, label in {"inductive": "node-level", "transductive": "edge-level", asked: asked}.items():
-        if own := places.get(protocol):
-            tasks.append({**common, "label": label, "protocol": protocol, "methods": own})
-    if own := places.get("links"):
-        kept = {key: value for key, value in common.items() if key not in ("split", "delta")}
-        tasks.append({**kept, **of_links, "task": "link_prediction", "label": "links", "methods": own})
+        places.setdefault(_unit_of(spec), []).append(spec)
+    links, nodes = places.pop("links", []), places.get("node", [])
+    tasks = []
+    if asked != "auto":
+        if own := [spec for spec in specs if spec not in links]:
+            tasks.append({**common, "label": asked, "protocol": asked, "methods": own})
+    else:
+        at_nodes = "asking" if all(_serves(spec, "asking") for spec in nodes) else "inductive"
+        for unit, protocol in (("node", at_nodes), ("edge", "transductive")):
+            if unit in places:
+                tasks.append({**common, "label": f"{unit}-level", "protocol": protocol, "methods": places[unit]})
+    if links:
+        kept = {key: value for key, value in common.items() if key not in ("split", "delta", "train_fraction")}
+        tasks.append({**kept, **of_links, "task": "link_prediction", "label": "links", "methods": links})
     return tasks
 
 
-def _place(spec: Mapping[str, Any]) -> str:
-    """Where the method can be used: ``inductive`` (nodes are private), ``transductive`` (edges are), or ``links``.
+def _unit_of(spec: Mapping[str, Any]) -> str:
+    """What a method is compared by: ``node``, ``edge``, or ``links``; a name that is none is refused when it is read."""
+    if _serves(spec, "inductive"):
+        return "node"
+    return "links" if method_kinds.load(str(spec["method"])).OFFERS.kind == "linker" else "edge"
 
-    A name that is none is refused when the scenario is read.
-    """
+
+def _serves(spec: Mapping[str, Any], protocol: Literal["asking", "inductive"]) -> bool:
+    """Whether the method serves a protocol; true of a name that is none, which is refused when the scenario is read."""
     name = spec.get("method")
-    if name not in plugins.names("methods") or (offers := method_kinds.load(str(name)).OFFERS).serves("inductive"):
-        return "inductive"
-    return "links" if offers.kind == "linker" else "transductive"
+    return name not in plugins.names("methods") or method_kinds.load(str(name)).OFFERS.serves(protocol)
 
 
 def _ready(
@@ -322,8 +352,8 @@ def _ready(
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "scenario.yaml"
         try:
-            path.write_text(yaml.safe_dump(dict(asked), sort_keys=False, allow_unicode=True), encoding="utf-8")
-        except yaml.YAMLError as error:
+            path.write_text(yaml.safe_dump(_plain(asked), sort_keys=False, allow_unicode=True), encoding="utf-8")
+        except (yaml.YAMLError, RecursionError) as error:
             raise ScenarioError(
                 f"the scenario holds something that is no plain value: {' '.join(str(error).split())}"
             ) from None
@@ -343,7 +373,7 @@ def _started(
 ) -> Run:
     from fedgraph.runs import Console, experiment
 
-    folder = Path(out) if out is not None else Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
     root = None if data_root is None else Path(data_root)
-    experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
+    with store.folder_for(None if out is None else Path(out), ready.scenario.name) as folder:
+        experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
     return open_run(folder)

@@ -7,7 +7,6 @@ Exit status: 0 on success; 2 when the scenario, an option or the data are wrong;
 import argparse
 import os
 import sys
-import time
 import types
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,15 +72,15 @@ def run_scenario(args: argparse.Namespace) -> int:
     if args.dry_run:
         experiment.dry_run(ready, console)
         return 0
-    out = args.resume or args.out or Path("runs") / f"{ready.scenario.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    try:
-        experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
-    except (OSError, MemoryError) as error:
-        if (out / "cells" / store.STORE_MARK).exists():
-            error.add_note("finished cells are kept: --resume goes on")
-        raise
-    finally:
-        console.close()
+    with store.folder_for(args.resume or args.out, ready.scenario.name) as out:
+        try:
+            experiment.run(ready, out, args.data_root, resume=args.resume is not None, console=console)
+        except (OSError, MemoryError) as error:
+            if (out / "cells" / store.STORE_MARK).exists():
+                error.add_note("finished cells are kept: --resume goes on")
+            raise
+        finally:
+            console.close()
     return 0
 
 

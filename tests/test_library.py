@@ -73,7 +73,7 @@ def test_masks_of_a_pyg_object_are_its_split(library: Graph, tmp_path: Path) -> 
     data = pyg(library)
     order = torch.arange(library.num_nodes)
     data.train_mask, data.val_mask, data.test_mask = order % 3 != 0, order % 6 == 0, order % 6 == 3
-    run = fedgraph.compare(data, ["features"], epsilons=[8], out=tmp_path / "run")
+    run = fedgraph.compare(data, ["features"], epsilons=[8], trust=["curator"], out=tmp_path / "run")
     (row,) = run.rows
     assert row.head.facts.train_nodes == int((data.train_mask | data.val_mask).sum())
     data.val_mask = torch.ones(2, dtype=torch.bool)
@@ -240,7 +240,7 @@ def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:
         made.graph["y"] = "ring" if place % 2 else "line"
         graphs.append(made)
     methods = ["features", {"method": "local_dp", "training": "none", "hidden": 4}]
-    run = fedgraph.compare(graphs, methods, epsilons=[4], clients=3, protocol="asking")
+    run = fedgraph.compare(graphs, methods, [4], ["curator"], clients=3, protocol="asking")
     table = run.table()
     assert set(table["task"]) == {"asking", "graph_classification", "graph_clustering"}
     (own,) = table[table["method"] == "features"].to_dict("records")
@@ -258,7 +258,7 @@ def test_bounds_may_be_given_beside_columns() -> None:
         {"id": range(40), "age": rng.integers(20, 80, 40), "city": ["Rome", "Oslo"] * 20, "label": [0, 1] * 20}
     )
     edges = pd.DataFrame({"source": range(39), "target": range(1, 40)})
-    asked: dict[str, Any] = {"methods": ["features"], "epsilons": [8]}
+    asked: dict[str, Any] = {"methods": ["features"], "epsilons": [8], "trust": ["curator"], "protocol": "inductive"}
     apart = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, bounds={"age": (0, 100)}, **asked)
     joined = fedgraph.compare((nodes, edges), columns={"text": "one-hot", "bounds": {"age": [0, 100]}}, **asked)
     free = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, **asked)

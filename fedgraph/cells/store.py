@@ -19,6 +19,7 @@ import io
 import json
 import os
 import secrets
+import time
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -237,7 +238,10 @@ class CellPairStore:
 
 def _compressed(arrays: dict[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    if wrong := [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]:
+        raise TypeError(f"{wrong[0]} holds Python objects; allowed: arrays of numbers and texts, which need no pickle")
+    # Before NumPy 2.1 any option here is taken for an array.
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
@@ -309,6 +313,50 @@ def is_locked(folder: Path) -> bool:
         except BlockingIOError:
             return True
     return False
+
+
+@contextlib.contextmanager
+def folder_for(given: Path | None, name: str) -> Iterator[Path]:
+    """The folder of a run: the given one, or a new ``runs/name-YYYYmmdd-HHMMSS``.
+
+    A new one is made here and now, with ``-2``, ``-3`` … at its end where that is taken, so that of two runs that begin in one
+    second each has its own. At the end of the ``with`` it goes again if nothing was written into it.
+
+    Args:
+        given: What was asked for; None for a new folder.
+        name: Of the run.
+
+    Raises:
+        FedgraphError: The folder cannot be made.
+    """
+    if given is not None:
+        yield given
+        return
+    above, began = Path("runs"), f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder, number = above / began, 1
+    try:
+        above.mkdir(exist_ok=True)
+        while not _made(folder):
+            number += 1
+            folder = above / f"{began}-{number}"
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
+    try:
+        yield folder
+    finally:
+        for made in (folder, above):
+            with contextlib.suppress(OSError):  # it holds something
+                made.rmdir()
+
+
+def _made(folder: Path) -> bool:
+    """Whether the folder is new, and was made."""
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
 
 
 def require_folder(folder: Path, resume: bool) -> None:

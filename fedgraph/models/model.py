@@ -159,6 +159,8 @@ def load(path: str | Path) -> Model:
     Raises:
         DataError: another file, a damaged or an edited one; one whose ledger does not cost what it states.
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise DataError(f"load: found {path!r}; allowed: a file that 'fedgraph fit' wrote")
     found = model_file.read(Path(path))
     if not isinstance(found, Model) or found.plan.method != found.method:
         raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")

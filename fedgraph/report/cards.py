@@ -91,14 +91,14 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
     picked = _recommend(own)
     top = report_score_ceiling(here)
     title = question_words.word_question_title(every, here)
-    what = question_words.QUESTION_UNIT_WORDS.get(question_words.word_question_unit(unit, here), "")
+    what = question_words.word_question_level(unit, here)
     trusts = tuple(dict.fromkeys(b.trust for b in own))
     without = f"Without privacy: {_good(top)}{answer.name_answer_ceiling(top, own, here)}." if top is not None else ""
     if picked is None or picked.score is None or (picked.score.metric == "ari" and picked.score.mean < QUESTION_LEAST_INDEX):
         why = "No row keeps a provable ε within what was asked: nothing here can be called private." if unit else ""
         if picked is not None and picked.score is not None:
             why = f"Nothing finds the classes: adjusted Rand index {picked.score.mean:.2f} at most, where 0 is chance."
-        elif nothing := _nothing_learnt(own):
+        elif nothing := _nothing_learnt(own) or _nothing_gained(own, here):
             why = nothing
         return Card(title, what, why or "No private row was asked for.", without, trusts, aside)
     what = question_words.QUESTION_OPEN_EDGES if question_words.has_question_public_edges(picked.score) else what
@@ -123,10 +123,25 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
 
 
 def _good(score: Score) -> str:
+    if chance.looks_for_rare_class(score):
+        row = score.row
+        first = f"of as many as are of the rare class, finds {100 * row.mean('recall_at_alerts'):.0f} of 100 of it"
+        found = f"{first}, and {100 * row.mean('precision_at_alerts'):.0f} of 100 that it names are of it"
+        return f"{found}; AUROC {row.mean('auroc'):.2f}, where 0.5 is chance; right for {100 * score.mean:.0f} of 100"
     if score.metric == "accuracy":
         return f"right for {100 * score.mean:.0f} of 100"
     scale = {"ari": ", where 0 is chance and 1 the classes", "auc": ", where 0.5 is chance"}.get(score.metric, "")
     return f"{SCORE_METRICS[score.metric]} {format_score_mean(score)}{scale}"
+
+
+def _nothing_gained(own: Sequence[BestScore], here: Sequence[Score]) -> str:
+    """Said where private rows keep their ε, and none is better than a row that releases nothing private; else nothing."""
+    free = max((b.score for b in own if b.score is not None), key=lambda score: score.mean, default=None)
+    most = max((b.budget for b in own), default=0.0)
+    if free is None or not any(s.usable and s.private and s.unit == own[0].unit and s.keeps(most) for s in here):
+        return ""
+    name = question_words.word_question_row(free, here)
+    return f"No private row does better than {name}, which releases nothing private (ε = 0): {_good(free)}."
 
 
 def _nothing_learnt(own: Sequence[BestScore]) -> str:

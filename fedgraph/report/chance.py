@@ -96,8 +96,32 @@ def beats_chance(score: Score) -> bool:
     tested, least = num_chance_samples(score.row), find_chance_floor(score)
     if score.metric == "auc":
         return score.mean - CHANCE_STANDARD_ERRORS * _error_of_area(score.row, score.mean) > least
+    if finds_rare_class(score):
+        return True
     counted = tested is not None and score.metric == "accuracy"
     return score.mean > least and (not counted or wilson_chance_interval(score.mean, tested or 1)[0] > least)
+
+
+def looks_for_rare_class(score: Score) -> bool:
+    """Whether two classes are told apart and one is rare: then accuracy says little, since naming the other is always near."""
+    return score.metric == "accuracy" and bool(score.row.values("recall_at_alerts")) and bool(score.row.values("auroc"))
+
+
+def finds_rare_class(score: Score) -> bool:
+    """Whether a rare class is ranked above the others by more than chance: AUROC above ½ by more than two standard errors."""
+    tested = num_chance_samples(score.row)
+    if not looks_for_rare_class(score) or tested is None:
+        return False
+    area, rare = score.row.mean("auroc"), max(1.0, tested * (1 - score.row.majority))
+    error = max(_area_error(area, rare, max(1.0, tested - rare)), score.row.deviation("auroc") / math.sqrt(score.seeds))
+    return area - CHANCE_STANDARD_ERRORS * error > 0.5
+
+
+def _area_error(area: float, positives: float, negatives: float) -> float:
+    """Standard error of an AUC by what was tested (Hanley & McNeil, 1982)."""
+    one, two = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (positives - 1) * (one - area**2) + (negatives - 1) * (two - area**2)
+    return math.sqrt(max(spread / (positives * negatives), 0.0))
 
 
 def _error_of_area(row: ReportRow, area: float) -> float:
@@ -109,9 +133,7 @@ def _error_of_area(row: ReportRow, area: float) -> float:
     if not tested:
         return over_seeds
     hidden, others = min(f.tested or 1 for f in tested), min(f.negatives for f in tested)
-    one, two = area / (2 - area), 2 * area**2 / (1 + area)
-    variance = (area * (1 - area) + (hidden - 1) * (one - area**2) + (others - 1) * (two - area**2)) / (hidden * others)
-    return max(math.sqrt(max(variance, 0.0)), over_seeds)
+    return max(_area_error(area, hidden, others), over_seeds)
 
 
 def warn_of_chance(scores: Sequence[Score]) -> list[str]:

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from PIL import Image
 
-matplotlib.rcParams["svg.fonttype"] = "none"  # text stays text: smaller, and it can be searched
-matplotlib.rcParams["svg.hashsalt"] = "fedgraph"  # equal figures give equal files
+# The caller's own settings and backend neither change a figure of a report nor are changed by one.
+_LOOK = {name: value for name, value in matplotlib.rcParamsDefault.items() if not name.startswith("backend")}
+_LOOK |= {"svg.fonttype": "none"}  # text stays text: smaller, and it can be searched
+_LOOK |= {"svg.hashsalt": "fedgraph"}  # equal figures give equal files
 
 _Made = TypeVar("_Made")
 _MOST_COPIES = 7  # at once: each may need 100 MB
@@ -149,23 +148,22 @@ def draw_plot(
 ) -> PlotFigure:
     """``panels`` axes, at most ``_PER_ROW`` side by side, painted and saved. height: inches of one row."""
 
+    @matplotlib.rc_context(_LOOK)
     def picture() -> tuple[bytes, str]:
         columns = min(panels, _PER_ROW)
         lines = -(-panels // columns)
         size = (max(5.2, 4.4 * columns), height * lines)
-        figure, axes = plt.subplots(lines, columns, figsize=size, squeeze=False, layout="constrained")
+        figure = Figure(figsize=size, layout="constrained")  # of no backend: pyplot belongs to the caller
+        axes = figure.subplots(lines, columns, squeeze=False)
         for unused in axes.flat[panels:]:
             unused.set_axis_off()
-        try:
-            paint(list(axes.flat[:panels]))
-            if notice:
-                figure.suptitle(notice, fontsize=8, color="#b00020")
-            buffer, text = io.BytesIO(), io.StringIO()
-            figure.savefig(buffer, dpi=130, format="png")
-            figure.set_layout_engine("none")  # keep the layout just found
-            figure.savefig(text, format="svg", metadata={"Date": None})
-        finally:
-            plt.close(figure)
+        paint(list(axes.flat[:panels]))
+        if notice:
+            figure.suptitle(notice, fontsize=8, color="#b00020")
+        buffer, text = io.BytesIO(), io.StringIO()
+        figure.savefig(buffer, dpi=130, format="png")
+        figure.set_layout_engine("none")  # keep the layout just found
+        figure.savefig(text, format="svg", metadata={"Date": None})
         # The same drawing without what nobody sees: indentation, names of groups, positions finer than 1/10 point (of paths) or
         # 1/100, fonts that are not used. A style that several shapes have is said once.
         svg = text.getvalue()

@@ -72,6 +72,15 @@ def has_question_public_edges(score: Score) -> bool:
     return protection is not None and Assumption.EDGES_PUBLIC in protection.assumptions
 
 
+def word_question_level(unit: str, here: Sequence[Score]) -> str:
+    """What a unit of ``here`` means, in words; empty where it has none. Where links alone are private, a node's are."""
+    name = word_question_unit(unit, here)
+    held = [s.row.head.protection for s in here if s.unit == unit and s.row.head.protection is not None]
+    if name == "node" and held and all(protection.relation.links_alone for protection in held):
+        return _LINKS_OF_NODE
+    return QUESTION_UNIT_WORDS.get(name, "")
+
+
 def explain_question_units(units: Sequence[str], picked: Sequence[Score]) -> str:
     """What the units of the sentences mean, one after another. picked: the rows that these name."""
     nodes = [s.row.head.protection for s in picked if s.unit == "node"]

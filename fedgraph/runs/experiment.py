@@ -248,6 +248,8 @@ def stages_of(
                 asked = tuple(module.cells(task.params, context))
             except (DataError, ScenarioError) as error:
                 raise type(error)(f"{ready.place(task, None)}: {error}") from error
+            if not asked:
+                raise ScenarioError(f"{ready.place(task, None)}: task {task.label!r} on {name} leaves nothing to run")
             yield ScheduledStage(task, context, asked)
 
 

@@ -12,6 +12,7 @@ run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fed
 from __future__ import annotations
 
 import html
+import os
 from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -247,6 +248,8 @@ def open_run(*folders: str | Path) -> Run:
     """
     if not folders:
         raise ScenarioError("name at least one run's folder")
+    if wrong := [f for f in folders if not isinstance(f, (str, os.PathLike))]:
+        raise ScenarioError(f"open_run: found {wrong[0]!r}; allowed: folders of runs, one after another")
     twice = [str(f) for f, count in Counter(Path(f).resolve() for f in folders).items() if count > 1]
     if twice:
         raise ScenarioError(f"{twice[0]} is named twice; allowed: each run once")

@@ -3,11 +3,12 @@ from . import first_look as first_look
 from . import read as read
 from . import schema as schema
 from . import shipped as shipped
+from . import usual as usual
 from . import wanted as wanted
 from .read import ReadyScenario as ReadyScenario
 from .read import ScenarioDataset as ScenarioDataset
 from .read import ScenarioTask as ScenarioTask
-from .wanted import MANY_WANTED_PEOPLE as MANY_WANTED_PEOPLE
+from .wanted import WANTED_TRUST as WANTED_TRUST
 from .wanted import WANTED_WHOLE as WANTED_WHOLE
 from .wanted import Wanted as Wanted
 from .wanted import WantedSize as WantedSize

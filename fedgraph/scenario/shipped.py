@@ -1,5 +1,6 @@
 """The scenarios that come with fedgraph, found by name: ``fedgraph run citeseer`` works in any folder."""
 
+import os
 from pathlib import Path
 
 from fedgraph import plugins
@@ -34,6 +35,8 @@ def find(given: str | Path) -> Path:
     Raises:
         ScenarioError: It is neither a file nor a name; the message says what is near.
     """
+    if not isinstance(given, (str, os.PathLike)):
+        raise ScenarioError(f"scenario: found {given!r}; allowed: a file, the name of a shipped scenario, or a mapping")
     path = Path(given)
     if path.exists() or path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
         return path

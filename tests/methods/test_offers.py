@@ -78,7 +78,7 @@ def test_it_is_drafted(own: str, clients: int) -> None:
 
 def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
     methods = [{"method": own, "steps": 2, "projection": "none", "label": "mine"}]
-    run = fedgraph.compare(library, methods, epsilons=[4], out=tmp_path / "out")
+    run = fedgraph.compare(library, methods, [4], ["curator"], out=tmp_path / "out")
     assert [row.head.method for row in run.rows] == [own]
 
 

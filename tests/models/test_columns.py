@@ -31,7 +31,7 @@ def table(seed: int, first: int) -> tuple[pd.DataFrame, pd.DataFrame]:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     people, edges = table(0, 0)
-    run = fedgraph.compare((people, edges), ["features"], epsilons=[8], protocol="asking")
+    run = fedgraph.compare((people, edges), ["features"], [8], ["curator"], protocol="asking")
     found = run.best(epsilon=8.01)
     assert found is not None
     fitted = found.fit((people, edges))
@@ -66,7 +66,9 @@ def test_a_row_called_by_its_method_is_fitted_on_tables_whose_label_has_a_name(t
     people, edges = table(0, 0)
     named, bounds = people.rename(columns={"y": "job"}), {"bounds": {"age": [0, 110], "income": [0, 1e9]}}
     rows = [{"method": "label_hop", "label": "neighbours"}]
-    run = fedgraph.compare((named, edges), rows, [8], protocol="asking", label="job", columns=bounds, out=tmp_path / "run")
+    run = fedgraph.compare(
+        (named, edges), rows, [8], ["curator"], protocol="asking", label="job", columns=bounds, out=tmp_path / "run"
+    )
     model = run.score("label_hop").fit((named, edges))  # label and bounds are those of the run
     assert model.classes_.tolist() == ["old", "young"]
     assert load_saved_run(tmp_path / "run").find("label_hop").head.method == "label_hop"

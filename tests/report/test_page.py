@@ -338,3 +338,28 @@ def test_a_page_stays_light() -> None:
     assert size <= 45_000 + 2_500 * 40
     assert words <= 2_500
     assert measure("<p>one two<details><summary>three</summary>four<details><summary>5</summary>6</details></details>")[1] == 3
+
+
+def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
+    """7 of 100 are of the class: a row that ranks them with AUROC 0.89 is something to use, one with 0.5 is not."""
+    found = {"accuracy": 0.93, "majority_share": 0.93, "auroc": 0.89, "recall_at_alerts": 0.6, "precision_at_alerts": 0.6}
+    facts = NodeClassificationCellFacts(tested=1_000)
+    for area, use in ((0.89, True), (0.5, False)):
+        entry = cell("a", 0.93, metrics={**found, "auroc": area}, facts=facts)
+        (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows([entry])))
+        assert bool(card.use) == use
+        assert card.right.startswith("Of as many as are of the rare class, finds 60 of 100 of it") == use
+        assert card.right.startswith("Nothing to use") != use
+
+
+def test_where_nothing_private_is_better_than_what_releases_nothing_the_card_says_so() -> None:
+    """Links: a private row keeps ε = 8, and public features alone (ε = 0) are as good: that is not “nothing private”."""
+    links = Protection(Relation.NODE_LINKS, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC,))
+    facts = LinkPredictionCellFacts(tested=200, negatives=1_000)
+    cells = [
+        cell("private", 0.5, 8.0, metrics={"auc": 0.6}, facts=facts, protection=links),
+        cell("public features", 0.5, 8.0, metrics={"auc": 0.8}, facts=facts, protection=links, provable=0.0, paths={}),
+    ]
+    (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows(cells)))
+    assert card.right.startswith("No private row does better than public features, which releases nothing private (ε = 0)")
+    assert card.unit == "Node level: all edges of one node are private; features and labels are public"

@@ -61,3 +61,14 @@ def test_what_fits_of_a_federation_asks_whether_joining_is_worth_it() -> None:
         assert task["trust"] == trust
         assert task["participations"] == ["alone", "federated", "personalised", "left-out"]
         assert task["left_out"] == 1
+
+
+@pytest.mark.parametrize("name", ["2024-01-01", "no", "yes", "20240101", "0x10", "1_000", "true"])
+def test_a_draft_whose_name_yaml_would_read_as_another_value_is_read(name: str, tmp_path: Path) -> None:
+    from fedgraph.commands import main
+    from fedgraph.scenario import read
+
+    out = tmp_path / "draft.yaml"
+    asked = ["new", "--graph", "embedded/library", "--name", name, "--yes", "--no-probe", "--out", str(out)]
+    assert main(asked) == 0
+    assert read.from_file(out).scenario.name == name

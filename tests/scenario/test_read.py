@@ -205,3 +205,35 @@ def test_a_method_that_cannot_serve_is_refused_when_the_scenario_is_read(tmp_pat
     with pytest.raises(ScenarioError, match=wanted) as caught:
         read.from_file(file)
     assert str(caught.value).startswith(f"{file}:4: method ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("    delta: 1e-3", "    calibrated_by: []", 8, "calibrated_by: found []"),
+        ("    delta: 1e-3", "    attack: {canaries: 10, trust: []}", 8, "attack.trust: found []"),
+        ("    delta: 1e-3", "    attack: {canaries: 10, epsilons: []}", 8, "attack.epsilons: found []"),
+    ],
+)
+def test_a_list_that_leaves_nothing_to_run_is_refused_at_its_line(
+    tmp_path: Path, old: str, new: str, line: int, said: str
+) -> None:
+    path = write(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(ScenarioError) as caught:
+        read.from_file(path)
+    assert str(caught.value).startswith(f"{path}:{line}: {said}")
+
+
+@pytest.mark.parametrize(("clients", "clusters", "line"), [(6, "    clusters: 9\n", 7), (2, "", 4)])
+def test_more_clusters_than_clients_are_refused_before_a_cell_runs(
+    tmp_path: Path, clients: int, clusters: str, line: int
+) -> None:
+    """Where ``clusters`` is written, when the file is read; where it is the number of classes (4), when the data are."""
+    text = (
+        "name: c\ndatasets: [{name: embedded/library}]\ntasks:\n  - task: graph_clustering\n    epsilons: [8]\n"
+        f"    partition: {{partition: ego, clients: {clients}}}\n{clusters}"
+        "    methods: [{method: local_dp, training: none}]\n"
+    )
+    path = write(tmp_path, text)
+    with pytest.raises(ScenarioError, match=f":{line}: clusters.*allowed: at most {clients}, as many"):
+        experiment.dry_run(read.from_file(path), Console(quiet=True))

@@ -182,7 +182,7 @@ def test_what_cannot_be_clustered_is_refused(library: Graph) -> None:
     for changes, says in ((({}), "training is fedavg"), ({"public_share": 0.1}, "public_share needs one graph")):
         with pytest.raises(ScenarioError, match=says):
             task.cells(params(**changes), context(collection))
-    given = params(partition={"partition": "uniform", "clients": 3})
+    given = params(partition={"partition": "uniform", "clients": 4})
     with pytest.raises(ScenarioError, match="needs centres"):
         task.cells(given, context(library))
 

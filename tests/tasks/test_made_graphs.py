@@ -57,7 +57,7 @@ def test_where_nodes_ask_no_private_row_is_above_the_ceiling(tmp_path: Path) -> 
     labels = np.random.default_rng(5).integers(3, size=500)
     graph = made(labels, lambda a, b: np.where(a == b, 0.02, 0.5), 12, 30, words=3)
     ceiling = {"method": "nonprivate", "model": "ceiling", "among": ["logistic"], "folds": 1, "rounds": 20, "epsilons": ["inf"]}
-    fedgraph.compare(graph, ["label_hop", ceiling], epsilons=[8, math.inf], out=tmp_path / "run", protocol="asking")
+    fedgraph.compare(graph, ["label_hop", ceiling], [8, math.inf], ["curator"], out=tmp_path / "run", protocol="asking")
     found = {(row["method"], row["epsilon"]): float(row["value"]) for row in accuracies(tmp_path / "run")}
     top, count = found.pop(("nonprivate", "inf")), labels.size / 5
     for private in found.values():
@@ -76,7 +76,8 @@ def test_every_learner_runs_and_the_ceiling_is_one(make: Callable[[], Graph], tm
     fedgraph.compare(
         graph,
         ["features", "label_hop", "gap_edge", "gcon", ceiling, plain],
-        epsilons=[8],
+        [8],
+        ["curator"],
         out=tmp_path / "run",
         name=make.__name__,
     )

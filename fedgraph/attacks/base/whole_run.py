@@ -47,8 +47,10 @@ class WholeRunAttack(Settings):
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [0.2], min_length=1, description="share of canaries that is guessed; several share the error probability"
     )
-    trust: list[Trust] | None = Field(None, description="attack rows with this trust only (default: all)")
-    epsilons: Annotated[list[float] | None, InfiniteSetting] = Field(
+    trust: Annotated[list[Trust] | None, Field(min_length=1)] = Field(
+        None, description="attack rows with this trust only (default: all)"
+    )
+    epsilons: Annotated[list[float] | None, Field(min_length=1), InfiniteSetting] = Field(
         None, description="attack these budgets only (default: all)"
     )
     reads: Literal["viewer", "releases"] = Field(

@@ -42,8 +42,16 @@ def guard(act: Callable[[], int]) -> int:
     Returns:
         The status of ``act``; 2 where a file or an option is wrong; 1 for any other error.
     """
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+    main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, _terminated) if main else None
+    try:
+        return _guarded(act)
+    finally:
+        if before is not None:  # a caller of this process goes on with its own handler
+            signal.signal(signal.SIGTERM, before)
+
+
+def _guarded(act: Callable[[], int]) -> int:
     try:
         return act()
     except KeyboardInterrupt as error:

@@ -24,6 +24,8 @@ _QUIET = ("event_stats", "event_stats_print_interval_ms", "task_events_report_in
 _UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
+_LONGEST_FOLDER = 40  # bytes: a socket's path has 107 at most, and Ray adds "/ray/session_…/sockets/plasma_store", up to 67
+_SHORT_FOLDER = "/tmp/ray"  # where Ray keeps sockets if TMPDIR says nothing
 _INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones go through the object store, which takes 10 ms
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
@@ -46,6 +48,8 @@ def connect(workers: int | None) -> None:
     try:
         with _without_statistics(unless=bool(address or os.environ.get(_DASHBOARD))):
             _init(address, max(workers or 0, cpus))
+    except RuntimeFailure:
+        raise
     except Exception as error:  # where a machine is too busy to start Ray in time, Ray raises a bare one
         where = f"RAY_ADDRESS={address}" if address else "a local Ray"
         token = "; if it asks for a token, set RAY_AUTH_MODE=token" if address and not os.environ.get("RAY_AUTH_MODE") else ""
@@ -125,6 +129,28 @@ def _require_answer(address: str) -> None:
         ) from error
 
 
+def folder_of_sockets() -> str | None:
+    """A short folder for a local Ray's sockets where ``TMPDIR`` names a long one; None: Ray takes its usual one.
+
+    Raises:
+        RuntimeFailure: ``RAY_TMPDIR`` is long, or ``TMPDIR`` is and the short folder cannot be written.
+    """
+    name = "RAY_TMPDIR" if os.environ.get("RAY_TMPDIR") else "TMPDIR"
+    given = os.environ.get(name) or ""
+    length = len(os.fsencode(given))
+    if length <= _LONGEST_FOLDER:
+        return None
+    if name == "TMPDIR":
+        with contextlib.suppress(OSError):
+            os.makedirs(_SHORT_FOLDER, exist_ok=True)
+            if os.access(_SHORT_FOLDER, os.W_OK | os.X_OK):
+                return _SHORT_FOLDER
+    raise RuntimeFailure(
+        f"{name} has {length} characters, and Ray's sockets need a folder of at most {_LONGEST_FOLDER}; "
+        "set RAY_TMPDIR to a short folder, or use --runtime serial"
+    )
+
+
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
     """What Ray's C++ library writes while it starts goes nowhere: of a machine without a network, or of a cluster that does not
@@ -164,7 +190,7 @@ def _init(address: str, cpus: int) -> None:
         with _silence():
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
-    dashboard = bool(os.environ.get(_DASHBOARD))
+    dashboard, folder = bool(os.environ.get(_DASHBOARD)), folder_of_sockets()
     with _silence(), process.keep_child_memory(), _only(*(() if dashboard else _UNUSED)):
         made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
@@ -174,6 +200,7 @@ def _init(address: str, cpus: int) -> None:
             log_to_driver=False,
             logging_level="ERROR",
             configure_logging=True,
+            **({} if folder is None else {"_temp_dir": folder}),
         )
     if dashboard:
         print(f"Ray's dashboard: http://{made.dashboard_url}", file=sys.stderr)

@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from fedgraph.errors import RuntimeFailure
 
+_RARE = 0.15  # share of the tested: of a class below it accuracy says little
 _FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
 _NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
@@ -98,6 +99,19 @@ def of_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
         "macro_f1": _macro_f1(truth, named),
         "majority_share": float(np.bincount(truth).max() / truth.size),
     }
+
+
+def of_rare_class(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+    """``recall_at_alerts`` and ``precision_at_alerts`` of the smaller of two classes, where less than ``_RARE`` are of it.
+
+    As many are looked at as there are of the class, so both are one number but for equal scores. Empty where no class is rare.
+    """
+    known = truth[truth >= 0]
+    counts = np.bincount(known, minlength=scores.shape[1])
+    if counts.size != 2 or not 0 < counts.min() < _RARE * known.size:
+        return {}
+    found = of_alerts(scores, truth, float(counts.min() / known.size), int(counts.argmin()))
+    return {name: value for name, value in found.items() if name.endswith("_at_alerts")}
 
 
 def of_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:

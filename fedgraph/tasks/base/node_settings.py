@@ -41,7 +41,7 @@ class Params(grid.Grid):
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(
-        ["provable"], description="reading under which noise is chosen"
+        ["provable"], min_length=1, description="reading under which noise is chosen"
     )
     cut_edges: Literal["dropped", "protected"] = Field(
         "dropped", description="edges between clients: dropped; or, at edge level, used and protected at both ends"

@@ -67,7 +67,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
     found: list[Cell] = []
     rows = rows_of(params)
-    held_graphs.find_collection(params, context)  # refuses what cannot be
+    held_graphs.require_enough_clients(params, context)
     encoded = [r for r in rows if not graph_settings.is_in_clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (SIZE, DEGREES):

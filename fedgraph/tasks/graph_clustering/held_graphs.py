@@ -33,6 +33,16 @@ def find_collection(params: Params, context: CellContext) -> GraphCollection | N
     return context.cached(key, lambda: collections.prepare(given, params.max_graphs, _MOST_DEGREE, context.root))
 
 
+def require_enough_clients(params: Params, context: CellContext) -> None:
+    """``ScenarioError`` where more clusters are asked for than there are clients: a cluster holds one of them at least."""
+    collection = find_collection(params, context)
+    clients = params.dealt_clients if collection is None else len(collection.graphs)
+    k = params.clusters or find_one(params, context).num_classes
+    if clients is not None and k > clients:
+        found = f"clusters is {k}" + ("" if params.clusters else " (the number of classes)")
+        raise ScenarioError(f"{found}; allowed: at most {clients}, as many as there are clients")
+
+
 def find_one(params: Params, context: CellContext) -> Graph:
     """The one graph, on one scale; of a collection, all graphs beside each other, without labels of nodes."""
     collection = find_collection(params, context)

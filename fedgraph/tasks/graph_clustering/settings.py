@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from fedgraph.attacks import canary_graphs
 from fedgraph.comparison import SpaceMetric, SpaceWeights
@@ -96,6 +96,23 @@ class Params(GraphSolverSettings):
                     allowed = "histogram" if pooled else "gw, fgw, mean"
                     raise ValueError(f"compare of {m.get('label', m['method'])!r}: found {how!r}; allowed: {allowed}")
         return methods
+
+    @field_validator("clusters")
+    @classmethod
+    def _no_more_than_clients(cls, clusters: int | None, info: ValidationInfo) -> int | None:
+        partition = info.data.get("partition") or {}
+        written = partition != cls.model_fields["partition"].get_default(call_default_factory=True)
+        dealt = partition.get("clients") if written else None  # of a collection the default deals nothing
+        for key, most in {"partition.clients": dealt, "max_graphs": info.data.get("max_graphs")}.items():
+            if clusters is not None and isinstance(most, int) and clusters > most:
+                raise ValueError(f"allowed: at most {most}, as many clients as {key} makes")
+        return clusters
+
+    @property
+    def dealt_clients(self) -> int | None:
+        """Number of clients that ``partition`` makes of one graph; None where only the data say it."""
+        found = self.partition.get("clients")
+        return found if isinstance(found, int) else None
 
     @model_validator(mode="after")
     def _can_be_solved(self) -> Params:

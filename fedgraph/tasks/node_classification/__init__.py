@@ -158,7 +158,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
-    metrics = measures.of_scores(answers, setting.truth)
+    metrics = measures.of_scores(answers, setting.truth) | measures.of_rare_class(answers, setting.truth)
     public = (*(tuple(metrics) if _tests_in_public(setting, made) else ()), *paid)
 
     def accuracy(state: State) -> float:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import shortest_path
 
 from fedgraph.comparison import MetricSpace, SolverFacts, SpaceMetric, SpaceWeights, classify, gromov, metric_space
 from fedgraph.tasks.base import CellContext
@@ -49,26 +50,25 @@ def scaled(distances: np.ndarray) -> np.ndarray:
 
 
 def _shortest_path_distances(collection: GraphCollection) -> np.ndarray:
-    """2 − 2K, K GraKeL's normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
+    """2 − 2K, K the normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
 
-    A node without edges is on no path and is left out (GraKeL cannot take one); a graph without edges is like no other.
+    K of two graphs is the cosine of their histograms of shortest-path lengths, over all pairs of nodes that a path joins. A
+    node without edges is on no path; a graph without edges is like no other.
     """
-    import grakel
+    counts = [_path_length_counts(graph) for graph in collection.graphs]
+    histograms = np.zeros((len(counts), max((c.size for c in counts), default=0)))
+    for row, found in zip(histograms, counts, strict=True):
+        row[: found.size] = found
+    products = histograms @ histograms.T
+    norms = np.sqrt(np.outer(products.diagonal(), products.diagonal()))
+    kernel = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(counts)))
 
-    kept, given = [], []
-    for index, graph in enumerate(collection.graphs):
-        if graph.num_edges:
-            places = np.cumsum(graph.degrees > 0) - 1
-            table: dict[int, list[int]] = {int(i): [] for i in range(int(places[-1]) + 1)}
-            for i, j in zip(*graph.adjacency.nonzero(), strict=True):
-                table[int(places[i])].append(int(places[j]))
-            kept.append(index)
-            given.append(grakel.Graph(table))
-    kernel = np.zeros((len(collection.graphs), len(collection.graphs)))
-    if given:
-        found = grakel.ShortestPath(normalize=True, with_labels=False, algorithm_type="dijkstra").fit_transform(given)
-        kernel[np.ix_(kept, kept)] = np.nan_to_num(found, nan=0.0)
-    return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(collection.graphs)))
+
+def _path_length_counts(graph: Graph) -> np.ndarray:
+    """int64 [longest + 1]: number of ordered pairs of different nodes whose shortest path has each length; none has 0."""
+    lengths = shortest_path(graph.adjacency, directed=False, unweighted=True)
+    return np.bincount(lengths[np.isfinite(lengths) & (lengths > 0)].astype(np.int64))
 
 
 def of_row(
