@@ -200,11 +200,7 @@ def _require_sound(
     """``ScenarioError`` in one line that names the first argument of the wrong kind, and what is allowed."""
     wrong = (
         (methods is None or isinstance(methods, Sequence), f"methods is {methods!r}", "a list of names, or of mappings"),
-        (
-            trust is None or (isinstance(trust, Sequence) and all(isinstance(w, str) for w in trust)),
-            f"trust is {trust!r}",
-            "a list of names",
-        ),
+        (trust is None or _are_texts(trust), f"trust is {trust!r}", "a list of names"),
         (epsilons is None or _are_numbers(epsilons), f"epsilons is {epsilons!r}", "a list of numbers above 0"),
         (_is_whole(seeds, 1), f"seeds is {seeds!r}", "a whole number, 1 or more"),
         (
