@@ -86,6 +86,7 @@ def test_plans_as_it_stands(path: Path) -> None:
     assert planned(path, first=True)
 
 
+@pytest.mark.slow
 @pytest.mark.quality("methods", "partition", "privacy", "scenario", "tasks", "worlds")
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_plans_every_budget_on_every_data_set(path: Path) -> None:
@@ -106,7 +107,14 @@ def quick_rooms(path: Path) -> tuple[str, ...]:
     return tuple(sorted(rooms))
 
 
-QUICK = [pytest.param(f, marks=pytest.mark.quality(*quick_rooms(f)), id=f.stem) for f in FILES]
+SHORT = {"card", "dpar_split", "quickstart"}  # under a minute; all together take most of an hour, so the others are slow, too
+
+
+def quick_marks(path: Path) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.quality(*quick_rooms(path)), *([] if path.stem in SHORT else [pytest.mark.slow])]
+
+
+QUICK = [pytest.param(f, marks=quick_marks(f), id=f.stem) for f in FILES]
 
 
 @pytest.mark.dataset
