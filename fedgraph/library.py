@@ -131,7 +131,7 @@ def compare(
     Raises:
         ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
-    from fedgraph.data import reading
+    from fedgraph.data import Reading, read
 
     methods = [methods] if isinstance(methods, (str, Mapping)) else methods
     trust = [trust] if isinstance(trust, str) else trust
@@ -142,7 +142,7 @@ def compare(
     columns = dict(columns or {})
     if bounds:
         columns["bounds"] = {**columns.get("bounds", {}), **bounds}
-    found = data if isinstance(data, reading.Reading) else reading.read(data, label, id, ends, columns=columns, name=name)
+    found = data if isinstance(data, Reading) else read(data, label, id, ends, columns=columns, name=name)
     given = _graphs_of(found.graph, name)
     first = next(iter(given.values()))
     if not isinstance(first, Graph):
@@ -153,8 +153,8 @@ def compare(
         raise ScenarioError(f"clients is {clients:,}; allowed: at most {first.num_nodes:,}, as many as there are people")
     trusted = WANTED_TRUST if trust is None else tuple(map(privacy.trust.called, trust))
     tasks = _tasks(given, methods, trusted, budgets, clients=clients, split=split, protocol=protocol, delta=delta)
-    read = entry.portable(dict(found.parameters))
-    datasets = [{"name": "own/object", "label": one, "parameters": read} for one in given]
+    parameters = entry.portable(dict(found.parameters))
+    datasets = [{"name": "own/object", "label": one, "parameters": parameters} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)
 

@@ -115,7 +115,7 @@ def of_delta(chosen_on: LowerBoundScores, counted_on: LowerBoundScores, epsilon:
 def ceiling(runs: int, delta: float, alpha: float) -> float:
     """The largest ε that ``of_epsilon`` can report on ``runs`` runs per world: all of P in A, none of Q.
 
-    >>> round(lower_bound_ceiling(1000, 0.0, 0.05), 2)
+    >>> round(ceiling(1000, 0.0, 0.05), 2)
     5.6
     """
     low, high = float(_at_least(runs, runs, alpha / 2)), float(_at_most(0, runs, alpha / 2))

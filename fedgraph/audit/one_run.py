@@ -84,7 +84,7 @@ def p_value(found: OneRunCount, epsilon: float, delta: float) -> float:
 def epsilon_lower(found: OneRunCount, delta: float, alpha: float = ONE_RUN_ALPHA) -> float:
     """The largest ε that ``found`` refutes: with probability ≥ 1 − alpha the true ε at ``delta`` is no smaller.
 
-    >>> round(one_run_epsilon(OneRunCount(1000, 1000, 800), 0.0), 3)
+    >>> round(epsilon_lower(OneRunCount(1000, 1000, 800), 0.0), 3)
     1.254
     """
     check_alpha(alpha)

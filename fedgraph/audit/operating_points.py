@@ -92,7 +92,7 @@ def most_audited_advantage(epsilon: float, delta: float) -> float:
 def of_gaussian(mu: float, delta: float) -> tuple[float, float]:
     """(ε at ``delta``, the largest expected TPR − FPR, 2 Φ(μ/2) − 1) of a composition of Gaussian releases that is μ-GDP.
 
-    >>> [round(x, 3) for x in gaussian_operating_point(1.0, 1e-5)]
+    >>> [round(x, 3) for x in of_gaussian(1.0, 1e-5)]
     [4.377, 0.383]
     """
     return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)

@@ -147,7 +147,7 @@ _MOST_BLOCKS, _CLIENTS_PER_BLOCK = 256, 256
 def cut_blocks(num_clients: int) -> tuple[range, ...]:
     """The clients of each block. Beyond ``FEW_SEEN_CLIENTS`` clients the number of blocks is a power of two.
 
-    >>> cut_message_blocks(3), len(cut_message_blocks(17)), len(cut_message_blocks(10_000))
+    >>> cut_blocks(3), len(cut_blocks(17)), len(cut_blocks(10_000))
     ((range(0, 1), range(1, 2), range(2, 3)), 16, 32)
     """
     count = num_clients

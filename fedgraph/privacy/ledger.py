@@ -116,7 +116,7 @@ class LedgerLine:
 def spans(numbers: Iterable[int]) -> LedgerSpans:
     """Whole numbers as ranges.
 
-    >>> ledger_spans([0, 1, 2, 5, 7, 8])
+    >>> spans([0, 1, 2, 5, 7, 8])
     ((0, 2), (5, 5), (7, 8))
     """
     out: list[tuple[int, int]] = []
@@ -217,7 +217,7 @@ def account_name(path: Sequence[str | int | float]) -> str:
     Args:
         path: the parts, in order.
 
-    >>> ledger_account_name(("a/b", "c")), ledger_account_name(("a", "b/c"))
+    >>> account_name(("a/b", "c")), account_name(("a", "b/c"))
     ('a%2Fb/c', 'a/b%2Fc')
     """
     return "/".join(str(part).replace("%", "%25").replace("/", "%2F") for part in path)

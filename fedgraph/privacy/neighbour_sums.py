@@ -276,9 +276,9 @@ def sensitivity(relation: Relation, degree: int | None = None, rows_released: bo
     Raises:
         PrivacyError: node level without D, or a relation that is neither of edges nor of nodes.
 
-    >>> neighbour_sum_sensitivity(Relation.EDGE_DIRECTED), round(neighbour_sum_sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
+    >>> sensitivity(Relation.EDGE_DIRECTED), round(sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
     (1.0, 2.0)
-    >>> neighbour_sum_sensitivity(Relation.NODE_ZERO_OUT, degree=9, rows_released=False)
+    >>> sensitivity(Relation.NODE_ZERO_OUT, degree=9, rows_released=False)
     3.0
     """
     if relation is Relation.EDGE_DIRECTED:

@@ -374,7 +374,7 @@ def test_kinds_of_columns_that_were_read_from_cells_are_an_assumption_in_both_wo
         assert (graph.columns is None) == (last == "1")
         assert graph.columns_from_rows
         bounds = {"age": [0, 100], "flag": [0, 5]}
-        graph = fedgraph.data.load("own/csv", path=tmp_path / last, parameters={"bounds": bounds})
+        graph = fedgraph.data.load("own/csv", path=tmp_path / last, parameters={"bounds": bounds, "empty": "refuse"})
         assert not graph.columns_from_rows
         assert graph.columns is not None
         assert graph.columns.bounded.tolist() == [0, 1]

@@ -171,8 +171,8 @@ def _breaks_of_messages() -> dict[str, StreamBreak]:
 
     return {
         "private streams from public seed 0": (seeds, "secret_seeded_generator", seeds.seeded_generator),
-        "the same noise in every round": (one_client, "plan_client_path", lambda cell, client, _: honest(cell, client, 0)),
-        "the same noise at every client": (one_client, "plan_client_path", lambda cell, _, round_: honest(cell, 0, round_)),
+        "the same noise in every round": (one_client, "client_path", lambda cell, client, _: honest(cell, client, 0)),
+        "the same noise at every client": (one_client, "client_path", lambda cell, _, round_: honest(cell, 0, round_)),
         "the same noise under every plan": (PlanStreams, "generator", without_plan),
         "noise from the public coins": (PlanStreams, "generator", public_coins),
     }
@@ -206,7 +206,7 @@ def _blocks() -> Iterator[BenchCase]:
     yield sound
     for mutant, broken in {
         "one share of noise for a block": (GaussianNoise, "of_many", lambda noise, shares: noise),
-        "the same noise in every round": (one_client, "plan_block_path", lambda cell, a, b, _: honest(cell, a, b, 0)),
+        "the same noise in every round": (one_client, "block_path", lambda cell, a, b, _: honest(cell, a, b, 0)),
         "private streams from public seed 0": (seeds, "secret_seeded_generator", seeds.seeded_generator),
     }.items():
         yield sound.broken(mutant, release(True, broken), release(False, broken))

@@ -14,9 +14,9 @@ from fedgraph.runtime import process
 FAULTS = """
 import resource, sys
 import numpy as np
-from fedgraph.runtime.process import keep_process_memory
+from fedgraph.runtime.process import keep_memory
 if "kept" in sys.argv:
-    keep_process_memory()
+    keep_memory()
 one = np.ones(6_000_000)
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -50,7 +50,7 @@ def room_for(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
 
     num_rows: a public number. spread: κ.
 
-    >>> per_sample_room(1000)[1] > 0.999, per_sample_room(10**6)[1] > 0.999, per_sample_room(10**6, PER_SAMPLE_SPREAD)[1] > 0.94
+    >>> room_for(1000)[1] > 0.999, room_for(10**6)[1] > 0.999, room_for(10**6, PER_SAMPLE_SPREAD)[1] > 0.94
     (True, True, True)
     """
     operations = (2 * num_rows + 64) * 2.0**-53

@@ -147,7 +147,7 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
 def is_gaussian(event: events.Event) -> bool:
     """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
 
-    >>> accountant_is_gaussian(events.Gaussian(2.0)), accountant_is_gaussian(events.Laplace(1.0))
+    >>> is_gaussian(events.Gaussian(2.0)), is_gaussian(events.Laplace(1.0))
     (True, False)
     """
     leaves = accountant_leaves(event)

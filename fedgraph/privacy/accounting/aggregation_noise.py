@@ -48,8 +48,8 @@ def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, read
         reading: ``published`` (Δ = 1), else provable.
         formula: ``slides``, or ``code`` (the exact Gaussian).
 
-    >>> claimed = edge_aggregation_noise(2, 2**0.5, 1.0, 1e-7, "published", "code").std
-    >>> round(edge_aggregation_noise(2, 2**0.5, 1.0, 1e-7, "provable", "code").std / claimed, 9)
+    >>> claimed = edge_level(2, 2**0.5, 1.0, 1e-7, "published", "code").std
+    >>> round(edge_level(2, 2**0.5, 1.0, 1e-7, "provable", "code").std / claimed, 9)
     1.414213562
     """
     if reading != "published":

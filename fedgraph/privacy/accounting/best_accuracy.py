@@ -12,9 +12,9 @@ unit ``graph`` of the release. It says nothing about what the shared model or th
 
 **Edge cases.** ε = 0 → the prior (k classes: 1/k); ε = ∞ → 1; negative ε or NaN → ``PrivacyError``.
 
->>> round(best_accuracy(1 / 18), 3)
+>>> round(at_epsilon(1 / 18), 3)
 0.514
->>> round(epsilon_for_accuracy(0.7957), 2)
+>>> round(epsilon_for(0.7957), 2)
 1.36
 """
 

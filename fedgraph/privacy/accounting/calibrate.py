@@ -53,7 +53,7 @@ def noise_multiplier_of(make_event: Callable[[float], Event], epsilon: float, de
         PrivacyError: a target that is not finite and > 0, or one that no multiplier reaches.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
-    >>> found = calibrate_noise(lambda m: Repeated(Gaussian(m), 100), 1.0, 1e-5)
+    >>> found = noise_multiplier_of(lambda m: Repeated(Gaussian(m), 100), 1.0, 1e-5)
     >>> price(Repeated(Gaussian(found), 100), 1e-5).epsilon <= 1.0
     True
     """
@@ -91,7 +91,7 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
     Raises:
         PrivacyError: a number out of its range.
 
-    >>> round(calibrate_gaussian(1, 1.0, 1e-5), 4)
+    >>> round(gaussian_multiplier(1, 1.0, 1e-5), 4)
     3.7306
     """
     _check_target(epsilon)

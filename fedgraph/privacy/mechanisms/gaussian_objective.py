@@ -65,7 +65,7 @@ def delta_at(epsilon: float, std: float, change: float, classes: int, log_determ
     Raises:
         PrivacyError: a number out of its range.
 
-    >>> objective_delta(1.0, 20.0, 1.0, 7, 0.1) < 1e-3 < objective_delta(1.0, 5.0, 1.0, 7, 0.1)
+    >>> delta_at(1.0, 20.0, 1.0, 7, 0.1) < 1e-3 < delta_at(1.0, 5.0, 1.0, 7, 0.1)
     True
     """
     if not (std > 0 and all(math.isfinite(x) and x >= 0 for x in (epsilon, change, log_determinant, missed)) and classes >= 1):

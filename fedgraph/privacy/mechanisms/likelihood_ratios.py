@@ -39,7 +39,7 @@ def of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray,
     Raises:
         PrivacyError: the mechanism has no likelihood ratio here.
 
-    >>> round(likelihood_ratio(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
+    >>> round(of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
     """
     if isinstance(mechanism, GaussianNoise | Disclose):
@@ -94,7 +94,7 @@ def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
     Raises:
         PrivacyError: products that are not finite, or not those of real vectors.
 
-    >>> coin_likelihood_ratios(np.array([[4.0]]), np.array([3.0])).tolist()
+    >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
     [6.0]
     """
     if not along.size:
