@@ -31,7 +31,6 @@ from .layers.torch_matrices import FeatureMatrix as FeatureMatrix
 from .layers.torch_matrices import TorchMatrix as TorchMatrix
 from .layers.torch_matrices import torch_device as torch_device
 from .layers.torch_matrices import unit_matrix_rows as unit_matrix_rows
-from .neighbour_limits import draw_neighbour_limit_coins as draw_neighbour_limit_coins
 from .optimisers import descents as descents
 from .optimisers import public_training as public_training
 from .optimisers.descents import Descended as Descended
@@ -58,4 +57,3 @@ from .propagation.aggregation import aggregate_weighted_neighbours as aggregate_
 from .propagation.aggregation import scale_to_unit_length as scale_to_unit_length
 from .propagation.meetings import MeetingAnswers as MeetingAnswers
 from .propagation.meetings import MeetingReading as MeetingReading
-from .propagation.meetings import expect_vote_accuracy as expect_vote_accuracy

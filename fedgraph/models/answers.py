@@ -120,7 +120,6 @@ def scores_of(model: AnswerSource, graph: Graph, shown: str | None, nothing_prot
     reads = _reads(model)
     places = model.people.places(graph.ids)
     graph = match_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
-    graph = replace(graph, num_classes=model.plan.facts.sizes.num_classes)  # people without labels have no classes of their own
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)

@@ -83,7 +83,6 @@ from .owned_rows import OwnedRows as OwnedRows
 from .private_counts import COUNT_BINS as COUNT_BINS
 from .private_counts import ColumnCounts as ColumnCounts
 from .private_counts import MeetingCounts as MeetingCounts
-from .private_counts import MeetingExcess as MeetingExcess
 from .sensitivity import Box as Box
 from .sensitivity import ClippedSum as ClippedSum
 from .sensitivity import EdgeClippedSum as EdgeClippedSum

@@ -37,12 +37,6 @@ and in the third of the graphs {y, b}, and no vertex of any other. So
     node-zero-out   1 count, 2R numbers, and Sc more                                  √(1 + 2R + Sc)
     node-replace    2 counts, 2R numbers (z leaves and enters), S(2c − 1) more        √(2 + 2R + S(2c − 1))
 
-**Excess** (``MeetingExcess``): one number, the matching number of edges between nodes of one class, less that of edges between
-nodes of two classes over c − 1, both of edges that were kept with probability ``rate``.
-
-**Guarantee** (any graph). Without a vertex both matching numbers are lower by 0 or 1, so their weighted difference moves by at
-most max(1, 1/(c − 1)) = 1: Δ = 1 under node-zero-out; under node-replace the node leaves and enters, Δ = 2.
-
 **Edge cases.** Fewer than two classes, or a relation that is not of nodes → ``PrivacyError``. Counts that are negative, not
 finite or above the number of nodes → ``UnboundedValueError``.
 
@@ -210,8 +204,12 @@ def shares_below(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip((rising + falling) / 2, 0.0, 1.0))
 
 
-_MEETING_COUNT_RATES = (1 / 4, 1 / 16)  # r: of a few neighbours, and of a hundred, one of them leaves many unmatched
-_EXCESS_RATE = 1 / 4
+_MEETING_COUNT_RATES = (
+    1.0,
+    1 / 4,
+    1 / 16,
+    1 / 64,
+)  # r: of any density from one neighbour to hundreds, one of them leaves many unmatched
 _CLASS_RATES = (1 / 2, 1 / 8, 1 / 32)
 
 
@@ -258,7 +256,7 @@ class MeetingCounts(SensitivityBound):
         """Δ₂ of all numbers together, by the table above.
 
         >>> MeetingCounts(10, 6, by_class=True).change(Relation.NODE_ZERO_OUT) ** 2
-        23.0
+        27.0
         """
         if relation.unit is not Unit.NODE:
             raise PrivacyError(f"meetings of classes have no sensitivity under {relation.value}")
@@ -266,41 +264,6 @@ class MeetingCounts(SensitivityBound):
         return math.sqrt(
             (2 if twice else 1) + 2 * len(_MEETING_COUNT_RATES) + len(self.class_rates) * (2 * c - 1 if twice else c)
         )
-
-
-@dataclass(frozen=True)
-class MeetingExcess(SensitivityBound):
-    """How many more nodes meet their own class than another one, float64 [1], of a graph with ``num_nodes`` nodes."""
-
-    num_nodes: int
-    num_classes: int
-
-    def __post_init__(self) -> None:
-        if self.num_classes < 2 or self.num_nodes < 1:
-            raise PrivacyError(f"meetings need at least two classes and one node, found {self}")
-
-    @property
-    def rate(self) -> float:
-        return _EXCESS_RATE
-
-    def enforce(self, value: np.ndarray) -> np.ndarray:
-        require_finite(value)
-        if value.shape != (1,) or abs(value[0]) > self.num_nodes:
-            raise UnboundedValueError(
-                f"an excess of meetings is one number within ±{self.num_nodes}, found shape {value.shape}, "
-                f"{value.min(initial=0)} … {value.max(initial=0)}"
-            )
-        return value
-
-    def change(self, relation: Relation) -> float:
-        """Δ, by the rule above.
-
-        >>> MeetingExcess(10, 6).change(Relation.NODE_ZERO_OUT)
-        1.0
-        """
-        if relation.unit is not Unit.NODE:
-            raise PrivacyError(f"meetings of classes have no sensitivity under {relation.value}")
-        return 2.0 if relation.replaces else 1.0
 
 
 def least_change(length: int, relation: Relation) -> float:

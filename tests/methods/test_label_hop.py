@@ -16,16 +16,10 @@ from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import client, rounds
 from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation import meetings
-from fedgraph.learning.propagation.meetings import (
-    MeetingAnswers,
-    MeetingReading,
-    expect_vote_accuracy,
-    guess_meetings,
-    vote_by_majority,
-)
+from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
-from fedgraph.methods.label_hop.releases import Way, choose_label_hop_way, label_hop_answering
+from fedgraph.methods.label_hop.releases import label_hop_answering
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
@@ -117,7 +111,7 @@ def test_who_asks_reads_its_own_row_and_edges_and_what_is_public(library: Graph)
     assert Assumption.PROMISED_DEGREE not in plan.guarantee.protection.assumptions
     state, graph = trained(plan, partition), setting.asked
     before = label_hop.predict(plan, state, graph)
-    assert state.memory.answers is not None
+    assert state.memory.hop
     for node in setting.asking[:3]:
         own = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32).tolil()
         own[node] = graph.adjacency[[node]].toarray()
@@ -128,24 +122,19 @@ def test_who_asks_reads_its_own_row_and_edges_and_what_is_public(library: Graph)
         assert np.allclose(label_hop.predict(plan, state, other)[node], before[node], atol=1e-5)
 
 
-def broadcast(model: np.ndarray, way: Way) -> dict[str, np.ndarray]:
-    return {"parameters": model, "way": np.array([way]), "guess": np.array([0])}
-
-
-def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, way: Way = Way.BOTH) -> dict[str, np.ndarray]:
+def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, hop: bool = True) -> dict[str, np.ndarray]:
     """What one client would release in this round, before noise."""
     seen: dict[str, np.ndarray] = {}
 
     class Door(Desk):
         def release(self, path, value):  # type: ignore[no-untyped-def]
             bound = next(r.bound for r in plan.schedule.releases if r.path == path)
-            given = np.asarray(value() if callable(value) else value)
-            seen[path] = bound.enforce(given)
-            return super().release(path, given)
+            seen[path] = bound.enforce(np.asarray(value() if callable(value) else value))
+            return super().release(path, seen[path])
 
     work = label_hop.prepare(plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
     door = Door("test", 0, round_, plan.schedule.releases, np.random.default_rng(0))
-    label_hop.client(plan, work, broadcast(model, way), round_, PlanStreams(0, ("t",)), door)
+    label_hop.client(plan, work, {"parameters": model, "hop": np.array([hop])}, round_, PlanStreams(0, ("t",)), door)
     return seen
 
 
@@ -167,35 +156,13 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
     change = float(np.linalg.norm(first["meetings"] - after["meetings"]))
     counted = MeetingCounts(held.num_nodes, held.num_classes, plan.made.parts.by_class)
     assert 0 < change <= counted.change(Relation.NODE_ZERO_OUT)
-    pilot, says = plan.made.parts.pilot, plan.made.says
-    assert pilot is not None
     first, after = exact(plan, held, 1, model), exact(plan, gone, 1, model)
-    assert set(first) == {"pilot"}
-    assert np.linalg.norm(first["pilot"] - after["pilot"]) <= pilot.clip * (1 + 1e-3)
-    first, after = exact(plan, held, says - 1, model), exact(plan, gone, says - 1, model)
-    assert set(first) == {"judged"}
-    assert abs(first["judged"] - after["judged"]).max() <= 1
-    for way, path in ((Way.BOTH, "labels"), (Way.VOTES, "votes")):
-        first, after = exact(plan, held, says, model, way), exact(plan, gone, says, model, way)
+    assert np.flatnonzero(first["labels"] != after["labels"]).tolist() == [node]
+    assert (first["labels"][setting.asking] == ABSENT_LABEL).all(), "who only asks answers nothing"
+    for hop, path in ((True, "model"), (False, "rows")):
+        first, after = exact(plan, held, 2, model, hop), exact(plan, gone, 2, model, hop)
         assert set(first) == {path}
-        assert np.flatnonzero(first[path] != after[path]).tolist() == [node]
-        assert (first[path][setting.asking] == ABSENT_LABEL).all(), "who only asks answers nothing"
-    for way, path in ((Way.BOTH, "model"), (Way.ROWS, "rows")):
-        first, after = exact(plan, held, says + 1, model, way), exact(plan, gone, says + 1, model, way)
-        assert set(first) == {path}
-        assert np.linalg.norm(first[path] - after[path]) <= plan.made.training(way)[2].clip * (1 + 1e-3)
-
-
-def test_who_judges_the_short_training_does_not_train_it(library: Graph) -> None:
-    """Public coins divide the people, so that what was learnt by heart counts for nothing."""
-    plan, _ = planned(asking(library), 4.0)
-    assert plan.made.parts.pilot is not None
-    work = label_hop.prepare(plan, Subgraph(0, library, np.arange(library.num_nodes)))
-    assert 0.3 < work.judges.mean() < 0.7
-    model = np.random.default_rng(0).standard_normal(plan.made.layout.num_parameters).astype(np.float32)
-    for half, path, round_ in ((work.judges, "pilot", 1), (~work.judges, "judged", plan.made.says - 1)):
-        masked = dataclasses.replace(library, labels=np.where(half, -1, library.labels))
-        assert np.array_equal(exact(plan, masked, round_, model)[path], exact(plan, library, round_, model)[path])
+        assert np.linalg.norm(first[path] - after[path]) <= plan.made.training(hop)[2].clip * (1 + 1e-3)
 
 
 @pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
@@ -203,15 +170,10 @@ def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library
     setting = asking(met(library, 0.9))
     plan, _ = planned(setting, 4.0, relation=relation)
     released = {r.path: r for r in plan.schedule.releases}
-    assert set(released) == {"labels", "meetings", "model", "rows", "votes", "pilot", "judged"}
+    assert set(released) == {"labels", "meetings", "model", "rows"}
     answered, whole = released["labels"].mechanism, plan.made.parts.choice
     assert isinstance(answered, MaskedResponse)
     assert released["labels"].event == PartOf(PureDP(answered.epsilon), whole, 0)
-    voted, judged = released["votes"], released["judged"]
-    assert isinstance(voted.mechanism, MaskedResponse)
-    assert voted.event == PartOf(PureDP(voted.mechanism.epsilon), whole, 2)
-    assert voted.mechanism.epsilon > answered.epsilon
-    assert judged.event == Gaussian(judged.mechanism.std / (2 if relation == "node-replace" else 1))  # type: ignore[attr-defined]
     assert answered.replaces == (relation == "node-replace")
     counted, event = released["meetings"].mechanism, released["meetings"].event
     assert isinstance(counted, GaussianNoise)
@@ -234,64 +196,48 @@ def test_every_release_has_the_noise_that_it_is_priced_at(relation: str, library
     )
 
 
-def measured(plan: Plan) -> Composed:
-    """All that is released before the choice."""
-    parts = plan.made.parts
-    assert parts.pilot is not None
-    return Composed((Gaussian(parts.meetings), parts.pilot.event, Gaussian(parts.judged)))
-
-
 @pytest.mark.parametrize("which", [0, 1])
-def test_two_thirds_of_the_noise_of_either_training_would_cost_more(which: int, library: Graph) -> None:
+def test_two_thirds_of_the_noise_of_either_alternative_would_cost_more(which: int, library: Graph) -> None:
     plan, _ = planned(asking(library), 2.0)
     parts = plan.made.parts
-    trainings = [parts.beside, parts.alone]
+    beside, alone = parts.beside, parts.alone
+    trainings = [beside, alone]
     trainings[which] = dataclasses.replace(trainings[which], noise=trainings[which].noise * 2 / 3)
-    weaker = OneOf((Composed((PureDP(parts.labels), trainings[0].event)), trainings[1].event, PureDP(parts.votes)))
-    first = measured(plan)
-    assert price(Composed((first, parts.choice)), 1e-3).epsilon <= 2.0 < price(Composed((first, weaker)), 1e-3).epsilon
-    surer = OneOf((Composed((PureDP(parts.labels * 1.5), parts.beside.event)), parts.alone.event, PureDP(parts.votes)))
-    assert price(Composed((first, surer)), 1e-3).epsilon > 2.0
-    voted = OneOf((Composed((PureDP(parts.labels), parts.beside.event)), parts.alone.event, PureDP(parts.votes * 1.1)))
-    assert price(Composed((first, voted)), 1e-3).epsilon > 2.0
-    for less in ("meetings", "judged"):
-        weaker_parts = dataclasses.replace(parts, **{less: getattr(parts, less) / 3})
-        changed = dataclasses.replace(plan, made=dataclasses.replace(plan.made, parts=weaker_parts))
-        assert price(Composed((measured(changed), parts.choice)), 1e-3).epsilon > 2.0
+    weaker = OneOf((Composed((PureDP(parts.labels), trainings[0].event)), trainings[1].event))
+    test = Gaussian(parts.meetings)
+    assert price(Composed((test, parts.choice)), 1e-3).epsilon <= 2.0 < price(Composed((test, weaker)), 1e-3).epsilon
+    surer = OneOf((Composed((PureDP(parts.labels * 1.5), parts.beside.event)), parts.alone.event))
+    assert price(Composed((test, surer)), 1e-3).epsilon > 2.0
 
 
-@pytest.mark.parametrize("way", list(Way))
-def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(
-    way: Way, library: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan, partition = planned(asking(library), 4.0)
-    monkeypatch.setattr(label_hop.releases, "choose_label_hop_way", lambda *_: way)
+@pytest.mark.parametrize("hop", [True, False])
+def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(hop: bool, library: Graph) -> None:
+    setting = asking(met(library, 0.9 if hop else 0.25))
+    plan, partition = planned(setting, 8.0 if hop else 1.0)
     engine = SerialRuntime()
     outcome = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
-    assert outcome.state.memory.way is way
-    chosen = {Way.BOTH: {"labels", "model"}, Way.ROWS: {"rows"}, Way.VOTES: {"votes"}}[way]
-    assert {line.path for line in outcome.releases} == {"meetings", "pilot", "judged"} | chosen
+    assert outcome.state.memory.hop == hop
+    assert {line.path for line in outcome.releases} == ({"meetings", "labels", "model"} if hop else {"meetings", "rows"})
     paid = privacy.settle.of_releases(plan.guarantee, outcome.releases)
     assert paid.epsilon == pytest.approx(plan.provable().epsilon, rel=1e-9)
-    assert paid.epsilon <= 4.0
+    assert paid.epsilon <= (8.0 if hop else 1.0)
 
 
-@pytest.mark.parametrize(("first", "then"), [(Way.BOTH, Way.ROWS), (Way.VOTES, Way.BOTH), (Way.VOTES, Way.ROWS)])
-def test_a_client_does_not_go_over_to_another_way(first: Way, then: Way, library: Graph) -> None:
+def test_a_client_does_not_go_over_to_the_other_alternative(library: Graph) -> None:
     setting = asking(library)
     plan, _ = planned(setting, 2.0)
-    work, says = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes))), plan.made.says
+    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
     remembered: dict[str, str] = {}
 
-    def answered(round_: int, way: Way) -> None:
+    def answered(round_: int, hop: bool) -> None:
         desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_), released=remembered)
-        model = broadcast(np.zeros(plan.made.layout.num_parameters, np.float32), way)
+        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
         label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
 
-    answered(0, first)
-    answered(says, first)
+    answered(0, True)
+    answered(1, True)
     with pytest.raises(BudgetExceededError, match="another alternative"):
-        answered(says + 1, then)
+        answered(2, False)
 
 
 @pytest.mark.parametrize("restarted", [True, False])
@@ -306,12 +252,10 @@ def test_a_client_refuses_the_other_alternative_after_its_worker_was_started_aga
         after = honest(plan, state, inbox)
         if restarted:
             client._digests.clear()
-        turns = inbox.round > plan.made.says + 1
-        return dataclasses.replace(after, model={**after.model, "way": np.array([Way.ROWS if turns else Way.BOTH])})
+        return dataclasses.replace(after, model={**after.model, "hop": np.array([inbox.round < 3])})
 
     monkeypatch.setattr(label_hop, "server", fickle)
-    monkeypatch.setattr(label_hop.releases, "choose_label_hop_way", lambda *_: Way.BOTH)
-    with pytest.raises(BudgetExceededError, match=rf"round {plan.made.says + 3}: .* another alternative"):
+    with pytest.raises(BudgetExceededError, match=r"round 4: .* another alternative"):
         trained(plan, partition)
 
 
@@ -321,10 +265,9 @@ def test_what_a_forgetful_worker_gave_of_the_other_alternative_is_charged_as_wel
     plan, _ = planned(setting, 2.0)
     work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
     given: list[Event] = []
-    says = plan.made.says
-    for round_, way in ((0, Way.BOTH), (says, Way.BOTH), (says + 1, Way.ROWS)):
+    for round_, hop in ((0, True), (1, True), (2, False)):
         desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_))
-        model = broadcast(np.zeros(plan.made.layout.num_parameters, np.float32), way)
+        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "hop": np.array([hop])}
         label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
         given += [line.event for line in desk.entries]
     assert price(Composed(tuple(given[:-1])), 1e-3).epsilon <= 2.0 < 2.5 < price(Composed(tuple(given)), 1e-3).epsilon
@@ -335,7 +278,7 @@ def test_what_a_forgetful_worker_gave_of_the_other_alternative_is_charged_as_wel
 def test_the_budget_is_spent_and_not_more(epsilon: float, viewer: Viewer, library: Graph) -> None:
     plan, _ = planned(asking(library), epsilon, viewer, 1 if viewer is Viewer.CURATOR_TRUSTED else 3)
     assert 0.97 * epsilon < plan.provable().epsilon <= epsilon
-    assert {"meetings", "labels", "model", "rows", "votes"} <= set(plan.schedule.paths)
+    assert set(plan.schedule.paths) == {"meetings", "labels", "model", "rows"}
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -369,8 +312,7 @@ def test_where_the_edges_tell_nothing_rows_keep_nearly_all_of_the_budget() -> No
         budget = Budget(epsilon, 1e-3)
         plan, alone = label_hop.plan(label_hop.Params(), facts, budget), features.plan(features.Params(), facts, budget)
         whole = alone.schedule.releases[0].event.noise_multiplier / math.sqrt(alone.schedule.rounds)  # type: ignore[attr-defined]
-        assert whole < plan.made.parts.alone.noise / math.sqrt(plan.made.parts.alone.steps) < 1.2 * whole
-        assert plan.made.parts.votes > 0.7 * epsilon
+        assert whole < plan.made.parts.alone.noise / math.sqrt(plan.made.parts.alone.steps) < 1.12 * whole
 
 
 def test_labels_are_not_asked_for_where_nobody_hears_them() -> None:
@@ -390,7 +332,7 @@ def test_a_given_share_for_labels_is_taken_whatever_the_edges_tell(library: Grap
 
 def test_votes_by_hand() -> None:
     shares, keep = np.array([0.5, 0.5]), 0.8
-    reading = MeetingReading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0, (0.75, 0.0))
+    reading = MeetingReading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0)
     by = MeetingAnswers(1, (keep * 2, (1 - keep) * 2), 2 * keep - 1)
     star = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
     named = np.array([[0, 0], [1, 0], [1, 0]])
@@ -400,8 +342,14 @@ def test_votes_by_hand() -> None:
         "two neighbours have half in common"
     )
     assert np.allclose(meetings.vote(star, named, reading, by, 0.0)[1], 0), "a node that answers nothing says nothing"
-    nothing = MeetingReading(shares, np.ones((2, 2)), 2.0, (0.5, 0.0))
+    nothing = MeetingReading(shares, np.ones((2, 2)), 2.0)
     assert np.allclose(meetings.vote(star, np.array([[0, 0], [1, 0], [0, 1]]), nothing, by, 0.0), 0)
+    assert (
+        meetings.information_of(nothing, by, 0.0)
+        == 0
+        < meetings.information_of(reading, by, 0.1)
+        < meetings.information_of(reading, by, 0.0)
+    )
 
 
 def test_votes_of_sets_by_hand() -> None:
@@ -409,7 +357,7 @@ def test_votes_of_sets_by_hand() -> None:
     response = MaskedResponse(0.6, 4, replaces=False)
     assert response.size == 2
     shares, named, (a, b) = np.array([0.4, 0.3, 0.2, 0.1]), np.array([[0, 0, 0, 0], [1, 0, 1, 0]]), response.odds
-    reading = MeetingReading(shares, 0.5 + 1.5 * np.eye(4), 1.0, (0.5, 0.0))
+    reading = MeetingReading(shares, 0.5 + 1.5 * np.eye(4), 1.0)
     edge = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     truth = reading.neighbours()
     given = [sum(truth[y, z] * (a if z in (0, 2) else b) for z in range(4)) for y in range(4)]
@@ -425,8 +373,7 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     """Twelve askers know one node and nobody else: all their votes follow from its one answer. Answered anew for each of them,
     its label would be given away at twelve times the ε."""
     askers, runs, epsilon, rng = 12, 4000, 0.8, np.random.default_rng(0)
-    response = MaskedResponse(epsilon, 4, replaces=False)
-    reading = MeetingReading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0, (0.6, 0.0))
+    response, reading = MaskedResponse(epsilon, 4, replaces=False), MeetingReading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
     star = sp.csr_array(np.eye(1, askers + 1).T @ (1 - np.eye(1, askers + 1)))
     star = sp.csr_array((star + star.T).astype(np.float32))
 
@@ -484,17 +431,17 @@ def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsil
         label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))
 
 
-@pytest.mark.parametrize("way", [Way.BOTH, Way.ROWS])
-def test_the_server_descends_as_the_alternative_that_was_chosen_is_planned(way: Way, library: Graph) -> None:
+@pytest.mark.parametrize("hop", [True, False])
+def test_the_server_descends_as_the_alternative_that_was_chosen_is_planned(hop: bool, library: Graph) -> None:
     """By its own step size, counted from its own first round to its own last one, whose iterates are averaged."""
     plan, _ = planned(asking(library), 4.0)
-    path, first, training = plan.made.training(way)
+    path, first, training = plan.made.training(hop)
     assert plan.made.parts.alone is not None
-    assert plan.made.training(Way.BOTH)[1:] != plan.made.training(Way.ROWS)[1:]
+    assert plan.made.training(True)[1:] != plan.made.training(False)[1:]
     (release,) = (r for r in plan.schedule.releases if r.path == path)
     assert (release.rounds, release.bound.clip) == (range(first, first + training.steps), training.clip)  # type: ignore[attr-defined]
     state = label_hop.start(plan, np.random.default_rng(0))
-    state = State(state.model, dataclasses.replace(state.memory, way=way, pilot=None))
+    state = State(state.model, dataclasses.replace(state.memory, hop=hop))
     descent = Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
     expected, ones = state.memory.descent, np.ones_like(state.memory.descent.parameters)
     for number in range(training.steps):
@@ -502,77 +449,3 @@ def test_the_server_descends_as_the_alternative_that_was_chosen_is_planned(way: 
         expected = descent.step(expected, ones / plan.facts.num_train, number)
     assert np.allclose(state.memory.descent.average, expected.average, rtol=1e-4)
     assert np.allclose(state.memory.descent.parameters, expected.parameters, rtol=1e-4)
-
-
-def one_column(graph: Graph) -> Graph:
-    """The same people, of whom nothing is known."""
-    return dataclasses.replace(graph, features=sp.csr_array(np.ones((graph.num_nodes, 1), dtype=np.float32)))
-
-
-def test_of_one_column_a_sign_is_measured_and_labels_have_nearly_all(library: Graph) -> None:
-    setting = asking(one_column(met(library, 0.9)))
-    plan, partition = planned(setting, 4.0)
-    assert plan.made.parts.sign
-    assert plan.made.parts.votes > 0.9 * 4.0
-    released = next(r for r in plan.schedule.releases if r.path == "meetings")
-    assert released.mechanism.std == pytest.approx(released.event.noise_multiplier)  # type: ignore[attr-defined]
-    state = trained(plan, partition)
-    assert state.memory.way is Way.VOTES
-    assert accuracy(setting, label_hop.predict(plan, state, setting.asked)) > 0.8
-
-
-@pytest.mark.parametrize("excess", [-1e4, 0.0, 1e4])
-def test_classes_that_avoid_their_like_are_heard_the_other_way_round(excess: float, library: Graph) -> None:
-    setting = asking(one_column(met(library, 0.9)))
-    plan, partition = planned(setting, 4.0)
-    state = trained(plan, partition)
-    state = dataclasses.replace(state, memory=dataclasses.replace(state.memory, meetings=np.array([excess])))
-    assert label_hop.label_hop_meetings(plan, state.memory).alike == (excess >= 0)
-    found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    assert found > 0.8 if excess >= 0 else found < 0.2
-
-
-def test_a_majority_counts_answers_alike() -> None:
-    by = label_hop_answering(2.0, 3, replaces=False)
-    star = sp.csr_array(np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], dtype=np.float32))
-    named = np.array([[0, 0, 0], [1, 0, 0], [1, 0, 0], [0, 1, 0]])
-    votes = vote_by_majority(star, named, by, 0.0)
-    assert votes[0, 0] == pytest.approx(2 * votes[0, 1])
-    assert votes[0, 1] > votes[0, 2] == 0
-    assert not vote_by_majority(star, named, by, 0.0)[1].any(), "a node that answers nothing says nothing"
-
-
-def test_more_answers_and_more_likeness_are_expected_to_be_right_more_often() -> None:
-    def expected(like: float, degree: float, epsilon: float) -> float:
-        reading = dataclasses.replace(guess_meetings(True, np.full(3, 1 / 3)), degree=degree, like=(like, 0.0))
-        affinity = np.full((3, 3), (1 - like) * 1.5) + np.eye(3) * (3 * like - (1 - like) * 1.5)
-        by = label_hop_answering(epsilon, 3, replaces=False)
-        return expect_vote_accuracy(dataclasses.replace(reading, affinity=affinity), by, 0.1)
-
-    assert expected(0.8, 10.0, 2.0) > 0.75
-    assert expected(1 / 3, 10.0, 2.0) == pytest.approx(1 / 3, abs=0.05)
-    assert expected(0.8, 10.0, 2.0) > expected(0.8, 2.0, 2.0) + 0.05
-    assert expected(0.8, 10.0, 2.0) > expected(0.8, 10.0, 0.3) + 0.05
-    assert expected(0.02, 20.0, 2.0) > 0.45, "classes that avoid their like tell, too"
-
-
-@pytest.mark.parametrize(
-    ("judged", "like", "way"),
-    [(0.0, 0.8, Way.VOTES), (500.0, 0.8, Way.BOTH), (500.0, 0.25, Way.ROWS)],
-)
-def test_the_way_follows_what_rows_know_and_edges_tell(judged: float, like: float, way: Way) -> None:
-    """4,000 nodes of four classes with 40 columns and ten neighbours each."""
-    facts = public_facts(4000, 100, 4, (4000,), Viewer.CURATOR_TRUSTED, public_name="nothing", asking=np.arange(800))
-    params = label_hop.Params()
-    plan = label_hop.plan(params, facts, Budget(1.0, 1e-4))
-    affinity = np.full((4, 4), (1 - like) * 4 / 3) + np.eye(4) * (4 * like - (1 - like) * 4 / 3)
-    reading = MeetingReading(np.full(4, 0.25), affinity, 10.0, (like, 0.01))
-    assert choose_label_hop_way(params, facts, plan.made.parts, reading, judged, 40.0) is way
-
-
-def test_where_everybody_trains_and_people_ask_later_labels_are_answered() -> None:
-    """A model of everybody: nobody only asks, and whoever is asked about later hears its neighbours all the same."""
-    facts = public_facts(1000, 40, 5, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing")
-    later = dataclasses.replace(facts, public=dataclasses.replace(facts.public, asks=True))
-    assert set(label_hop.plan(label_hop.Params(), facts, Budget(2.0, 1e-4)).schedule.paths) == {"model"}
-    assert {"labels", "votes"} <= set(label_hop.plan(label_hop.Params(), later, Budget(2.0, 1e-4)).schedule.paths)

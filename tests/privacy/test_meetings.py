@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,9 +13,9 @@ from scipy.stats import binomtest
 from fedgraph.errors import PrivacyError, UnboundedValueError
 from fedgraph.learning.neighbour_limits import draw_neighbour_limit_coins
 from fedgraph.learning.propagation import meetings
-from fedgraph.learning.propagation.meetings import _SIDE, count_excess
+from fedgraph.learning.propagation.meetings import _SIDE
 from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MASKED_LABEL, MaskedResponse
-from fedgraph.privacy.private_counts import _MEETING_COUNT_RATES, MeetingCounts, MeetingExcess
+from fedgraph.privacy.private_counts import _MEETING_COUNT_RATES, MeetingCounts
 from fedgraph.privacy.units import Relation
 
 
@@ -80,7 +79,7 @@ def test_a_hub_on_every_node_changes_no_more_than_any_other() -> None:
     labels, counted = np.arange(n) % classes, MeetingCounts(n, classes, by_class=False)
     with_hub = meetings.count(sp.csr_array(graph), labels, np.arange(n), counted)
     without = meetings.count(sp.csr_array((n, n), dtype=np.float32), np.where(np.arange(n), labels, -1), np.arange(n), counted)
-    assert (with_hub - without)[: classes + 2 * 2].tolist() == [1, 0, 1, 1, 1, 1]
+    assert (with_hub - without)[: classes + 2 * 3].tolist() == [1, 0, 1, 1, 1, 1, 1, 1]
     assert np.linalg.norm(with_hub - without) <= math.sqrt(1 + 2 * len(_MEETING_COUNT_RATES))
 
 
@@ -88,47 +87,12 @@ def test_matching_numbers_by_hand() -> None:
     path = sp.csr_array(np.diag(np.ones(3, np.float32), 1) + np.diag(np.ones(3, np.float32), -1))  # 0 – 1 – 2 – 3
     sides = draw_neighbour_limit_coins(np.arange(100), np.arange(100), _SIDE) >> np.uint64(63)
     left, right = np.flatnonzero(sides == 0)[:2], np.flatnonzero(sides == 1)[:2]
-    ids = np.array([left[0], right[0], left[1], right[1]])
-    counted = SimpleNamespace(num_classes=2, rates=(1.0,), class_rates=())
+    ids, counted = np.array([left[0], right[0], left[1], right[1]]), MeetingCounts(4, 2, by_class=False)
     assert meetings.count(path, np.array([0, 1, 0, 1]), ids, counted)[:4].tolist() == [2, 2, 0, 2]
     assert meetings.count(path, np.array([0, 0, 0, -1]), ids, counted)[:4].tolist() == [3, 0, 1, 0]
     assert not meetings.count(path, np.full(4, -1), ids, counted).any()
     one_side = np.array([*left, *np.flatnonzero(sides == 0)[2:4]])
     assert not meetings.count(path, np.zeros(4, np.int64), one_side, counted)[2:].any(), "edges within a side are not counted"
-
-
-@pytest.mark.parametrize("relation", [Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE])
-@pytest.mark.parametrize("classes", [2, 5])
-def test_one_node_changes_the_excess_by_at_most_what_is_stated(classes: int, relation: Relation) -> None:
-    """Any node of random graphs, and hubs among them: it leaves, and another one comes in its place where it is replaced."""
-    counted, worst = MeetingExcess(24, classes), 0.0
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        graph = np.triu((rng.random((24, 24)) < rng.choice([0.1, 0.5])).astype(np.float32), 1)
-        graph[0] = graph[0] + (rng.random(24) < 0.7) * (np.arange(24) > 0) > 0
-        labels, ids = rng.integers(-1, classes, 24), rng.permutation(1000)[:24]
-        graph = graph + graph.T
-        other, changed = graph.copy(), labels.copy()
-        other[0], other[:, 0], changed[0] = 0, 0, -1
-        if relation is Relation.NODE_REPLACE:
-            row = (rng.random(24) < 0.7).astype(np.float32)
-            row[0] = 0
-            other[0], other[:, 0], changed[0] = row, row, rng.integers(classes)
-        before, after = (
-            counted.enforce(count_excess(sp.csr_array(g), y, ids, classes, 1.0)) for g, y in ((graph, labels), (other, changed))
-        )
-        worst = max(worst, float(abs(before - after)[0]))
-    assert 0.5 * counted.change(relation) <= worst <= counted.change(relation) + 1e-9
-
-
-def test_an_excess_is_one_number_of_nodes() -> None:
-    for wrong in (np.zeros(2), np.array([np.nan]), np.array([11.0])):
-        with pytest.raises(UnboundedValueError):
-            MeetingExcess(10, 3).enforce(wrong)
-    with pytest.raises(PrivacyError):
-        MeetingExcess(10, 3).change(Relation.EDGE_UNDIRECTED)
-    with pytest.raises(PrivacyError):
-        MeetingExcess(10, 1)
 
 
 def test_an_edge_is_kept_whatever_the_others_are() -> None:
@@ -155,13 +119,13 @@ def friends(n: int, classes: int, chosen: int, alike: float) -> tuple[sp.csr_arr
 
 @pytest.mark.parametrize("alike", [0.0, 0.5])
 def test_likeness_is_seen_through_the_noise_of_a_small_budget(alike: float) -> None:
-    """On 1,000 people with 35 friends each the noise of a small part of ε = 1."""
+    """On 1,000 people with 35 friends each noise of 45, that of ε = 1, hid the likeness of one draw in eight."""
     graph, labels = friends(1000, 5, 18, alike)
     counted = MeetingCounts(1000, 5, by_class=False)
     exact, rng = meetings.count(graph, labels, np.arange(1000), counted), np.random.default_rng(1)
-    drawn = (meetings.read(exact + rng.normal(0, 33, exact.size), 33.0, counted, 1000) for _ in range(300))
+    drawn = (meetings.read(exact + rng.normal(0, 45, exact.size), 45.0, counted, 1000) for _ in range(300))
     seen = np.mean([reading.affinity[0, 0] > 1.6 for reading in drawn])
-    assert seen > 0.99 if alike else seen < 0.08
+    assert seen > 0.99 if alike else seen < 0.04
 
 
 def test_numbers_are_read_as_edges_and_noise_is_not() -> None:

@@ -37,7 +37,7 @@ from fedgraph.privacy.mechanisms.local_bits import MaskedResponse, SampledBits
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation, ObjectiveRows
 from fedgraph.privacy.neighbour_sums import NeighbourSums, priced_log_cap
-from fedgraph.privacy.private_counts import MeetingCounts, MeetingExcess
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, NonNegativeRows, Rows, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
@@ -52,9 +52,7 @@ EXAMPLES: list[tuple[NoiseMechanism, NoiseMechanism, Event, SensitivityBound, Re
     (normal(6.0), normal(3.0), Repeated(Gaussian(1.5), 4), L2Ball(2.0), GRAPH),
     (normal(1.5 * CAP.sensitivity_l2()), normal(1.5), Gaussian(1.5), NeighbourSums(20, CAP), NODE),
     (normal(1.5 * math.sqrt(2)), normal(1.5), Gaussian(1.5), NeighbourSums(9), EDGE),
-    (normal(1.5 * math.sqrt(5)), normal(1.5 * 2), Gaussian(1.5), MeetingCounts(9, 3, False), NODE),
-    (normal(1.5), normal(1.4), Gaussian(1.5), MeetingExcess(9, 3), NODE),
-    (normal(3.0), normal(1.5), Gaussian(1.5), MeetingExcess(9, 3), Relation.NODE_REPLACE),
+    (normal(1.5 * 3), normal(1.5 * 2), Gaussian(1.5), MeetingCounts(9, 3, False), NODE),
     (normal(1.5 * math.sqrt(18)), normal(1.5 * 3), Gaussian(1.5), SimplexRows(9), GRAPH),
     (normal(1.5 * math.sqrt(8)), normal(3.0), Composed((Gaussian(1.5), ApproxDP(0.0, 1e-6))), NonNegativeRows(1.0, 4), NODE),
     (normal(1.5), normal(1.0), Gaussian(1.5), Box(0.0, 1.0), GRAPH),

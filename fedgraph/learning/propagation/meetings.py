@@ -5,7 +5,7 @@ its neighbours, by Bayes' rule.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 import numpy as np
@@ -43,7 +43,11 @@ def count(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted:
     Returns:
         float64 [length], in the order that the first sentence names.
     """
-    one, two, coins = _between_sides(adjacency, labels, ids)
+    sides = draw_neighbour_limit_coins(ids, ids, _SIDE) >> np.uint64(63)
+    one, two = adjacency.nonzero()
+    between = (sides[one] == 0) & (sides[two] == 1) & (labels[one] >= 0) & (labels[two] >= 0)
+    one, two = one[between], two[between]
+    coins = draw_neighbour_limit_coins(ids[one], ids[two], _KEPT)
     found = list(np.bincount(labels[labels >= 0], minlength=counted.num_classes))
     low, high = np.minimum(labels[one], labels[two]), np.maximum(labels[one], labels[two])
     kinds = [low == high, low != high]
@@ -52,32 +56,6 @@ def count(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted:
         kept = coins <= np.uint64(rate * (2**64 - 2**12))
         found += [_matched(one[kept & kind], two[kept & kind]) for kind in each]
     return np.array(found, dtype=np.float64)
-
-
-def count_excess(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, num_classes: int, rate: float) -> np.ndarray:
-    """Matching number of edges between nodes of one class, less that of edges between two classes over c − 1: float64 [1].
-
-    Args:
-        adjacency: CSR [n, n], symmetric.
-        labels: int64 [n]; a node with a negative label meets nobody.
-        ids: int64 [n], public, which name the coins as in ``count``.
-        num_classes: c.
-        rate: Of the edges that are kept.
-    """
-    one, two, coins = _between_sides(adjacency, labels, ids)
-    kept = coins <= np.uint64(rate * (2**64 - 2**12))
-    like = labels[one] == labels[two]
-    alike, unlike = (_matched(one[kept & kind], two[kept & kind]) for kind in (like, ~like))
-    return np.array([alike - unlike / (num_classes - 1)])
-
-
-def _between_sides(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(one end, the other end, the coin) of each edge between labelled nodes of the two sides."""
-    sides = draw_neighbour_limit_coins(ids, ids, _SIDE) >> np.uint64(63)
-    one, two = adjacency.nonzero()
-    between = (sides[one] == 0) & (sides[two] == 1) & (labels[one] >= 0) & (labels[two] >= 0)
-    one, two = one[between], two[between]
-    return one, two, draw_neighbour_limit_coins(ids[one], ids[two], _KEPT)
 
 
 def _matched(one: np.ndarray, two: np.ndarray) -> int:
@@ -92,8 +70,6 @@ def _matched(one: np.ndarray, two: np.ndarray) -> int:
 
 _LEAST, _MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
 _SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
-_TELLING = 0.1  # of how far from chance classes can meet, below which neighbours tell nothing
-_UNLIKE = 0.5  # standard deviations below chance from which classes are taken to avoid their like
 _FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
 _CROWDED_SHARE = (
     0.2  # error of a share of like edges, per sixth power of the share of matched nodes (on 15 graphs: 0.02 to 0.2)
@@ -115,32 +91,11 @@ class MeetingAnswers:
     odds: tuple[float, float]
     clarity: float
 
-    def named(self, num_classes: int) -> tuple[float, float]:
-        """(how often a label is named by those who have it, and by those who have a given other one)."""
-        keep = self.odds[0] * self.size / num_classes
-        return keep, keep - self.clarity
-
-    def shares(self, named: np.ndarray) -> np.ndarray:
-        """[c]: of the classes, as far as answers [n, c] tell them apart from equal ones (empirical Bayes).
-
-        Each is at least a tenth of an equal share. Rows of 0 answered nothing.
-        """
-        c, answered = named.shape[1], named[named.any(axis=1)]
-        if not len(answered):
-            return np.full(c, 1 / c)
-        often, (_, spill) = answered.mean(axis=0), self.named(c)
-        found = (often - spill) / self.clarity - 1 / c
-        noise = float((often * (1 - often)).mean()) / len(answered) / self.clarity**2
-        real = max(0.0, float((found**2).mean()) - noise)
-        shares = np.maximum(1 / c + found * real / max(real + noise, 1e-12), 0.1 / c)
-        return np.asarray(shares / shares.sum())
-
     @classmethod
     def in_clear(cls, num_classes: int) -> Self:
         """True but for one in a million, so that logarithms stay finite."""
         lost = 1e-6
-        others = lost * num_classes / (num_classes - 1)
-        return cls(1, ((1 - lost) * num_classes, others), 1 - others)
+        return cls(1, ((1 - lost) * num_classes, lost * num_classes / (num_classes - 1)), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,38 +106,11 @@ class MeetingReading:
         shares: [c], of the classes.
         affinity: [c, c], how many times as often as chance has it classes meet.
         degree: Mean number of labelled neighbours.
-        like: Share of edges between nodes of one class, as measured, and its standard error.
     """
 
     shares: np.ndarray
     affinity: np.ndarray
     degree: float
-    like: tuple[float, float]
-
-    @property
-    def alike(self) -> bool:
-        """Whether nodes of one class meet at least as often as by chance; where noise hides it, they are taken to."""
-        like, error = self.like
-        return like - float(self.shares @ self.shares) >= -_UNLIKE * error
-
-    @property
-    def most_telling(self) -> float:
-        """How far the like share may be from chance, a standard error further than measured, over how far it can be."""
-        (like, error), chance = self.like, float(self.shares @ self.shares)
-        return (like + error - chance) / max(1 - chance, 1e-9) if self.alike else (chance - like + error) / chance
-
-    @property
-    def tells(self) -> bool:
-        """Whether neighbours may tell something about a class."""
-        return self.most_telling >= _TELLING
-
-    def hopeful(self) -> Self:
-        """The same where classes were seen to meet otherwise than by chance; else as if they met a standard error more so."""
-        if (self.affinity != 1).any():
-            return self
-        chance = float(self.shares @ self.shares)
-        apart = min(max(self.most_telling, 0.0), 1.0) * (1 - chance if self.alike else -chance)
-        return replace(self, affinity=_two_values(apart, self.shares))
 
     def neighbours(self) -> np.ndarray:
         """[c, c]: P(label of a neighbour | own class)."""
@@ -206,28 +134,13 @@ def read(numbers: np.ndarray, std: float, counted: _MeetingRules, num_labelled: 
     rest = numbers[c + 2 * len(counted.rates) :]
     edges, _ = _edges(two, std, np.full(2, num_labelled / 2), counted.rates)
     degree = 2 * max(float(edges.sum()), 0.0) / num_labelled
-    affinity, like = _alike(two, std, num_labelled / 2, shares)
+    affinity = _alike(two, std, num_labelled / 2, shares)
     if counted.class_rates:
         low, high = np.triu_indices(c)
         most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
         edges, variance = _edges(rest.reshape(len(counted.class_rates), -1), std, most, counted.class_rates)
         affinity = _by_class(_square(np.maximum(edges, 0), c), _square(variance, c), affinity)
-    return MeetingReading(shares, affinity, degree, like)
-
-
-_GUESSED = 4.0  # times as often as chance has it, or less often, that like classes are taken to meet where the sign is known
-
-
-def guess_meetings(alike: bool, shares: np.ndarray) -> MeetingReading:
-    """A reading of which only the sign was measured: like classes meet four times as often as by chance, or as rarely.
-
-    Args:
-        alike: Whether they meet more often.
-        shares: [c], of the classes.
-    """
-    affinity = np.ones((len(shares), len(shares)))
-    np.fill_diagonal(affinity, _GUESSED if alike else 1 / _GUESSED)
-    return MeetingReading(shares, affinity, math.nan, (1.0 if alike else 0.0, 0.0))
+    return MeetingReading(shares, affinity, degree)
 
 
 def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -245,10 +158,8 @@ def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float
     return (weights * edges).sum(axis=0), (weights**2 * variance).sum(axis=0)
 
 
-def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """(affinities, (share of like edges, its standard error)) from matching numbers [rates, 2] within classes and between them.
-
-    Affinities are two values, 1 where noise may explain all.
+def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> np.ndarray:
+    """Affinities from matching numbers [rates, 2] within classes and between them: two values, 1 where noise may explain all.
 
     Each rate gives a share of like edges, and the surer it is, the more it counts. Crowding takes from both kinds alike, so a
     share stands where numbers of edges are far off.
@@ -258,21 +169,14 @@ def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> 
     variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
     total, noise = edges.sum(axis=1), np.sqrt(variance.sum(axis=1))
     if not (seen := total > _SURE * noise).any():
-        return np.ones((len(shares), len(shares))), (float(shares @ shares), 1.0)
+        return np.ones((len(shares), len(shares)))
     like = edges[seen, 0] / total[seen]
     errors = np.sqrt(variance[seen, 0] * (1 - like) ** 2 + variance[seen, 1] * like**2) / total[seen]
     weights = 1 / (errors**2 + (_CROWDED_SHARE * (1 - free[seen]).max(axis=1) ** 6) ** 2)
     chance = float(shares @ shares)
     error = 1 / math.sqrt(float(weights.sum()))
-    share = float(weights @ like) * error**2
-    apart = share - chance
+    apart = float(weights @ like) * error**2 - chance
     apart *= max(0.0, 1 - (_SURE * error / apart) ** 2) if apart else 0.0
-    return _two_values(apart, shares), (share, error)
-
-
-def _two_values(apart: float, shares: np.ndarray) -> np.ndarray:
-    """Affinities of like and of unlike classes, where the share of like edges is ``apart`` from chance."""
-    chance = float(shares @ shares)
     found = np.full((len(shares), len(shares)), 1 - apart / max(1 - chance, 1e-9))
     np.fill_diagonal(found, 1 + apart / chance)
     return np.clip(found, _LEAST, _MOST)
@@ -330,50 +234,18 @@ def _design_effect(heard: np.ndarray, by: MeetingAnswers, correlation: float) ->
     return np.asarray(1 + correlation * by.clarity**2 * np.maximum(heard - 1, 0))
 
 
-def vote_by_majority(adjacency: sp.csr_array, named: np.ndarray, by: MeetingAnswers, correlation: float) -> np.ndarray:
-    """How often neighbours' answers name each class, times the log-odds of one: [n, c], as if half of a node's neighbours
-    were of its class. Nothing measured enters, so no noise does but that of the answers.
+def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: float) -> float:
+    """What the answers of all neighbours of a node of mean degree tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
-    Args:
-        adjacency: CSR [n, n], symmetric, ones.
-        named: [n, c], 1 where a node's answer names a class; a row of 0 says nothing.
-        by: How answers came about.
-        correlation: As in ``vote``.
-    """
-    keep, spill = by.named(named.shape[1])
-    weight = math.log((keep + spill) / 2 / spill)
-    shared = _design_effect(np.asarray(adjacency @ named.any(axis=1).astype(np.float64)), by, correlation)
-    return np.asarray(weight * (adjacency @ named) / shared[:, None])
-
-
-_DRAWN = 2000  # nodes that are drawn to see how often votes are right
-_EVEN = 3.0  # shape of their degrees' distribution: the larger, the more even
-
-
-def expect_vote_accuracy(reading: MeetingReading, by: MeetingAnswers, correlation: float) -> float:
-    """How often votes are right about drawn nodes whose neighbours are as was measured. The draws are always the same.
-
-    Degrees are negative binomial with the measured mean, and each node has its own share of like neighbours, beta-distributed
-    with ``correlation``: neighbourhoods of real graphs differ more than chance makes them.
+    Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
 
     Args:
         reading: How classes meet.
         by: How answers come about.
-        correlation: ρ of two neighbours' labels given one's own.
+        correlation: As in ``vote``.
     """
-    rng, c = np.random.default_rng(0), len(reading.shares)
-    keep, spill = by.named(c)
+    c, k, (a, b) = len(reading.shares), by.size, by.odds
     truth = reading.neighbours()
-    own = rng.choice(c, _DRAWN, p=reading.shares)
-    degree = rng.poisson(max(reading.degree, 0.0) * rng.gamma(_EVEN, 1 / _EVEN, _DRAWN))
-    like, spread = np.clip(truth[own, own], 1e-6, 1 - 1e-6), 1 / max(correlation, 1e-3) - 1
-    likes = rng.binomial(degree, rng.beta(like * spread, (1 - like) * spread))
-    others = truth[own].copy()
-    others[np.arange(_DRAWN), own] = 0
-    others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-12)
-    met = rng.multinomial(degree - likes, others)
-    met[np.arange(_DRAWN), own] = likes
-    said = rng.binomial(met, keep) + rng.binomial(degree[:, None] - met, spill)
-    scores = said @ (np.eye(c) if reading.alike else np.log(spill + (keep - spill) * truth.T))
-    found = (scores + 1e-3 * np.log(reading.shares)).argmax(axis=1)
-    return float((found == own).mean())
+    apart = [0.5 * np.abs(truth[y] - truth[z]).sum() for y in range(c) for z in range(c) if y != z]
+    each = 2 * k * (c - k) / (c * (c - 1)) * ((a - b) * float(np.mean(apart))) ** 2
+    return each * reading.degree / float(_design_effect(np.array(reading.degree), by, correlation))

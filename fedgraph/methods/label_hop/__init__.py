@@ -6,18 +6,14 @@ answers with its label, randomised by itself (``mechanisms.local_bits``), and th
 asks adds up the answers of its own neighbours, exactly: it knows its own edges, and its answer is shown to it alone. No edge of
 anybody else is read, so a hub changes nothing but its own answer. This is joint differential privacy (Kearns et al. 2014).
 
-Measured first, for a small part of the budget: *meetings*, how often classes meet along training edges, as matching numbers, of
-which one node changes little whatever its degree (``private_counts``); and what rows know: a *pilot*, a short training on one
-half of the people, which public coins name, and how often it is right about the other half (*judged*). What is found chooses
-one of three ways to spend the rest (``releases.Way``): labels are answered beside a training on rows; rows alone; or labels
-alone. *Labels*: pure ε, each node its own. *Rows*: a logistic regression, clipped gradients, as in ``features`` without
-anything public.
+Three releases. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
+whatever its degree (``private_counts``): no homophily is assumed, votes are weighed by what was measured, signed. They also
+choose how the rest is spent: where neighbours tell little, the next release is not made and rows get its budget (``budget``).
+*Labels*: pure ε, each node its own. *Model*: a logistic regression on rows, clipped gradients, as in ``features`` without
+anything public; it reads no edge.
 
 A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer),
-the sum divided by what neighbours have in common. Where labels alone are answered, it gets the majority of its neighbours'
-answers, or Bayes' rule where like classes were measured to meet less often than by chance.
-
-A public test graph has no edge to answered labels, and no private edge is
+the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
 read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there
 (``mean_field``). One hop only: a second message would depend on its sender's edges, and so on every hub.
 """
@@ -40,8 +36,6 @@ from fedgraph.learning import (
     Layout,
     MeetingAnswers,
     MeetingReading,
-    descents,
-    draw_neighbour_limit_coins,
     layouts,
     mean_field,
     meetings,
@@ -53,13 +47,12 @@ from fedgraph.learning import (
 )
 from fedgraph.methods import base
 from fedgraph.methods.label_hop import releases
-from fedgraph.methods.label_hop.releases import LabelHopTraining, Made, Params, Way
-from fedgraph.privacy import ABSENT_LABEL, Assumption, Desk, GaussianNoise, MeetingExcess, Released, Unit
+from fedgraph.methods.label_hop.releases import LabelHopTraining, Made, Params
+from fedgraph.privacy import ABSENT_LABEL, Assumption, Desk, GaussianNoise, MeetingCounts, Released, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")
 
-_UNLIKE = 1.0  # standard deviations below 0 from which classes are taken to meet their like less often than others
 _MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
 
@@ -73,7 +66,6 @@ class Work:
         said: int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask.
         nodes: int64 [n], their global ids.
         adjacency: CSR [n, n], its edges.
-        judges: bool [n], public coins: who is in the half that judges the pilot, and does not train it.
     """
 
     x: FeatureMatrix
@@ -81,7 +73,6 @@ class Work:
     said: np.ndarray
     nodes: np.ndarray
     adjacency: sp.csr_array
-    judges: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +83,13 @@ class Memory:
         descent: where it is.
         meetings: float64, as released; None before they came.
         answers: [num_nodes, c], 1 where a class was named; None before they came.
-        way: how the rest of the budget is spent.
-        pilot: where the short training is; None where there is none, or once it was judged.
+        hop: whether labels are answered.
     """
 
     descent: Descended
     meetings: np.ndarray | None = None
     answers: np.ndarray | None = None
-    way: Way = Way.BOTH
-    pilot: Descended | None = None
+    hop: bool = True
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -109,7 +98,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
     parts, layout = releases.split_label_hop_budget(params, facts, budget), (facts.sizes.num_features, facts.sizes.num_classes)
-    made = Made(Layout(layout, bias_scale=0.1), parts)
+    made = Made(Layout(layout, bias_scale=0.1), parts, int(parts.choice is not None))
     planned = releases.plan_for(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asks else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
@@ -120,73 +109,38 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    begins = plan.made.layout.start(rng)
-    pilot = plan.made.parts.pilot
-    descent = _descent(plan, plan.made.training(Way.BOTH)[2]).start(begins)
-    return _state(plan, Memory(descent, pilot=None if pilot is None else _descent(plan, pilot).start(begins)))
+    descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
+    return _state(Memory(descent))
 
 
-def _state(plan: Planned, memory: Memory) -> base.State[Memory]:
-    """Broadcast are the parameters that gradients are asked for at, the way, and the class that most are taken to have."""
-    at = memory.descent.parameters if memory.pilot is None else memory.pilot.parameters
-    guess = 0
-    if plan.made.parts.sign:  # nobody counted classes: what a row of 1 is told, so that a column of one sign knows nothing
-        one = FeatureMatrix(sp.csr_array(np.ones((1, 1), dtype=np.float32)))
-        guess = int(layouts.logits(plan.made.layout, at, one).argmax())
-    elif memory.meetings is not None:
-        guess = int(np.argmax(memory.meetings[: plan.facts.sizes.num_classes]))
-    return base.State({"parameters": at, "way": np.array([memory.way]), "guess": np.array([guess])}, memory)
-
-
-_HALF = 2  # names the public coins that say who judges the pilot
+def _state(memory: Memory) -> base.State[Memory]:
+    return base.State({"parameters": memory.descent.parameters, "hop": np.array([memory.hop])}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
     said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT_LABEL, graph.labels)
     x = FeatureMatrix(unit_matrix_rows(graph.features))
-    judges = draw_neighbour_limit_coins(nodes, nodes, _HALF) >> np.uint64(63) == 1
-    return Work(x, torch.tensor(graph.labels, device=torch_device()), said, nodes, graph.adjacency, judges)
+    return Work(x, torch.tensor(graph.labels, device=torch_device()), said, nodes, graph.adjacency)
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
-    """Meetings; the pilot and how it is judged; answers where they are asked for; noisy gradient sums at the parameters."""
-    made, facts, way = plan.made, plan.facts, Way(int(model["way"][0]))
-    path, first, training = made.training(way)
-    pilot, (answered, labels) = made.parts.pilot, made.answers(way)
+    """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
+    made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
+    path, first, training = made.training(hop)
     sent: dict[str, Released] = {}
-
-    def gradient(labels: torch.Tensor, clip: float) -> partial[np.ndarray]:
-        return partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, labels, clip)
-
     if made.measures and round_ == 0:
-        counted, seen = made.counted(facts), (work.adjacency, work.said, work.nodes)
-        if isinstance(counted, MeetingExcess):
-            excess = partial(meetings.count_excess, *seen, counted.num_classes, counted.rate)
-            sent["meetings"] = desk.release("meetings", excess)
-        else:
-            sent["meetings"] = desk.release("meetings", partial(meetings.count, *seen, counted))
-    if pilot is not None and 1 <= round_ <= pilot.steps:
-        sent["pilot"] = desk.release("pilot", gradient(descents.mask_labels(work.labels, ~work.judges), pilot.clip))
-    if pilot is not None and round_ == pilot.steps + 1:
-        sent["judged"] = desk.release("judged", _judged(plan, work, model))
-    if labels and round_ == made.says:
+        counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, made.parts.by_class)
+        exact = partial(meetings.count, work.adjacency, work.said, work.nodes, counted)
+        sent["meetings"] = desk.release("meetings", exact)
+    if made.parts.labels and hop and round_ == made.says:
         everybody = np.full(facts.sizes.num_nodes, ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
-        sent["labels"] = desk.release(answered, everybody)
+        sent["labels"] = desk.release("labels", everybody)
     if first <= round_ < first + training.steps:
-        sent["gradient"] = desk.release(path, gradient(work.labels, training.clip))
+        exact = partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
+        sent["gradient"] = desk.release(path, exact)
     return sent
-
-
-def _judged(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
-    """float64 [n, 1]: 1 where the pilot is right and the class that was counted most often is wrong, −1 for the opposite, of
-    who judges and has a label; else 0.
-    """
-    labels = work.labels.cpu().numpy()
-    named = layouts.logits(plan.made.layout, model["parameters"], work.x).argmax(axis=1)
-    better = (named == labels).astype(np.float64) - (labels == int(model["guess"][0]))
-    return np.where(work.judges & (labels >= 0), better, 0.0)[:, None]
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
@@ -194,34 +148,23 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     memory, made = state.memory, plan.made
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
-        if made.parts.choice is not None and made.parts.pilot is None:
-            memory = _choose(plan, memory, None)
-    if "pilot" in inbox.sums and made.parts.pilot is not None and memory.pilot is not None:
-        mean = (2 * inbox.sums["pilot"] / plan.facts.num_train).astype(np.float32)
-        after = _descent(plan, made.parts.pilot).step(memory.pilot, mean, inbox.round - 1)
-        judged = inbox.round == made.parts.pilot.steps
-        memory = replace(memory, pilot=replace(after, parameters=after.average) if judged else after)
-    if "judged" in inbox.sums:
-        memory = _choose(plan, replace(memory, pilot=None), float(inbox.sums["judged"][0]))
+        if made.parts.choice is not None:
+            reading, how = label_hop_meetings(plan, memory), _answering(plan)
+            worth = releases.is_worth(made.parts, plan.facts, reading, how, plan.params.correlation)
+            memory = replace(memory, hop=worth)
     if "labels" in inbox.sums:
-        memory = replace(memory, answers=_answers(plan, memory.way, inbox))
+        memory = replace(memory, answers=_answers(plan, inbox))
     if "gradient" in inbox.sums:
-        _, first, training = made.training(memory.way)
+        _, first, training = made.training(memory.hop)
         mean = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
         memory = replace(memory, descent=_descent(plan, training).step(memory.descent, mean, inbox.round - first))
-    return _state(plan, memory)
+    return _state(memory)
 
 
-def _choose(plan: Planned, memory: Memory, judged: float | None) -> Memory:
-    std = 0.0 if judged is None else _noise(plan, "judged")
-    reading = label_hop_meetings(plan, memory)
-    return replace(memory, way=releases.choose_label_hop_way(plan.params, plan.facts, plan.made.parts, reading, judged, std))
-
-
-def _answers(plan: Planned, way: Way, inbox: base.PlanInbox) -> np.ndarray:
+def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
     """[num_nodes, c]: 1 where a class was named. Labels in clear come as −2 + … + −2 + k of K clients."""
     total = np.asarray(inbox.sums["labels"])
-    if not math.isinf(plan.made.answers(way)[1]):
+    if not math.isinf(plan.made.parts.labels):
         return np.minimum(total, 1)
     labels = total.astype(np.int64) + 2 * (inbox.num_clients - 1)
     return np.asarray(labels[:, None] == np.arange(plan.facts.sizes.num_classes), dtype=np.int16)
@@ -230,60 +173,23 @@ def _answers(plan: Planned, way: Way, inbox: base.PlanInbox) -> np.ndarray:
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
     memory, facts = state.memory, plan.facts
-    known = memory.answers is not None and graph.num_nodes >= facts.sizes.num_nodes  # these answered, or more
-    if memory.answers is not None and (not plan.params.rows or memory.way is Way.VOTES):
-        votes = _votes(plan, memory, graph if known else None)
-        return np.asarray(softmax(np.broadcast_to(votes, (graph.num_nodes, votes.shape[1])), axis=1))
+    if not plan.params.rows and memory.answers is not None:
+        return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
     scores = layouts.logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_matrix_rows(graph.features)))
-    scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.way) ** 2)
-    if known and facts.public.asks:
-        return np.asarray(softmax(log_softmax(scores, axis=1) + _heard(plan, memory, graph), axis=1))
+    scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
+    if memory.answers is not None and facts.public.asks and graph.num_nodes >= facts.sizes.num_nodes:
+        answers, reading = _of_all(memory.answers, graph), label_hop_meetings(plan, memory)
+        heard = meetings.vote(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
+        return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
     if facts.public.name == "test-graph":
         most = _MOST_HEARD * mean_field.doubt(scores)
         return mean_field.couple(scores, graph.adjacency, [], most, plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
 
 
-def _heard(plan: Planned, memory: Memory, graph: Graph) -> np.ndarray:
-    """[n, c] log-odds of the answers of each node's neighbours, by Bayes' rule, with the classes' shares as answers say them.
-
-    Where noise hid how classes meet, but not that they may tell, answers count alike, or as the error of what was measured
-    allows where like classes seem to avoid each other.
-    """
-    answers, reading, by = _of_all(memory, graph), label_hop_meetings(plan, memory), _answering(plan, memory.way)
-    if plan.made.parts.choice is not None:
-        hidden = reading.tells and (plan.made.parts.sign or not (reading.affinity != 1).any())
-        if hidden and reading.alike:
-            return meetings.vote_by_majority(graph.adjacency, answers, by, plan.params.correlation)
-        reading = reading.hopeful() if hidden else reading
-        reading = reading if plan.made.parts.by_class else replace(reading, shares=by.shares(answers))
-    return meetings.vote(graph.adjacency, answers, reading, by, plan.params.correlation)
-
-
-def _votes(plan: Planned, memory: Memory, graph: Graph | None) -> np.ndarray:
-    """[n, c] log-odds where answers are all there is: their majority, or Bayes' rule where like classes were measured to meet
-    less often than by chance. Who hears nobody, or as much for two classes, is told the one that answers name more often.
-
-    graph: None: its nodes are not known to be those that answered; then [1, c], for all of them.
-    """
-    by = _answering(plan, memory.way)
-    shares = by.shares(np.asarray(memory.answers))
-    if graph is None:
-        return np.asarray(np.log(shares))[None]
-    answers = _of_all(memory, graph)
-    if memory.meetings is not None and not label_hop_meetings(plan, memory).alike:
-        return np.asarray(_heard(plan, memory, graph) + _TIES * np.log(shares))
-    named = meetings.vote_by_majority(graph.adjacency, answers, by, plan.params.correlation)
-    return np.asarray(named + _TIES * np.log(shares))
-
-
-_TIES = 1e-3  # weight of the classes' shares beside a majority: it decides where votes do not
-
-
-def _of_all(memory: Memory, graph: Graph) -> np.ndarray:
-    """Answers of all nodes of ``graph``: who came later said nothing."""
-    assert memory.answers is not None
-    return np.pad(memory.answers, ((0, graph.num_nodes - len(memory.answers)), (0, 0)))
+def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
+    """``answers`` of all nodes of ``graph``: who came later said nothing."""
+    return np.pad(answers, ((0, graph.num_nodes - len(answers)), (0, 0)))
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
@@ -293,34 +199,25 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
     return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
 
 
-def _score_noise(plan: Planned, way: Way) -> float:
+def _score_noise(plan: Planned, hop: bool) -> float:
     """Standard deviation that noise alone gives a score of a unit row; scores are made less sure by it (MacKay 1992, eq. 9)."""
-    path, _, training = plan.made.training(way)
-    return _descent(plan, training).gain() * _noise(plan, path) * math.sqrt(2) / plan.facts.num_train
-
-
-def _noise(plan: Planned, path: str) -> float:
-    """Standard deviation of the noise in a sum over clients."""
+    path, _, training = plan.made.training(hop)
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
-    return noise.std * math.sqrt(plan.facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 0.0
+    if not isinstance(noise, GaussianNoise):
+        return 0.0
+    return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
 
 
-def _answering(plan: Planned, way: Way) -> MeetingAnswers:
-    labels, classes = plan.made.answers(way)[1], plan.facts.sizes.num_classes
-    return releases.label_hop_answering(labels, classes, plan.params.protects.replaces)
+def _answering(plan: Planned) -> MeetingAnswers:
+    return releases.label_hop_answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
 
 
 def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     """How classes meet, as was measured; all of it post-processing."""
     facts = plan.facts
-    std = _noise(plan, "meetings") or 1e-3
-    counted = plan.made.counted(facts)
-    if isinstance(counted, MeetingExcess):
-        visible = facts.num_train / 2 / (counted.num_classes - 1) >= std  # all meet others: would noise let it be seen?
-        alike = memory.meetings is None or not visible or bool(memory.meetings[0] >= -_UNLIKE * std)
-        if memory.answers is None:
-            return meetings.guess_meetings(alike, np.full(counted.num_classes, 1 / counted.num_classes))
-        return meetings.guess_meetings(alike, _answering(plan, memory.way).shares(memory.answers))
+    noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
+    std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
+    counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
     found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
     return meetings.read(found, std, counted, facts.num_train)
 
