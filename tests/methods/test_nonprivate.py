@@ -156,7 +156,7 @@ def test_a_row_hears_the_known_labels_of_its_neighbours_and_not_its_own() -> Non
     given = fitting.prepare_fitting_inputs(graph, "unit", np.array([0, -1, 1, -1])).x
     assert given.dense().tolist() == [[1, 0, 0], [1, 0.5, 0.5], [1, 0, 0], [1, 0, 1]]  # type: ignore[attr-defined]
     known = public_facts(4, 1, 2, (4,), Viewer.CURATOR_TRUSTED)
-    asking = replace(known, public=replace(known.public, asking=np.array([3])))
+    asking = replace(known, public=replace(known.public, asking=np.array([3]), asks=True))
     for facts, hears in ((known, 0), (asking, 1)):
         plan = nonprivate.plan(Params(model="ceiling"), clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
         assert sum(c.hears for c in plan.made.candidates) == hears

@@ -389,7 +389,7 @@ def test_a_generator_and_a_tuple_of_small_graphs_are_a_collection() -> None:
     ("arguments", "says"),
     [({"methods": 3}, "methods is 3"), ({"trust": 1}, "trust is 1"),
      ({"clients": 1000}, "clients is 1,000; allowed: at most 60"),
-     ({"seeds": 0}, "seeds is 0"), ({"columns": "age"}, "columns is 'age'"), ({"epsilons": None}, "epsilons is None")],
+     ({"seeds": 0}, "seeds is 0"), ({"columns": "age"}, "columns is 'age'"), ({"epsilons": "all"}, "epsilons is 'all'")],
 )  # fmt: skip
 def test_compare_names_the_argument(arguments: dict[str, object], says: str) -> None:
     with pytest.raises(ScenarioError, match=says):
