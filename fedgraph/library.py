@@ -131,7 +131,8 @@ def compare(
     Raises:
         ScenarioError, DataError: An argument is wrong, or the graph is inconsistent; the line says what is allowed.
     """
-    from fedgraph.data import reading
+    from fedgraph.data import Reading
+    from fedgraph.data import read as read_data
 
     methods = [methods] if isinstance(methods, (str, Mapping)) else methods
     trust = [trust] if isinstance(trust, str) else trust
@@ -142,7 +143,7 @@ def compare(
     columns = dict(columns or {})
     if bounds:
         columns["bounds"] = {**columns.get("bounds", {}), **bounds}
-    found = data if isinstance(data, reading.Reading) else reading.read(data, label, id, ends, columns=columns, name=name)
+    found = data if isinstance(data, Reading) else read_data(data, label, id, ends, columns=columns, name=name)
     given = _graphs_of(found.graph, name)
     first = next(iter(given.values()))
     if not isinstance(first, Graph):

@@ -17,7 +17,6 @@ from .base.splits import random_split as random_split
 from .own import collection as collection
 from .own import federation as federation
 from .own import graph_folders as graph_folders
-from .own import reading as reading
 from .own.columns import ReadRules as ReadRules
 from .own.columns import own_column_kinds as own_column_kinds
 from .own.graph_folders import is_graph_folder as is_graph_folder
