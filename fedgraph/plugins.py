@@ -18,6 +18,8 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+import traceback
+from collections.abc import Callable
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
@@ -94,26 +96,31 @@ def load(package: str, name: str) -> ModuleType:
     if len(points) + own > 1:
         offers = ["fedgraph itself"] * own + [f"{_distribution(p)} ({p.value})" for p in points]
         raise ScenarioError(f"{kind} {name!r} is offered by {' and by '.join(offers)}: uninstall one of them, or rename one")
-    where = f"fedgraph/{package.replace('.', '/')}/{name}"
     if own:
-        module = importlib.import_module(f"fedgraph.{package}.{name}")
+        where = f"fedgraph/{package.replace('.', '/')}/{name}"
+        module = _imported(lambda: importlib.import_module(f"fedgraph.{package}.{name}"), where)
     else:
         where = f"{kind} {name!r} of {_distribution(points[0])} ({points[0].value})"
-        module = _imported(points[0], where)
+        module = _imported(points[0].load, where)
+        if not isinstance(module, ModuleType):
+            raise ScenarioError(f"{where} names no module; allowed: a module, such as {points[0].module!r}")
     if missing := [part for part in PLUGIN_CONTRACTS.get(package, ()) if part not in vars(module)]:
-        raise ScenarioError(f"{where} lacks {', '.join(missing)}; see CONTRIBUTING.md")
+        contract = f"fedgraph.{package}" if package == "partition" else f"fedgraph.{package}.base"
+        raise ScenarioError(f"{where} lacks {', '.join(missing)}; the docstring of {contract} says what each is")
     return module
 
 
-def _imported(point: metadata.EntryPoint, where: str) -> ModuleType:
+def _imported(act: Callable[[], ModuleType], where: str) -> ModuleType:
+    """What ``act`` imports; an error names the file and line in which it arose."""
     try:
-        module = point.load()
+        return act()
     except Exception as failure:
         words = " ".join(str(failure).split())
-        raise ScenarioError(f"{where} cannot be imported: {type(failure).__name__}: {words}") from failure
-    if not isinstance(module, ModuleType):
-        raise ScenarioError(f"{where} names no module; allowed: a module, such as {point.module!r}")
-    return module
+        frames = [f for f in traceback.extract_tb(failure.__traceback__) if "importlib" not in f.filename]
+        last = frames[-1] if frames else None
+        ours = last is None or isinstance(failure, SyntaxError) or Path(last.filename) == Path(__file__)
+        place = "" if last is None or ours else f" ({Path(last.filename).name}, line {last.lineno})"
+        raise ScenarioError(f"{where} cannot be imported: {type(failure).__name__}: {words}{place}") from failure
 
 
 @lru_cache

@@ -40,8 +40,12 @@ def test_a_file_that_lacks_a_part_is_named_before_it_is_used(tmp_path: Path, mon
     monkeypatch.setattr(fedgraph.partition, "__path__", [*fedgraph.partition.__path__, str(tmp_path)])
     plugins.forget()
     try:
-        with pytest.raises(ScenarioError, match="fedgraph/partition/stripes lacks PARTITION"):
+        with pytest.raises(ScenarioError, match=r"stripes lacks PARTITION; the docstring of fedgraph\.partition says"):
             plugins.load("partition", "stripes")
+        (tmp_path / "broken_stripes.py").write_text("import math\nimport nowhere_at_all\n", encoding="utf-8")
+        plugins.forget()
+        with pytest.raises(ScenarioError, match=r"n/broken_stripes cannot be imported: .*_stripes\.py, line 2\)"):
+            plugins.load("partition", "broken_stripes")
     finally:
         monkeypatch.undo()
         plugins.forget()

@@ -38,6 +38,8 @@ from .events import Composed as Composed
 from .events import Event as Event
 from .events import FixedSizeGaussian as FixedSizeGaussian
 from .events import Gaussian as Gaussian
+from .events import Laplace as Laplace
+from .events import MentionedGaussian as MentionedGaussian
 from .events import MultiBit as MultiBit
 from .events import OneOf as OneOf
 from .events import PartOf as PartOf
@@ -76,7 +78,9 @@ from .mechanisms.noise import KaryResponse as KaryResponse
 from .mechanisms.noise import LaplaceNoise as LaplaceNoise
 from .mechanisms.noise import MultiBitEncoder as MultiBitEncoder
 from .mechanisms.noise import NoiseMechanism as NoiseMechanism
+from .mechanisms.noise import SymmetricLaplaceNoise as SymmetricLaplaceNoise
 from .mechanisms.objective_perturbation import ObjectivePerturbation as ObjectivePerturbation
+from .neighbour_sums import NeighbourCounts as NeighbourCounts
 from .neighbour_sums import NeighbourSums as NeighbourSums
 from .neighbour_sums import PricedDegreeCap as PricedDegreeCap
 from .owned_rows import OwnedRows as OwnedRows
@@ -87,6 +91,8 @@ from .sensitivity import Box as Box
 from .sensitivity import ClippedSum as ClippedSum
 from .sensitivity import EdgeClippedSum as EdgeClippedSum
 from .sensitivity import EdgeRows as EdgeRows
+from .sensitivity import EndsClippedSum as EndsClippedSum
+from .sensitivity import EndsSimplexRows as EndsSimplexRows
 from .sensitivity import L2Ball as L2Ball
 from .sensitivity import NonNegativeRows as NonNegativeRows
 from .sensitivity import Rows as Rows

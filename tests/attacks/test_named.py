@@ -14,7 +14,7 @@ from fedgraph.attacks.base import attack_scene, coin_game, named
 from fedgraph.attacks.base import named as risks
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.audit import operating_points
-from fedgraph.errors import RuntimeFailure
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
@@ -147,6 +147,12 @@ def test_a_truth_that_is_not_the_coins_gives_no_bound(library: Graph, monkeypatc
 
     monkeypatch.setattr(lira, "attack", attack)
     with pytest.raises(RuntimeFailure, match="attack lira: its truth is not the coins of its units"):
+        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
+
+
+def test_a_game_that_there_is_not_is_refused(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lira, "GAME", "node")
+    with pytest.raises(ScenarioError, match=r"'node' \(GAME\); allowed: nodes, edges, clients"):
         outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
 
 

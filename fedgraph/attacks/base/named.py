@@ -24,7 +24,7 @@ therefore what the same attack finds with coins drawn anew, which have nothing t
 """
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from fedgraph.attacks.base.whole_run import WholeRunAttack
 from fedgraph.attacks.lira import likelihood_ratios
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
-from fedgraph.errors import RuntimeFailure
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State
 from fedgraph.privacy import Relation, accountant
 from fedgraph.types import Graph, Partition
@@ -254,6 +254,8 @@ def _scene(
     public: Graph,
 ) -> Scene | None:  # fmt: skip
     """The game, its target run and its shadows; None where there is nothing to toss coins for."""
+    if not isinstance(kind, coin_game.OwnCoinGame) and kind not in (games := get_args(coin_game.CoinGameKind)):
+        raise ScenarioError(f"no game of attacks is called {kind!r} (GAME); allowed: {', '.join(games)}, or an OwnCoinGame")
     called = kind.name if isinstance(kind, coin_game.OwnCoinGame) else kind
     rng = seeds.seeded_generator(context.root, "game", called, *cell.path)
 

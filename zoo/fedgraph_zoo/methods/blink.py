@@ -34,7 +34,9 @@ from fedgraph.privacy import (
     EdgeRand,
     EdgeTriangle,
     Guarantee,
+    Laplace,
     LaplaceNoise,
+    NeighbourCounts,
     PlannedRelease,
     Protection,
     RandomizedResponse,
@@ -43,8 +45,6 @@ from fedgraph.privacy import (
     Unit,
     Viewer,
 )
-from fedgraph.privacy.events import Laplace
-from fedgraph.privacy.neighbour_sums import NeighbourCounts
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import degree_prior
 

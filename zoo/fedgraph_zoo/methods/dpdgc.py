@@ -36,6 +36,8 @@ from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, noisy_hops
 from fedgraph.privacy import (
     Desk,
+    EndsClippedSum,
+    EndsSimplexRows,
     Event,
     Gaussian,
     GaussianNoise,
@@ -47,7 +49,6 @@ from fedgraph.privacy import (
     gaussian,
     sensitivity,
 )
-from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = r"""@inproceedings{chien2023differentially,

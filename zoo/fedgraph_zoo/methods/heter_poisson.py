@@ -50,15 +50,15 @@ from fedgraph.privacy import (
     Desk,
     Event,
     GaussianNoise,
+    MentionedGaussian,
     PlannedRelease,
     Relation,
     Repeated,
+    SymmetricLaplaceNoise,
     Unit,
     calibrate,
     sensitivity,
 )
-from fedgraph.privacy.events import MentionedGaussian
-from fedgraph.privacy.mechanisms.noise import SymmetricLaplaceNoise
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import heter_poisson_claim as published
 
