@@ -29,7 +29,7 @@ def test_people_who_train_are_not_public(run: Run, place: Path) -> None:
     row, people = run.score(taking_public(run)), str(place / "people")
     with pytest.raises(PrivacyError, match=r"150 of 150 people .* train, too: .* not public"):
         row.fit(people, public=people)
-    graph = models.model.read_people(
+    graph, _ = models.model.read_people(
         people, run.score(taking_public(run)).fit(people, public=str(place / "volunteers")).reading
     )
     mixed = graph.induced(np.arange(100, 120))
@@ -40,8 +40,9 @@ def test_people_who_train_are_not_public(run: Run, place: Path) -> None:
 def test_people_without_names_are_told_by_their_rows(run: Run, place: Path) -> None:
     row, people = run.score(taking_public(run)), str(place / "people")
     model = row.fit(people, public=str(place / "volunteers"))
-    graph = nameless(models.model.read_people(people, model.reading))
-    for public in (graph, nameless(graph.induced(np.arange(7, 90))), models.model.read_people(people, model.reading)):
+    named, _ = models.model.read_people(people, model.reading)
+    graph = nameless(named)
+    for public in (graph, nameless(graph.induced(np.arange(7, 90))), named):
         with pytest.raises(PrivacyError, match="as those who train"):
             row.fit(graph, public=public)
 
