@@ -46,7 +46,8 @@ def answer(plan: Plan, partition: Partition, graph: Graph, secret: int, noise: i
 def test_declared_is_spent(viewer: Viewer, library: Graph) -> None:
     plan, partition, setting = planned(library, 4.0, viewer)
     out = run(plan, partition)
-    spent = Ledger([LedgerAccount("gap", plan.guarantee.protection, plan.guarantee.delta)], out.releases).spent("gap")
+    account = LedgerAccount("cell/privgnn", plan.guarantee.protection, plan.guarantee.delta)
+    spent = Ledger([account], out.releases).spent("cell/privgnn")
     for client, event in plan.declared().items():
         assert price(spent[client], 1e-3).epsilon == price(event, 1e-3).epsilon <= 4.0
     assert privgnn.predict(plan, out.state, setting.asked).shape == (setting.asked.num_nodes, library.num_classes)
