@@ -222,9 +222,14 @@ def _require_priced(model: AnswerSource, reads: MethodReads, shown: str | None, 
         )
 
 
+_MOST_PEOPLE = 10**8  # that a file may count without naming them
+
+
 def _among_trained(model: AnswerSource, reads: MethodReads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
     """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
-    n, new = model.plan.facts.sizes.num_nodes, np.flatnonzero(places < 0)
+    n, new, named = model.plan.facts.sizes.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
+    if n != named and (named or not 0 < n <= _MOST_PEOPLE):
+        raise DataError(f"the model's file counts {n:,} people, and names {named:,}; allowed: as many as it names")
     if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
         raise DataError(
             f"{new.size:,} of {places.size:,} people were not in the training graph, the first is {graph.ids[new[0]]!r}; "
