@@ -1,4 +1,4 @@
-"""TODO"""
+"""Training without privacy, and networks on public data: shapes, networks of PyG, fitting with early stopping."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Gradients of each row, clipped and summed, in the precision that the bound needs; one file for each kind of row."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""Networks as flat vectors of parameters: layouts of dense layers, GCN, GIN and GraphSAGE, and the models that clients share."""
 
 import lazy_loader
 

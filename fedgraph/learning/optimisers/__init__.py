@@ -1,4 +1,4 @@
-"""TODO"""
+"""Descents on noisy gradients, strongly convex objectives, and training on public data or on a noisy graph."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""TODO"""
+"""What travels along edges: sums over neighbours, walks and PageRank, mean field, and votes of noisy labels."""
 
 import lazy_loader
 
