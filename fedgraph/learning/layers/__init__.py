@@ -1,4 +1,4 @@
-"""Networks as flat vectors of parameters: layouts of dense layers, GCN, GIN and GraphSAGE, and the models that clients share."""
+"""Networks as flat vectors: layouts of dense layers, GCN, GIN and GraphSAGE, and the models that clients share."""
 
 import lazy_loader
 
