@@ -443,11 +443,27 @@ def test_rdp_never_beats_the_exact_answer():
         rdp.epsilon([(ApproxDP(1.0, 0.1), 1)], 1e-5)
 
 
-def test_tiny_delta_falls_back_on_renyi():
-    event = Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 100)
-    paid = price(event, 1e-12)
-    assert paid.accountant == "Rényi"
-    assert paid.epsilon > price(event, 1e-8).epsilon
+@pytest.mark.parametrize(("touched_rows", "replaced"), [(1, False), (3, False), (2, True)])
+def test_the_price_does_not_jump_where_the_grid_ends(touched_rows, replaced):
+    event = Repeated(PoissonGaussian(1.5, 0.05, touched_rows, replaced), 100)
+    above, below, tiny = (price(event, delta).epsilon for delta in (1e-9, 0.999e-9, 1e-15))
+    assert above < below < 1.15 * above
+    assert below < tiny < 2 * above
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 3.0])
+@pytest.mark.parametrize("delta", [9e-10, 1e-14, 1e-40])
+def test_moments_of_the_grid_are_never_below_the_exact_gaussian(mu, delta):
+    halves = Repeated(Gaussian(math.sqrt(2) / mu), 2)
+    exact = price(halves, delta).epsilon
+    assert exact < price(Composed((halves, PureDP(1e-9))), delta).epsilon < 1.08 * exact
+
+
+def test_a_delta_that_is_met_exactly_is_met():
+    assert price(Repeated(ApproxDP(0.5, 1e-7), 3), 3e-7).epsilon == pytest.approx(1.5)  # 3 × 1e-7 > 3e-7 in floats
+    assert price(Composed((ApproxDP(0.5, 1e-6), PureDP(0.1))), 1e-6).epsilon == pytest.approx(0.6)
+    assert price(Composed((ApproxDP(0.5, 1e-6), Gaussian(100.0))), 1e-6).epsilon == math.inf  # nothing is left for the normal
+    assert price(Repeated(ApproxDP(0.5, 1.001e-7), 3), 3e-7).epsilon == math.inf
 
 
 def test_zcdp_edges_and_dual():

@@ -145,5 +145,6 @@ def test_fixed_size_is_a_hypergeometric_average():
 def test_edge_cases():
     part = losses.LossPart(pld.from_pure(1.0), None, 2)
     assert losses.compose([], 1e-5) == 0.0
-    assert losses.compose([part], 1e-10) == math.inf
+    assert losses.compose([part], 0.0) == math.inf
+    assert 2.0 < losses.compose([part], 1e-10) < 2.1
     assert losses.compose([losses.LossPart(pld.from_pure(1.0, 1e-3), None, 1)], 1e-5) == math.inf

@@ -38,7 +38,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, losses, pld, rdp, selection, zcdp
 
 _Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -260,8 +260,8 @@ def _unsampled(leaves: _Leaves, delta: float) -> Epsilon:
         return _exact_gaussian(leaves, delta)
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
         return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "δ is spent"))
-    candidates = [*_basic(leaves), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
-    fine_grid = math.fsum(count for _, count in leaves) <= _MANY
+    candidates = [*_basic(leaves, delta), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
+    fine_grid = math.fsum(count for _, count in leaves) <= _MANY and delta >= losses.SMALLEST_DELTA_OF_LOSSES
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
     return min(candidates, key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "no finite ε at this δ"))
@@ -273,21 +273,22 @@ def _exact_gaussian(leaves: _Leaves, delta: float) -> Epsilon:
     return Epsilon(gaussian.epsilon(mu, delta), delta, "exact Gaussian", f"μ = √Σ(Δ₂/s)² = {mu:.6g} (Dong, Roth & Su 2022)")
 
 
-def _basic(leaves: _Leaves) -> list[Epsilon]:
-    each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in leaves]
-    if any(e is None for e, _ in each):
+def _basic(leaves: _Leaves, delta: float) -> list[Epsilon]:
+    main, epsilon, left = _without_approximate(leaves, delta)
+    each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in main]
+    if left < 0 or any(e is None for e, _ in each):
         return []
-    total = math.fsum(e * count for e, count in each if e is not None)
+    total = epsilon + math.fsum(e * count for e, count in each if e is not None)
+    if any(isinstance(leaf, events.ApproxDP) for leaf, _ in leaves):
+        return [Epsilon(total, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
     return [Epsilon(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
 
 
 def _concentrated(leaves: _Leaves, delta: float) -> list[Epsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
     each = [(zcdp.rho(leaf), count) for leaf, count in main]
-    if left < 0 or any(r is None for r, _ in each):
+    if left < 0 or not main or any(r is None for r, _ in each):
         return []
-    if not main:
-        return [Epsilon(epsilon, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
     total = math.fsum(r * count for r, count in each if r is not None)
     theorem = f"ρ = {total:.6g} (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
     return [Epsilon(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
@@ -310,12 +311,16 @@ def _renyi(leaves: _Leaves, delta: float) -> list[Epsilon]:
 
 
 def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[_Leaves, float, float]:
-    """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ."""
+    """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ.
+
+    A Σδ₀ that is δ but for rounding (one part in 10¹²) is δ.
+    """
     apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
     main = [(*selection.without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)]
     used = math.fsum([*(leaf.delta * count for leaf, count in apart), *(missed * count for _, missed, count in main)])
     others = tuple((leaf, count) for leaf, _, count in main)
-    return others, math.fsum(leaf.epsilon * count for leaf, count in apart), delta - used
+    left = 0.0 if math.isclose(used, delta, rel_tol=1e-12) else delta - used
+    return others, math.fsum(leaf.epsilon * count for leaf, count in apart), left
 
 
 def _beside(epsilon: float) -> str:

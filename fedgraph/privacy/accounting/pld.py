@@ -25,7 +25,8 @@ Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
 
 Why these dominate: ``docs/proofs.md``.
 
-**Edge cases.** δ below 1e-9 → ∞ (``losses``); parameters 0 and ∞ never arrive (``accountant.accountant_leaves``).
+**Edge cases.** δ = 0 → ∞; below 1e-9 the moments of the same curves answer (``losses``); parameters 0 and ∞ never arrive
+(``accountant.accountant_leaves``).
 
 **Curves**: pure DP, (ε, δ)-DP, k-RR, bounded range, Laplace, Gaussian, fixed-size batches.
 
@@ -226,12 +227,12 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
 
     Args:
         leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair.
-        delta: δ in [0, 1); below ``SMALLEST_DELTA_OF_LOSSES`` there is no answer.
+        delta: δ in [0, 1); 0: ∞.
 
     Raises:
         UnknownEventError: a release without a dominating pair.
     """
-    if delta < losses.SMALLEST_DELTA_OF_LOSSES:
+    if delta == 0:
         return math.inf
     total = math.fsum(count for _, count in leaves)
     tail = losses.infinite_loss_mass(delta, total)
