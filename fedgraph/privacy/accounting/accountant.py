@@ -280,7 +280,7 @@ def _basic(leaves: _Leaves, delta: float) -> list[Epsilon]:
         return []
     total = epsilon + math.fsum(e * count for e, count in each if e is not None)
     if any(isinstance(leaf, events.ApproxDP) for leaf, _ in leaves):
-        return [Epsilon(total, delta, "basic composition", "ε and δ add up (Dwork & Roth 2014, Theorem 3.16)")]
+        return [Epsilon(total, delta, "basic composition", "ε add up and δ = 1 − Π(1 − δ₀) (Kairouz, Oh & Viswanath 2015)")]
     return [Epsilon(total, 0.0, "basic composition", "pure ε add up (Dwork & Roth 2014, Theorem 3.14)")]
 
 
@@ -311,13 +311,15 @@ def _renyi(leaves: _Leaves, delta: float) -> list[Epsilon]:
 
 
 def _without_approximate(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[_Leaves, float, float]:
-    """(other leaves, Σε₀, δ − Σδ₀); the last is negative where the (ε₀, δ₀) releases alone exceed δ.
+    """(other leaves, Σε₀, what they leave of δ); the last is negative where the (ε₀, δ₀) releases alone exceed δ.
 
-    A Σδ₀ that is δ but for rounding (one part in 10¹²) is δ.
+    (ε₀, δ₀) is dominated by a pair that has the loss ∞ with probability δ₀ and is ε₀-DP otherwise (Kairouz, Oh & Viswanath
+    2015, Theorem 3.1), so several of them spend 1 − Π(1 − δ₀). What is δ but for rounding (one part in 10¹²) is δ.
     """
     apart = [(leaf, count) for leaf, count in leaves if isinstance(leaf, events.ApproxDP)]
     main = [(*selection.without_missed(leaf), count) for leaf, count in leaves if not isinstance(leaf, events.ApproxDP)]
-    used = math.fsum([*(leaf.delta * count for leaf, count in apart), *(missed * count for _, missed, count in main)])
+    clear = -math.expm1(math.fsum(count * math.log1p(-leaf.delta) for leaf, count in apart))
+    used = math.fsum([clear, *(missed * count for _, missed, count in main)])
     others = tuple((leaf, count) for leaf, _, count in main)
     left = 0.0 if math.isclose(used, delta, rel_tol=1e-12) else delta - used
     return others, math.fsum(leaf.epsilon * count for leaf, count in apart), left

@@ -1,0 +1,44 @@
+"""Numbers that other libraries print for the same mechanism: ours is the same, or tighter by as much as their method is looser.
+
+Each case names its source; the figure is what the source's own tests hold its code to.
+"""
+
+import math
+
+import pytest
+
+from fedgraph.privacy import price
+from fedgraph.privacy.events import ApproxDP, Composed, Event, Gaussian, Laplace, PoissonGaussian, RandomizedResponse, Repeated
+
+
+def poisson(multiplier: float, rate: float, steps: int) -> Event:
+    return Repeated(PoissonGaussian(multiplier, rate, touched_rows=1, replaced=False), steps)
+
+
+OPACUS = poisson(1.5, 0.04, 2249)  # opacus/tests/accountants_test.py; int(90 // 0.04) is 2,249 in floats
+JAX = poisson(4.0, 1024 / 50_000, 10_000)  # jax_privacy/tests/accounting/analysis_test.py
+LAPLACE = Composed((Repeated(Laplace(1.0), 3), Repeated(Laplace(2.0), 2)))
+SAME = [
+    ("Opacus, PRV", OPACUS, 1e-5, 6.777395712150674, 2e-3),  # their ε is an estimate within eps_error = 0.01
+    ("jax_privacy, PLD", JAX, 1e-5, 2.09245, 1e-4),
+    ("dp_accounting, PLD: Gaussian", Repeated(Gaussian(math.sqrt(3)), 3), 0.126936, 1.0, 1e-5),
+    ("dp_accounting, PLD: Poisson", poisson(0.5, 0.2, 3), 0.15594, 1.0, 3e-3),  # their δ has five digits, held to 1e-3
+    ("dp_accounting, PLD: Laplace", LAPLACE, 0.0, 4.0, 1e-12),
+    ("dp_accounting, PLD: responses, 4 values", RandomizedResponse(1.0, 4), 0.0, 1.0, 1e-12),
+    ("dp_accounting, PLD: (ε, δ)", Composed((ApproxDP(1.0, 0.1), ApproxDP(2.0, 0.2))), 0.28, 3.0, 1e-12),
+    ("pfl, analytic Gaussian", Gaussian(math.sqrt(2)), 0.00040834087, 2.25, 1e-7),
+]
+LOOSER = [
+    ("Opacus, RDP", OPACUS, 1e-5, 7.32911117143),
+    ("jax_privacy, RDP", JAX, 1e-5, 2.27535),
+]
+
+
+@pytest.mark.parametrize(("event", "delta", "theirs", "tolerance"), [c[1:] for c in SAME], ids=[c[0] for c in SAME])
+def test_the_price_is_theirs(event: Event, delta: float, theirs: float, tolerance: float) -> None:
+    assert price(event, delta).epsilon == pytest.approx(theirs, rel=tolerance)
+
+
+@pytest.mark.parametrize(("event", "delta", "theirs"), [c[1:] for c in LOOSER], ids=[c[0] for c in LOOSER])
+def test_the_price_is_below_a_looser_method(event: Event, delta: float, theirs: float) -> None:
+    assert 0.9 * theirs < price(event, delta).epsilon < theirs
