@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,13 +9,9 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import splits
 from fedgraph.methods.base import (
-    NO_PUBLIC_DERIVED_FACTS,
     ClearFacts,
     PublicCutEdgeFacts,
     PublicFacts,
-    PublicFactsPart,
-    PublicMembershipFacts,
-    PublicSizeFacts,
 )
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
@@ -58,16 +53,15 @@ def public_facts(
 ) -> PublicFacts:
     """The records of ``methods.base.public_facts`` from loose values: nothing is derived, and membership is given."""
     return PublicFacts(
-        PublicSizeFacts(num_nodes, num_features, num_classes, clients, graphs),
-        viewer,
-        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges=cut_edges, nodes=members),
-        PublicFactsPart(public_name, public_graph, public_attributes, asking, asking.size > 0),
-        replace(NO_PUBLIC_DERIVED_FACTS, columns_from_rows=columns_from_rows, features_from_edges=features_from_edges),
-        colluders,
-        answering,
-    )
+        num_nodes=num_nodes, num_features=num_features, num_classes=num_classes, clients=clients, graphs=graphs, viewer=viewer,
+        members=members, membership_from_edges=False, membership_from_labels=False, holdings=holdings,
+        cut_edges=cut_edges, public=public_name, public_graph=public_graph,
+        public_attributes=public_attributes, asking=asking, asks=asking.size > 0, split_from_edges=False,
+        split_from_labels=False, component_from_edges=False, columns_from_rows=columns_from_rows,
+        features_from_edges=features_from_edges, colluders=colluders, answering=answering,
+    )  # fmt: skip
 
 
 def clear_facts(known: PublicFacts, filled: float) -> ClearFacts:
     """``known``, and how full private rows are."""
-    return ClearFacts(known.sizes, known.viewer, known.membership, known.public, known.derived, known.colluders, filled=filled)
+    return ClearFacts(**vars(known), filled=filled)

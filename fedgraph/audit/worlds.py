@@ -304,7 +304,7 @@ def client_changes(partition: Partition, graphs: Sequence[Sequence[int]] = ()) -
 
     Args:
         partition: who holds what.
-        graphs: where a client holds several graphs, the nodes of each (``PublicSizeFacts.graphs``): its largest is replaced.
+        graphs: where a client holds several graphs, the nodes of each (``PublicFacts.graphs``): its largest is replaced.
     """
     sizes = {share.client: share.graph.num_nodes for share in partition.subgraphs}
     found = []

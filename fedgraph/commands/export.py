@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     epsilon = project.write(found, options.to, options.out, options.force)
     plan = found.plan
     print(
-        f"{options.out}: {plan.method} for {plan.facts.sizes.num_clients} clients, {plan.schedule.rounds} rounds; its files "
+        f"{options.out}: {plan.method} for {plan.facts.num_clients} clients, {plan.schedule.rounds} rounds; its files "
         f"are worth ε = {epsilon:.6g} at δ = {plan.guarantee.delta:.6g} (ledger: {found.row.head.epsilon_provable:.6g})"
     )
     if options.clients is not None:

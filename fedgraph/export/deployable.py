@@ -85,7 +85,7 @@ def training_of(plan: Plan) -> Plan:
 
     So is DP-FedAvg deployed: nothing but sums of clipped updates leaves a client, and what is paid is the path of the model.
     """
-    releases, clients = plan.schedule.releases, plan.facts.sizes.num_clients
+    releases, clients = plan.schedule.releases, plan.facts.num_clients
     own = [r for r in releases if r.path == DEPLOYABLE_PATH and r.client is not None]
     alike = {(type(r.bound), r.mechanism, r.event, tuple(r.rounds), r.per_round) for r in own}
     early = any(r.path != DEPLOYABLE_PATH and r.rounds[0] <= own[0].rounds[-1] for r in releases if own)

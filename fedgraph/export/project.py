@@ -117,7 +117,7 @@ def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
     releases = plan.schedule.releases
     if not cohorts:
         return releases
-    clients = range(plan.facts.sizes.num_clients)
+    clients = range(plan.facts.num_clients)
     asked = {client: {r for r, here in enumerate(cohorts) if client in here} for client in clients}
     own = [(r, k, tuple(round_ for round_ in r.rounds if round_ in asked[k])) for r in releases for k in clients]
     return [dataclasses.replace(r, client=k, rounds=rounds) for r, k, rounds in own]
@@ -166,9 +166,9 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     layout = exported_layouts()[framework]
     home = folder / Path(layout["shared/planned.py.j2"]).parent
     home.mkdir(parents=True)
-    public = found.plan.facts.public  # without the answers of public test nodes, which nobody needs who deploys it
-    graph = None if public.graph is None else graph_without_labels(public.graph)
-    facts = dataclasses.replace(found.plan.facts, public=dataclasses.replace(public, graph=graph))
+    facts = found.plan.facts
+    if facts.public_graph is not None:  # without the answers of public test nodes, which nobody needs who deploys it
+        facts = dataclasses.replace(facts, public_graph=graph_without_labels(facts.public_graph))
     site.write_site_file(home / _PLAN, dataclasses.replace(found.plan, facts=facts))
     if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")
@@ -188,7 +188,7 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    clients = plan.facts.sizes.num_clients
+    clients = plan.facts.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": name_score_anchor(found.row), "method": head.method, "variant": head.variant}
     whole, protection = math.isclose(found.epsilon, head.epsilon_provable), plan.guarantee.protection

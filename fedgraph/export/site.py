@@ -99,11 +99,11 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
     """
     made = read_site_plan(plan, digest)
     subgraph = read_site_file(graph, Subgraph)
-    sizes, own = made.facts.sizes, subgraph.graph
-    if not 0 <= subgraph.client < sizes.num_clients:
-        raise DataError(f"{graph}: client {subgraph.client}; allowed: 0 … {sizes.num_clients - 1}")
+    facts, own = made.facts, subgraph.graph
+    if not 0 <= subgraph.client < facts.num_clients:
+        raise DataError(f"{graph}: client {subgraph.client}; allowed: 0 … {facts.num_clients - 1}")
     found = (own.num_nodes, own.num_features, own.num_classes)
-    wanted = (sizes.clients[subgraph.client], sizes.num_features, sizes.num_classes)
+    wanted = (facts.clients[subgraph.client], facts.num_features, facts.num_classes)
     if found != wanted:
         raise DataError(f"{graph}: {found} nodes, columns and classes; planned for client {subgraph.client}: {wanted}")
     return Site(made, subgraph, method_kinds.load(made.method).prepare(made, subgraph))
@@ -124,8 +124,8 @@ def save_site_answer(plan: Plan, state: State, folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     write_site_file(folder / "state.json", state)
-    public = plan.facts.public
-    graph = public.graph if public.graph is not None else public.attributes
+    facts = plan.facts
+    graph = facts.public_graph if facts.public_graph is not None else facts.public_attributes
     if graph is None or method_kinds.load(plan.method).OFFERS.kind != "classifier":
         return
     scores = method_kinds.load_classifier(plan.method).predict(plan, state, graph)

@@ -38,7 +38,7 @@ def run_blocks(
     Raises:
         FedgraphError: a client failed; the message names method, client and round.
     """
-    cut = messages.cut_blocks(job.plan.facts.sizes.num_clients)
+    cut = messages.cut_blocks(job.plan.facts.num_clients)
     if not messages.are_summed(job.plan):
         return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_)]
     return messages.merge_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])

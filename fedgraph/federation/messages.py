@@ -167,7 +167,7 @@ def subgraphs_of_blocks(partition: Partition, blocks: Sequence[int]) -> dict[int
 
 def are_summed(plan: Plan) -> bool:
     """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
-    if plan.facts.sizes.num_clients <= FEW_SEEN_CLIENTS:
+    if plan.facts.num_clients <= FEW_SEEN_CLIENTS:
         return False
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         return not (plan.watch.keeps_rounds and seen.colluders_of(plan))

@@ -126,9 +126,8 @@ def run(
         RuntimeFailure: rounds are shared, and clients may be absent; or a round failed.
     """
     name = ledger.account_name(stream)
-    public = dataclasses.replace(plan.facts.public, graph=None)  # clients need it no more
-    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public=public))
-    held = runtime.deal(partition, messages.subgraphs_of_blocks, len(messages.cut_blocks(plan.facts.sizes.num_clients)))
+    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # clients need it no more
+    held = runtime.deal(partition, messages.subgraphs_of_blocks, len(messages.cut_blocks(plan.facts.num_clients)))
 
     def on_the_way(job: ClientJob, before: _Advanced | None, rounds: range) -> _Advanced:
         path = tuple(str(part) for part in job.stream)
@@ -164,7 +163,7 @@ def _advance_rounds(
     """
     named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
     handle = clients.share("job", named)
-    num_blocks = len(messages.cut_blocks(job.plan.facts.sizes.num_clients))
+    num_blocks = len(messages.cut_blocks(job.plan.facts.num_clients))
     state = clients.seal(server.begin(job)) if before is None else before.state
     receipts: list[MessageReceipt] = []
     kept: list[tuple[int, State]] = []

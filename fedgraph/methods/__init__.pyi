@@ -1,4 +1,3 @@
-from .base import NO_PUBLIC_DERIVED_FACTS as NO_PUBLIC_DERIVED_FACTS
 from .base import Budget as Budget
 from .base import ClearFacts as ClearFacts
 from .base import MethodDraft as MethodDraft
@@ -10,11 +9,7 @@ from .base import PlanStreams as PlanStreams
 from .base import PlanSums as PlanSums
 from .base import PublicCalibrationFact as PublicCalibrationFact
 from .base import PublicCutEdgeFacts as PublicCutEdgeFacts
-from .base import PublicDerivedFacts as PublicDerivedFacts
 from .base import PublicFacts as PublicFacts
-from .base import PublicFactsPart as PublicFactsPart
-from .base import PublicMembershipFacts as PublicMembershipFacts
-from .base import PublicSizeFacts as PublicSizeFacts
 from .base import State as State
 from .base import block_path as block_path
 from .base import client_path as client_path

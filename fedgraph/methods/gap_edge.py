@@ -140,7 +140,7 @@ def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Me
     p, inputs = plan.params, list(memory.inputs)
     if len(inputs) <= p.hops:
         return base.State({"rows": rows}, memory)
-    labels, rng, classes = plan.made.attributes.labels, np.random.default_rng(memory.seed), plan.facts.sizes.num_classes
+    labels, rng, classes = plan.made.attributes.labels, np.random.default_rng(memory.seed), plan.facts.num_classes
     chosen: HopNetworkShape | public.PublicTrainingClassifier
     if p.encoder == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch

@@ -83,7 +83,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
     def make(capped: NodeCaps) -> Made:
         basis, inputs = node_caps.directions_of(params.projection, facts)
-        classes = facts.sizes.num_classes
+        classes = facts.num_classes
         widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
         sent = {"none": inputs, "hidden": params.hidden, "classes": classes}[params.encoder]
         layouts: dict[_Stage, Layout] = {"encoder": Layout(widths), "classifier": Layout((sent * (params.hops + 1), classes))}
@@ -143,7 +143,7 @@ def _sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
 def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
     """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
     stage, number = plan.made.stage(inbox.round), inbox.round % plan.params.steps
-    mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * plan.params.sampling_rate)
+    mean = inbox.sums["gradient"] / np.float32(plan.facts.num_nodes * plan.params.sampling_rate)
     after = node_caps.descent_of(plan.params).step(state.memory[stage], mean, number)
     shown = after.average if number == plan.params.steps - 1 else after.parameters
     return base.State({**state.model, stage: shown}, {**state.memory, stage: after})

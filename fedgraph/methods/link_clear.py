@@ -47,12 +47,12 @@ Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public featu
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """All edges, in clear, at any ε."""
-    if facts.public.attributes is None:
+    if facts.public_attributes is None:
         raise ScenarioError("link_clear needs public features: use it in task: link_prediction")
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC)
     shown = PlannedRelease("edges", Unbounded(), Disclose("no privacy was asked for"), Unprotected("edges in clear"), range(1))
     guarantee = base.guarantee_from_public_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=False)
-    return base.Plan("link_clear", params, facts, guarantee, base.PlanSchedule(1, (shown,), 1), facts.public.attributes)
+    return base.Plan("link_clear", params, facts, guarantee, base.PlanSchedule(1, (shown,), 1), facts.public_attributes)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -73,7 +73,7 @@ def client(
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The union of all edges, and the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
-    graph = replace(plan.made, adjacency=links.adjacency_of(every, plan.facts.sizes.num_nodes))
+    graph = replace(plan.made, adjacency=links.adjacency_of(every, plan.facts.num_nodes))
     rows = links.fit_encoder(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
     return base.State({}, replace(state.memory, graph=graph, rows=rows))
 

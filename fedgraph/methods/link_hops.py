@@ -141,20 +141,20 @@ _Priced: TypeAlias = tuple[NoiseMechanism, Event]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Every hop and the discriminant, priced."""
-    attributes = facts.public.attributes
+    attributes = facts.public_attributes
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
-    key = facts.sizes.num_nodes
+    key = facts.num_nodes
     features = links.public_rows(attributes.features, params.width, key)
     split = 0 if params.rows == "random" else features.shape[1]
     parts = [features] if split else []
     if params.hops and (params.rows in ("random", "both") or not split):
-        parts.append(links.random_rows(facts.sizes.num_nodes, params.width, key))
+        parts.append(links.random_rows(facts.num_nodes, params.width, key))
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
-    n, rounds, relation = facts.sizes.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
-    per_end = facts.membership.cut_edges_shared and params.decoder == "sum"
-    if facts.membership.cut_edges_shared and params.decoder == "steps" and params.hops:
+    n, rounds, relation = facts.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
+    per_end = facts.cut_edges_shared and params.decoder == "sum"
+    if facts.cut_edges_shared and params.decoder == "steps" and params.hops:
         raise ScenarioError("hops read an edge at both clients, decoder: steps at one: write cut_edges: dropped, or hops: 0")
     hops, teaching, min_clients = _noise(params, facts, budget)
     releases = (PlannedRelease("aggregate", NeighbourSums(n), *hops, range(rounds)),) if rounds else ()
@@ -164,7 +164,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     if params.decoder == "steps":
         bound = EdgeClippedSum(1.0, most, sensitivity.kernel_name(pair_scorer.clipped_sum))
     supervision = PlannedRelease("supervision", bound, *teaching, last)
-    whole = teaching[0].std * math.sqrt(facts.sizes.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
+    whole = teaching[0].std * math.sqrt(facts.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(np.concatenate(parts, axis=1), split, key, whole)
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=per_end)
@@ -181,7 +181,7 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
     of_hop = whole * math.sqrt(params.hops / (1 - share)) if params.hops else math.inf
     of_last = whole / math.sqrt(share)
     change = _CLIP
-    ends = math.sqrt(2) if facts.membership.cut_edges_shared else 1.0
+    ends = math.sqrt(2) if facts.cut_edges_shared else 1.0
     hop_event, last_event = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * of_last))
     if params.decoder == "steps":
 
@@ -215,7 +215,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     teach, teach_away = (everything | supervises(plan, pairs) for pairs in (inner, away))
     adjacency = links.adjacency_of(own[~teach], nodes.size)
     if subgraph.cut is not None:
-        adjacency = aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.sizes.num_nodes)
+        adjacency = aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.num_nodes)
     if plan.params.decoder == "steps":
         teach_away &= np.isin(away[:, 0], nodes)
     supervision = np.concatenate([inner[teach], away[teach_away]])
@@ -270,7 +270,7 @@ def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
 
 
 def _random(plan: Planned) -> np.ndarray:
-    return links.draw_pairs(plan.facts.sizes.num_nodes, _RANDOM, np.random.default_rng(plan.made.key))
+    return links.draw_pairs(plan.facts.num_nodes, _RANDOM, np.random.default_rng(plan.made.key))
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:

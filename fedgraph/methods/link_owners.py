@@ -86,11 +86,11 @@ _Memory: TypeAlias = np.ndarray | None  # float64 [d], the direction of the disc
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """The one sum, priced."""
-    attributes = facts.public.attributes
+    attributes = facts.public_attributes
     if attributes is None or not attributes.num_features:
         raise ScenarioError("link_owners learns from public features, and there are none here: use it in task: link_prediction")
-    n, entity = facts.sizes.num_nodes, params.unit == "entity"
-    if facts.membership.cut_edges_shared and params.learns:
+    n, entity = facts.num_nodes, params.unit == "entity"
+    if facts.cut_edges_shared and params.learns:
         raise ScenarioError(
             "link_owners protects all ties of one person, and an edge between clients is a tie of people at both: with them a "
             "person would be at several clients, which nobody has priced. Write cut_edges: dropped, or method: link_hops"
@@ -100,18 +100,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     scale = links.LinkScale.of_random(_raw(rows, few, _random(n, n)))
     bound = OwnedRows(params.limit, 1 + scale.centre.size)
     owned = Relation.ENTITY_LINKS if entity else Relation.NODE_LINKS
-    relation = Relation.EDGE_UNDIRECTED if facts.membership.cut_edges_shared else owned  # then no edge is read
+    relation = Relation.EDGE_UNDIRECTED if facts.cut_edges_shared else owned  # then no edge is read
     noise = base.PLAN_WITHOUT_NOISE
     min_clients, whole = 1, 0.0
     if budget.private:
         multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
         # by what more clients that hold edges of one owner move what the viewer sees, in units of one client's noise
-        summed, clients = facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, facts.sizes.num_clients
+        summed, clients = facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, facts.num_clients
         holders = (float(clients) if summed else math.sqrt(clients)) if entity else 1.0
         change = bound.sensitivity_l2(owned) * holders
         std, min_clients = base.gradient_std(multiplier, change, facts)
         noise = (GaussianNoise(std), Gaussian(multiplier))
-        whole = std * math.sqrt(facts.sizes.num_clients)
+        whole = std * math.sqrt(facts.num_clients)
     releases = (PlannedRelease("sum", bound, *noise, range(1)),) if params.learns else ()
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(rows, few, scale.centre, scale.spread, n, whole)

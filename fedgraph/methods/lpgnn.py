@@ -120,9 +120,9 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One release of features and one of labels; a node's price is their sum."""
-    if facts.public.attributes is None or facts.public.graph is not None:
+    if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
-    bound, categories = Box(params.low, params.high), Box(0, facts.sizes.num_classes - 1)
+    bound, categories = Box(params.low, params.high), Box(0, facts.num_classes - 1)
     of_features = PlannedRelease("features", bound, *base.PLAN_WITHOUT_NOISE, range(1))
     of_labels = PlannedRelease("labels", categories, *base.PLAN_WITHOUT_NOISE, range(1))
     keep = 1.0
@@ -131,13 +131,13 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
         if for_features:
             wanted = math.floor(for_features / 2.18) if params.bits == "auto" else params.bits  # Proposition 3.3
-            m = max(1, min(facts.sizes.num_features, wanted))
+            m = max(1, min(facts.num_features, wanted))
             encoder = SampledBits(for_features / m, m, params.low, params.high)
             of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
-        response = KaryResponse(for_labels, facts.sizes.num_classes)
-        event = RandomizedResponse(for_labels, facts.sizes.num_classes)
+        response = KaryResponse(for_labels, facts.num_classes)
+        event = RandomizedResponse(for_labels, facts.num_classes)
         of_labels = PlannedRelease("labels", categories, response, event, range(1))
-        keep = 1 / (1 + (facts.sizes.num_classes - 1) * math.exp(-for_labels))
+        keep = 1 / (1 + (facts.num_classes - 1) * math.exp(-for_labels))
     assumed = (
         Assumption.COUNTS_PUBLIC,
         Assumption.EDGES_PUBLIC,
@@ -145,12 +145,12 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.UNTUNED,
         *base.assume_public_derived_facts(facts, Relation.NODE_REPLACE, edges_private=False),
     )
-    made = Made(facts.public.attributes.labels >= 0, keep)
-    facts = replace(facts, public=replace(facts.public, attributes=None))  # the rows that the protocol calls public are private
+    made = Made(facts.public_attributes.labels >= 0, keep)
+    facts = replace(facts, public_attributes=None)  # the rows that the protocol calls public are private
     published = budget.epsilon if budget.private else None
     notes = ("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",)
     protection = Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed)
-    guarantee = Guarantee(protection, budget.delta, facts.membership.holdings, per_end=False)
+    guarantee = Guarantee(protection, budget.delta, facts.holdings, per_end=False)
     schedule = base.PlanSchedule(1, (of_features, of_labels) if params.features == "encoded" else (of_labels,), 1)
     return base.Plan("lpgnn", params, facts, guarantee, schedule, made, published, notes=notes)
 
@@ -173,15 +173,15 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Put the received rows at their nodes' places."""
     facts = plan.facts
-    labels = np.full(facts.sizes.num_nodes, -1, dtype=np.int64)
-    for nodes, received in zip(facts.membership.nodes, inbox.each["labels"], strict=True):
+    labels = np.full(facts.num_nodes, -1, dtype=np.int64)
+    for nodes, received in zip(facts.members, inbox.each["labels"], strict=True):
         labels[nodes[plan.made.labelled[nodes]]] = received
     features = None
     if "features" in inbox.each:
-        order = np.argsort(np.concatenate(facts.membership.nodes))
+        order = np.argsort(np.concatenate(facts.members))
         bits = isinstance(plan.schedule.releases[0].mechanism, SampledBits)
         rows = [
-            _unit_square(local_bits.signs(part, facts.sizes.num_features)) if bits else sp.csr_array(part.astype(np.float32))
+            _unit_square(local_bits.signs(part, facts.num_features)) if bits else sp.csr_array(part.astype(np.float32))
             for part in inbox.each["features"]
         ]
         features = sp.csr_array(sp.vstack(rows, format="csr")[order])
@@ -207,7 +207,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     elif params.features == "random-bits":
         sent = rng.integers(2 * graph.num_features, size=(graph.num_nodes, 1))
         features = _unit_square(local_bits.signs(sent, graph.num_features))
-    channel = NoisyGraphChannel(plan.facts.sizes.num_classes, plan.made.keep, params.correction, params.label_hops)
+    channel = NoisyGraphChannel(plan.facts.num_classes, plan.made.keep, params.correction, params.label_hops)
     how = PublicTrainingSteps(params.epochs, params.learning_rate, params.weight_decay)
     labels, hops = base.require_received(plan, memory.labels), params.feature_hops
     return train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
@@ -220,7 +220,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
     """
     received = base.require_received(plan, state.memory.labels)[units[:, 0]]
-    keep, c = plan.made.keep, plan.facts.sizes.num_classes
+    keep, c = plan.made.keep, plan.facts.num_classes
     size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
     found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))
     mechanism, bits = plan.schedule.releases[0].mechanism, state.memory.features

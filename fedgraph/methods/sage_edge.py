@@ -86,14 +86,14 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = base.guarantee_from_public_facts(
         facts, params.protects, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False
     )
-    releases = tuple(_release(params, facts, budget, client) for client in range(facts.sizes.num_clients))
+    releases = tuple(_release(params, facts, budget, client) for client in range(facts.num_clients))
     return base.Plan("sage_edge", params, facts, guarantee, base.PlanSchedule(1, releases, 1), attributes, published)
 
 
 def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
-    size, smaller = facts.sizes.clients[client], None
-    if facts.membership.cut_edges_shared:
-        size, smaller = facts.sizes.num_nodes, tuple(int(node) for node in facts.membership.nodes[client])
+    size, smaller = facts.clients[client], None
+    if facts.cut_edges_shared:
+        size, smaller = facts.num_nodes, tuple(int(node) for node in facts.members[client])
     mechanism, event = base.PLAN_WITHOUT_NOISE
     epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
@@ -112,7 +112,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     aggregation.require_simple(subgraph.graph.adjacency)
     upper = sp.triu(subgraph.graph.adjacency, k=1, format="coo")
     edges = np.column_stack(upper.coords)
-    if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
+    if plan.facts.cut_edges_shared and subgraph.cut is not None:
         away = np.column_stack([subgraph.nodes[subgraph.cut[:, 0]], subgraph.cut[:, 1]])
         edges = np.concatenate([np.sort(subgraph.nodes[edges], axis=1), away[away[:, 0] < away[:, 1]]])
     return edges.astype(np.int32)
@@ -127,10 +127,10 @@ def client(
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Put the noisy edges together and train on them."""
-    n, p = plan.facts.sizes.num_nodes, plan.params
+    n, p = plan.facts.num_nodes, plan.params
     parts = inbox.each["edges"]
-    if not plan.facts.membership.cut_edges_shared:
-        parts = [nodes[part] for nodes, part in zip(plan.facts.membership.nodes, parts, strict=True)]
+    if not plan.facts.cut_edges_shared:
+        parts = [nodes[part] for nodes, part in zip(plan.facts.members, parts, strict=True)]
     edges = np.concatenate(parts)
     ends = np.concatenate([edges, edges[:, ::-1]])
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))

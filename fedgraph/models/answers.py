@@ -119,11 +119,11 @@ def scores_of(model: AnswerSource, graph: Graph, shown: str | None, nothing_prot
         raise DataError(f"{model.row}: scores pairs, and names no class; ask it about a table of pairs (source,target)")
     reads = _reads(model)
     places = model.people.places(graph.ids)
-    graph = match_columns(graph, model.names.columns, model.plan.facts.sizes.num_features)
+    graph = match_columns(graph, model.names.columns, model.plan.facts.num_features)
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
-    places = np.where(places < model.plan.facts.sizes.num_nodes, places, -1)  # who only judged a choice has released nothing
+    places = np.where(places < model.plan.facts.num_nodes, places, -1)  # who only judged a choice has released nothing
     asked = graph
     if reads in (MethodReads.NOTHING, MethodReads.OWN_EDGES):
         asked, places = _among_trained(model, reads, graph, places)
@@ -227,7 +227,7 @@ _MOST_PEOPLE = 10**8  # that a file may count without naming them
 
 def _among_trained(model: AnswerSource, reads: MethodReads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
     """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
-    n, new, named = model.plan.facts.sizes.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
+    n, new, named = model.plan.facts.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
     if n != named and (named or not 0 < n <= _MOST_PEOPLE):
         raise DataError(f"the model's file counts {n:,} people, and names {named:,}; allowed: as many as it names")
     if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):

@@ -49,7 +49,7 @@ class Model(answers.AnswerSource):
     @cached_property
     def classes_(self) -> np.ndarray:
         """The classes, in the order of the columns of ``predict_proba``; their numbers where the data named none."""
-        return np.array(self.names.classes or [str(k) for k in range(self.plan.facts.sizes.num_classes)])
+        return np.array(self.names.classes or [str(k) for k in range(self.plan.facts.num_classes)])
 
     def predict(self, data: object, people: str | None = None, nothing_protected: bool = False) -> np.ndarray:
         """The class of each node of ``data``; the arguments are those of ``predict_proba``."""
@@ -201,4 +201,4 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
 
 def strip_rows(plan: Plan, state: State) -> tuple[Plan, State]:
     """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
-    return replace(plan, facts=replace(plan.facts, public=replace(plan.facts.public, graph=None))), replace(state, seen=())
+    return replace(plan, facts=replace(plan.facts, public_graph=None)), replace(state, seen=())

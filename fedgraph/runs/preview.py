@@ -57,7 +57,7 @@ class _Row:
         if promised is not None:  # no data are read yet: the run checks the promise, and prints ∞ where they break it
             provable += f" if no degree is above {promised}, else ∞"
         unit = made.guarantee.protection.unit.value
-        facts = (str(made.facts.sizes.num_clients), str(made.schedule.rounds), "; ".join(_releases(made)))
+        facts = (str(made.facts.num_clients), str(made.schedule.rounds), "; ".join(_releases(made)))
         return (name, cell.world.words, targets, provable, f"{made.guarantee.delta:.2g}", unit, *facts)
 
 

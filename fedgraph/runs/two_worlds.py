@@ -402,7 +402,7 @@ def _changes_of(
         if partition is None:
             return True, []
         if protection.relation is Relation.GRAPH_REPLACE:
-            return True, worlds.client_changes(partition, plan.facts.sizes.graphs)
+            return True, worlds.client_changes(partition, plan.facts.graphs)
         share = max(partition.subgraphs, key=lambda s: s.graph.num_nodes)
         local = worlds.changes(share.graph, protection)
         return True, [change_of_whole(change, share.nodes) for change in local]
@@ -422,7 +422,7 @@ def change_of_whole(change: Change, nodes: np.ndarray) -> Change:
 def _dealt(plan: Plan, params: Any, cell: Cell, context: CellContext) -> Partition | None:
     """Who holds what, as the task dealt it when it planned."""
     found = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Partition)]
-    sizes = plan.facts.sizes.clients
+    sizes = plan.facts.clients
     return next((p for p in reversed(found) if tuple(s.graph.num_nodes for s in p.subgraphs) == sizes), None)
 
 

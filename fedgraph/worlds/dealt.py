@@ -15,11 +15,7 @@ from fedgraph.methods import (
     ClearFacts,
     ColumnRanks,
     PublicCutEdgeFacts,
-    PublicDerivedFacts,
     PublicFacts,
-    PublicFactsPart,
-    PublicMembershipFacts,
-    PublicSizeFacts,
 )
 from fedgraph.partition import base
 from fedgraph.privacy import Viewer
@@ -36,7 +32,7 @@ class DealtWorld:
         world: who trains together, and who is trusted.
         setting: what is held, asked and public.
         partition: who holds which node of ``setting.held``.
-        cut_edges: what clients know of the edges between them (``PublicMembershipFacts.cut_edges``).
+        cut_edges: what clients know of the edges between them (``PublicFacts.cut_edges``).
         colluders: participants who may pool their noise with the server.
     """
 
@@ -51,30 +47,27 @@ class DealtWorld:
         """All that a plan with a guarantee may be made from: counts, client sizes, the public test graph or attributes."""
         setting, shares, held = self.setting, self.partition.subgraphs, self.setting.held
         return PublicFacts(
-            PublicSizeFacts(
-                num_nodes=sum(s.graph.num_nodes for s in shares),
-                num_features=held.num_features,
-                num_classes=held.num_classes,
-                clients=tuple(s.graph.num_nodes for s in shares),
-            ),
-            self.world.viewer,
-            PublicMembershipFacts(
-                from_edges=self.partition.from_edges,
-                from_labels=self.partition.from_labels,
-                holdings=None,
-                cut_edges=self.cut_edges,
-                nodes=tuple(s.nodes for s in shares),
-            ),
-            PublicFactsPart(
-                setting.public, setting.public_graph, setting.public_attributes, setting.asking, setting.asks, setting.drawn
-            ),
-            PublicDerivedFacts(
-                split_from_edges=setting.split_from_edges,
-                split_from_labels=setting.split_from_labels,
-                component_from_edges=held.nodes_from_edges,
-                columns_from_rows=held.columns_from_rows and setting.public_attributes is None,
-                features_from_edges=held.features_from_edges,
-            ),
+            num_nodes=sum(s.graph.num_nodes for s in shares),
+            num_features=held.num_features,
+            num_classes=held.num_classes,
+            clients=tuple(s.graph.num_nodes for s in shares),
+            viewer=self.world.viewer,
+            members=tuple(s.nodes for s in shares),
+            membership_from_edges=self.partition.from_edges,
+            membership_from_labels=self.partition.from_labels,
+            holdings=None,
+            cut_edges=self.cut_edges,
+            public=setting.public,
+            public_graph=setting.public_graph,
+            public_attributes=setting.public_attributes,
+            asking=setting.asking,
+            asks=setting.asks,
+            drawn=setting.drawn,
+            split_from_edges=setting.split_from_edges,
+            split_from_labels=setting.split_from_labels,
+            component_from_edges=held.nodes_from_edges,
+            columns_from_rows=held.columns_from_rows and setting.public_attributes is None,
+            features_from_edges=held.features_from_edges,
             colluders=self.colluders if self.world.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
             columns=held.columns if held.columns is not None and held.columns.places.size else None,
         )
@@ -84,10 +77,8 @@ class DealtWorld:
         """The same, and what was counted in private rows: for a method that guarantees nothing."""
         held, known = self.setting.held, self.facts
         filled = held.features.nnz / max(1, held.num_nodes * held.num_features)
-        return ClearFacts(
-            known.sizes, known.viewer, known.membership, known.public, known.derived, known.colluders,
-            columns=known.columns, filled=1.0 if self.setting.ranks is not None or held.columns is not None else filled,
-        )  # fmt: skip
+        filled = 1.0 if self.setting.ranks is not None or held.columns is not None else filled
+        return ClearFacts(**vars(known), filled=filled)
 
     def scaled(self, ranks: ColumnRanks) -> "DealtWorld":
         """The same people, with columns on one scale. ranks: what brings them there."""

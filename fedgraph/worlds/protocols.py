@@ -58,8 +58,8 @@ class ProtocolSetting:
         public_attributes: as in ``PublicFacts``.
         public: what is public, in one word for tables.
         asking: int64, rows of ``held`` that never train and only ask.
-        asks: whether ``asking`` is the protocol, as in ``PublicFactsPart``.
-        drawn: as in ``PublicFactsPart``.
+        asks: whether ``asking`` is the protocol, as in ``PublicFacts``.
+        drawn: as in ``PublicFacts``.
         asked_is_public: asked is a part of public_graph.
         split: how it was chosen who trains and who tests.
         ranks: what brought columns of numbers to one scale.

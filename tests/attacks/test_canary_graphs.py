@@ -173,7 +173,7 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
     """Against the density of what is left, written down once more."""
     model = {"training": "dp_fedavg", "updates": "sum", "release": "labels", "compare": ["histogram"]}
     made, _, found = drawn(model, where)
-    last = made.facts.sizes.num_clients - 1
+    last = made.facts.num_clients - 1
     assert found.coins.size == last
     assert found.units[last].tolist() == [-1]
     assert not differs(found.zero.subgraphs[last].graph, found.one.subgraphs[last].graph).size

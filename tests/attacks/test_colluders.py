@@ -73,7 +73,7 @@ def test_messages_of_many_clients_travel_alone_where_an_attack_has_what_colluder
 def test_beyond_very_many_clients_the_whole_sum_is_read() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(seen._SINGLE + 1, 2), Budget(4.0, 1e-3))
     assert not seen.colluders_of(made)
-    assert seen.groups_of(made)[0].size == made.facts.sizes.num_nodes
+    assert seen.groups_of(made)[0].size == made.facts.num_nodes
     assert messages.are_summed(replace(made, watch=replace(made.watch, keeps_rounds=True)))
 
 

@@ -70,7 +70,7 @@ def neighbours(plan: Plan, partition: Partition) -> list[Change]:
     """Those of the largest client, the worst first, in the numbers of the whole graph."""
     protection = plan.guarantee.protection
     if protection.relation is Relation.GRAPH_REPLACE:
-        return worlds.client_changes(partition, plan.facts.sizes.graphs)
+        return worlds.client_changes(partition, plan.facts.graphs)
     share = max(partition.subgraphs, key=lambda s: s.graph.num_nodes)
     return [two_worlds.change_of_whole(change, share.nodes) for change in worlds.changes(share.graph, protection)]
 

@@ -116,7 +116,7 @@ def test_the_accuracy_is_the_rows(ran: tuple[str, Path]) -> None:
     """Within three binomial deviations of the row, on the nodes that the row was tested on."""
     name, place = ran
     found = project.open_row(place / "run", "features-features-sums")
-    graph = found.plan.facts.public.graph
+    graph = found.plan.facts.public_graph
     assert graph is not None
     with (place / ANSWERS[name] / "predictions.csv").open(encoding="utf-8") as file:
         classes = np.array([int(row["class"]) for row in csv.DictReader(file)])

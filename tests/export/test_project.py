@@ -70,7 +70,7 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
 
 def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:
     plan = site.read_site_file(written(opened, SUMS, "flower", tmp_path) / project._PLAN, Plan)
-    graph, known = plan.facts.public.graph, opened(SUMS).plan.facts.public.graph
+    graph, known = plan.facts.public_graph, opened(SUMS).plan.facts.public_graph
     assert graph is not None
     assert known is not None
     assert (graph.labels == -1).all()
@@ -258,7 +258,7 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
 def test_a_round_needs_all_clients_with_equal_weights(opened: Opened, imported: Imported, tmp_path: Path) -> None:
     home = written(opened, SUMS, "flower", tmp_path)
     module = imported(home / "rounds.py")
-    rounds, value = module.Rounds(), np.ones(opened(SUMS).plan.facts.sizes.num_nodes, dtype=np.int64)
+    rounds, value = module.Rounds(), np.ones(opened(SUMS).plan.facts.num_nodes, dtype=np.int64)
     sent = {"gradient@model": value}
     for answers, why in (
         ([(0, 1, sent), (1, 1, sent)], r"2 clients answered; needed: \[0, 1, 2\]"),

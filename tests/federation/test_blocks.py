@@ -292,9 +292,7 @@ def test_block_messages_refuse_bare_arrays() -> None:
 
 def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(library: Graph) -> None:
     plan, _ = secure(library, steps=100)
-    sizes = dataclasses.replace(plan.facts.sizes, clients=(1,) * 10_000)
-    membership = dataclasses.replace(plan.facts.membership, nodes=())
-    facts = dataclasses.replace(plan.facts, sizes=sizes, membership=membership)
+    facts = dataclasses.replace(plan.facts, clients=(1,) * 10_000, members=())
     plan = features.plan(features.Params(steps=100), facts, Budget(2.0, 1e-3))
     (release,) = plan.schedule.releases
     lines = []

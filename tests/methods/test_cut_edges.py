@@ -55,7 +55,7 @@ def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str
     plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(2.0, 1e-5, reading))
     whole = gap_edge.plan(
         gap_edge.Params(hops=2),
-        replace(facts, membership=replace(facts.membership, cut_edges="dropped")),
+        replace(facts, cut_edges="dropped"),
         Budget(2.0, 1e-5, reading),
     )
     assert plan.schedule.releases[0].mechanism == whole.schedule.releases[0].mechanism

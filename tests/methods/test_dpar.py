@@ -62,7 +62,7 @@ def planned(graph: Graph, epsilon: float = 4.0, calibrated_by: Any = "provable",
 
 def train(plan: Plan, graph: Graph, engine: Any = None, name: str = "cell") -> rounds.RoundsOutcome:
     engine = engine or SerialRuntime()
-    parts = np.array_split(np.arange(graph.num_nodes), plan.facts.sizes.num_clients)
+    parts = np.array_split(np.arange(graph.num_nodes), plan.facts.num_clients)
     partition = Partition(
         tuple(Subgraph(i, graph.induced(p), p) for i, p in enumerate(parts)),
         True,

@@ -149,7 +149,7 @@ def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: 
     state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)
     before, ones = state.memory[stage], np.ones(plan.made.layouts[stage].num_parameters, np.float32)
     after = gap_node.server(plan, state, PlanInbox(0, {"gradient": ones}, {}, 1)).memory[stage]
-    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.sizes.num_nodes)
+    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.num_nodes)
     assert np.allclose(after.parameters, wanted, atol=1e-6)
 
 

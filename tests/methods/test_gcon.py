@@ -233,7 +233,7 @@ def test_what_is_refused(library: Graph) -> None:
 def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewer: Viewer, library: Graph) -> None:
     """The constants once more from the numbers that everybody knows: half of the noise at the full price is found out."""
     plan, _, _ = planned(library, 4.0, viewer, noise=noise)
-    p, c = plan.params, plan.facts.sizes.num_classes
+    p, c = plan.params, plan.facts.num_classes
     for release in plan.schedule.releases:
         mechanism, bound = release.mechanism, release.bound
         assert isinstance(mechanism, perturbing.ObjectivePerturbation)

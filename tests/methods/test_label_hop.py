@@ -426,7 +426,7 @@ def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsil
     assert (found.argmax(axis=1) == named.argmax(axis=1))[heard].all()
     if epsilon > 1:
         assert accuracy(setting, found) > 0.8
-    silent = dataclasses.replace(plan.facts, public=dataclasses.replace(plan.facts.public, asks=False))
+    silent = dataclasses.replace(plan.facts, asks=False)
     with pytest.raises(ScenarioError, match="protocol: asking"):
         label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))
 

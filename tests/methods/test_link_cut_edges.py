@@ -111,8 +111,8 @@ def test_without_noise_a_federation_learns_what_a_curator_learns(viewer: Viewer,
     plan = made(facts, math.inf, hops=2)
     alone = dataclasses.replace(
         facts, viewer=Viewer.CURATOR_TRUSTED,
-        sizes=dataclasses.replace(facts.sizes, clients=(library.num_nodes,)),
-        membership=dataclasses.replace(facts.membership, cut_edges="dropped", nodes=(np.arange(library.num_nodes),)),
+        clients=(library.num_nodes,),
+        cut_edges="dropped", members=(np.arange(library.num_nodes),),
     )  # fmt: skip
     from fedgraph.types import partition_of_one
 

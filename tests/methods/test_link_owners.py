@@ -93,7 +93,7 @@ def test_an_owner_moves_what_is_seen_by_at_most_what_is_priced(clients: int, vie
     for owner in (0, 1, 7):
         moves = [
             np.linalg.norm(bounded(made, graph, part) - bounded(made, without(graph, owner), part))
-            for part in made.facts.membership.nodes
+            for part in made.facts.members
         ]
         summed = viewer is Viewer.SERVER_SECURE_AGGREGATION
         mu = (sum(moves) if summed else math.hypot(*moves)) / std

@@ -72,9 +72,9 @@ def test_a_secure_sum_is_priced_as_sensitivities_that_add_up_before_the_noise(li
     plan = plan_of(facts, unit="node", updates="sum")
     release = next(r for r in plan.schedule.releases if r.path == "model")
     assert isinstance(release.mechanism, GaussianNoise)
-    assert facts.membership.holdings is not None
-    total = release.mechanism.std * math.sqrt(facts.sizes.num_clients - 1)  # one participant takes its own share off
-    most = facts.membership.holdings.sum(axis=0).max()
+    assert facts.holdings is not None
+    total = release.mechanism.std * math.sqrt(facts.num_clients - 1)  # one participant takes its own share off
+    most = facts.holdings.sum(axis=0).max()
     exact = price(Repeated(Gaussian(total / (2 * plan.params.clip * most)), plan.params.rounds), DELTA)
     assert most > 1
     assert plan.provable("model").epsilon == pytest.approx(exact.epsilon, rel=1e-6)
@@ -124,7 +124,7 @@ def test_a_pooled_release_has_the_law_that_is_priced(by: str, library: Graph) ->
     _, facts = dealt(library)
     plan = plan_of(facts, epsilon=1.0, training="none", release="labels", unit="graph", pooled_by=by)
     pooled, release = plan.made.pooled, plan.schedule.releases[0]
-    one, other = (pooled.value(np.eye(facts.sizes.num_classes)[i]) for i in (0, 1))
+    one, other = (pooled.value(np.eye(facts.num_classes)[i]) for i in (0, 1))
     rng, n = np.random.default_rng(0), 20_000 if by == "gaussian" else 10_000
     found = []
     for value in (one, other):
@@ -212,4 +212,4 @@ def test_settings_that_contradict_each_other_are_refused(bad: dict[str, Any], er
 def test_public_training_needs_public_nodes(library: Graph) -> None:
     _, facts = dealt(library)
     with pytest.raises(ScenarioError, match="public_share"):
-        plan_of(dataclasses.replace(facts, public=dataclasses.replace(facts.public, graph=None)), training="public")
+        plan_of(dataclasses.replace(facts, public_graph=None), training="public")

@@ -156,7 +156,7 @@ def test_a_row_hears_the_known_labels_of_its_neighbours_and_not_its_own() -> Non
     given = fitting.prepare_fitting_inputs(graph, "unit", np.array([0, -1, 1, -1])).x
     assert given.dense().tolist() == [[1, 0, 0], [1, 0.5, 0.5], [1, 0, 0], [1, 0, 1]]  # type: ignore[attr-defined]
     known = public_facts(4, 1, 2, (4,), Viewer.CURATOR_TRUSTED)
-    asking = replace(known, public=replace(known.public, asking=np.array([3]), asks=True))
+    asking = replace(known, asking=np.array([3]), asks=True)
     for facts, hears in ((known, 0), (asking, 1)):
         plan = nonprivate.plan(Params(model="ceiling"), clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
         assert sum(c.hears for c in plan.made.candidates) == hears
@@ -362,7 +362,7 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     share = made.asked.num_nodes / held.num_nodes
     assert abs(kept - (inner + (1 - inner) * share)) < 0.03
     assert held.adjacency.nnz == work.graph.adjacency.nnz, "training keeps every edge"
-    alone = replace(facts, public=replace(facts.public, graph=None))
+    alone = replace(facts, public_graph=None)
     assert (
         clients._like_asked(
             nonprivate.plan(Params(), alone, Budget(math.inf, 1e-5)),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data, plugins, seeds
-from fedgraph.methods.base import NO_PUBLIC_DERIVED_FACTS, Budget, Plan, assume_public_derived_facts
+from fedgraph.methods.base import Budget, Plan, assume_public_derived_facts
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.types import Graph
 from tests.public_facts import public_facts, sides
@@ -20,8 +20,7 @@ def plan_of(name: str, graph: Graph, epsilon: float, from_rows: bool = False) ->
     n = split.train.num_nodes
     facts = public_facts(n, graph.num_features, graph.num_classes, (n,), Viewer.CURATOR_TRUSTED, None, split.test)
     module = plugins.load("methods", name)
-    derived = replace(NO_PUBLIC_DERIVED_FACTS, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
-    told = replace(facts, derived=derived)
+    told = replace(facts, columns_from_rows=from_rows, features_from_edges=graph.features_from_edges)
     found: Plan = module.plan(module.Params(), told, Budget(epsilon, 1e-3))
     return found
 

@@ -65,7 +65,7 @@ def test_declared_is_spent_and_inputs_stay_and_a_round_may_be_asked_again(
         ledger.spent_by_client(training.outcome.releases),
         dataclasses.replace(plan, guarantee=dataclasses.replace(plan.guarantee, sampled_once=None)).declared(),
     )
-    for client in range(plan.facts.sizes.num_clients):
+    for client in range(plan.facts.num_clients):
         if client in paid:
             assert price(paid[client], plan.guarantee.delta).epsilon == pytest.approx(
                 price(declared[client], plan.guarantee.delta).epsilon, rel=1e-9

@@ -79,7 +79,7 @@ def test_other_public_data_or_other_holders_draw_other_noise(library: Graph) -> 
 
 def test_who_holds_whom_names_no_stream_where_private_edges_decided_it(library: Graph) -> None:
     plans = [_planned(library.induced(np.arange(90)), seed=seed) for seed in (0, 1)]
-    louvain = [replace(p, facts=replace(p.facts, membership=replace(p.facts.membership, from_edges=True))) for p in plans]
+    louvain = [replace(p, facts=replace(p.facts, membership_from_edges=True)) for p in plans]
     assert plans[0].fingerprint != plans[1].fingerprint
     assert louvain[0].fingerprint == louvain[1].fingerprint != plans[0].fingerprint
 

@@ -53,7 +53,7 @@ def _nobody_without_a_label_counts() -> None:
             label_hop.client(plan, label_hop.prepare(plan, replace(whole, graph=graph)), model, 0, streams, desk)
             return desk.counted
 
-        graph, asking = whole.graph, np.flatnonzero(np.isin(whole.nodes, plan.facts.public.asking))
+        graph, asking = whole.graph, np.flatnonzero(np.isin(whole.nodes, plan.facts.asking))
         assert asking.size
         assert np.array_equal(counted(graph), counted(_without(graph, asking))), "who asks is counted"
         bound = next(r.bound for r in plan.schedule.releases if r.path == "meetings")

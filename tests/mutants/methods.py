@@ -38,13 +38,14 @@ from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.audit import lower_bound
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods import base
-from fedgraph.methods.base import Plan, PublicFacts, State
+from fedgraph.methods.base import Plan, State
 from fedgraph.methods.base import seen as seen_by
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
+from tests.public_facts import public_facts
 
 EPSILON, DELTA = 4.0, 1e-3
 _SMALL = {  # one step of a small model, clipped, and a histogram of labels
@@ -71,12 +72,10 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
     parts = np.array_split(np.arange(held.num_nodes), clients)
     dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
     edge, sizes = module.OFFERS.units == (Unit.EDGE,), tuple(p.size for p in parts)
-    known = base.PublicFactsPart("test-graph", None if edge else public, graph_without_edges(held) if edge else None)
-    members = base.PublicMembershipFacts(
-        from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=tuple(parts)
-    )
-    counts = base.PublicSizeFacts(held.num_nodes, held.num_features, held.num_classes, sizes)
-    facts = PublicFacts(counts, viewer, members, known, base.NO_PUBLIC_DERIVED_FACTS, colluders=1)
+    facts = public_facts(
+        held.num_nodes, held.num_features, held.num_classes, sizes, viewer, None, None if edge else public,
+        public_attributes=graph_without_edges(held) if edge else None, members=tuple(parts),
+    )  # fmt: skip
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     asked, relation = canaries.join_canary_clients(dealt, held), plan.guarantee.protection.relation
     found: canaries.Canaries
@@ -99,11 +98,8 @@ def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.rand
     two = replace(whole, labels=np.where(whole.labels >= 0, whole.labels % 2, -1), num_classes=2)
     parts = [np.arange(_NODES * i, _NODES * (i + 1)) for i in range(clients)]
     dealt = _dealt(tuple(Subgraph(i, two.induced(p), p, center=0) for i, p in enumerate(parts)))
-    sizes = base.PublicSizeFacts(two.num_nodes, two.num_features, 2, (_NODES,) * clients)
-    holdings = dealt.holdings(two.num_nodes)
-    members = base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=holdings, cut_edges="dropped")
-    nothing = base.PublicFactsPart("nothing")
-    facts = PublicFacts(sizes, Viewer.SERVER, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, colluders=1)
+    sizes, holdings = (_NODES,) * clients, dealt.holdings(two.num_nodes)
+    facts = public_facts(two.num_nodes, two.num_features, 2, sizes, Viewer.SERVER, holdings, public_name="nothing")
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
     found = canary_graphs.draw(plan, dealt, rng)
     assert found is not None
@@ -231,7 +227,7 @@ def _score(whole: _Whole, played: _Game, world: Partition, path: tuple[int | str
 def _trained(whole: _Whole, plan: Plan, world: Partition, path: tuple[int | str, ...]) -> State:
     """All rounds, by the method's own client and server, through a door that does what the case says."""
     method = plugins.load("methods", plan.method)
-    clients, rounds = plan.facts.sizes.num_clients, plan.schedule.rounds
+    clients, rounds = plan.facts.num_clients, plan.schedule.rounds
     factor = {  # of the noise, at the door as it really is
         "noise × ⅔": 2 / 3,
         "one hop not counted": math.sqrt((rounds - 1) / rounds) if rounds > 1 else 1.0,

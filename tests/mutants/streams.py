@@ -38,6 +38,7 @@ from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import GraphProvenance, Partition, Subgraph, plain_graph
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
+from tests.public_facts import public_facts
 
 ROUNDS, SUM = 2, "sum"
 STREAM_MODEL = {"weights": np.array([1.0, 0.0])}  # of a client's column, in each round
@@ -62,11 +63,8 @@ class StreamSituation:
     @property
     def facts(self) -> base.PublicFacts:
         """What a plan may be made from."""
-        sizes, nothing = (self.entries,) * self.clients, base.PublicFactsPart("nothing")
-        members = base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped")
-        return base.PublicFacts(
-            base.PublicSizeFacts(sum(sizes), 1, 2, sizes), self.viewer, members, nothing, base.NO_PUBLIC_DERIVED_FACTS, 1
-        )
+        sizes = (self.entries,) * self.clients
+        return public_facts(sum(sizes), 1, 2, sizes, self.viewer, public_name="nothing")
 
     def partition(self, present: bool) -> Partition:
         """Client 0 holds ones where the units are there; all others hold zeros, which everybody knows."""
@@ -92,7 +90,7 @@ class StreamSituation:
 
 def _prepare(plan: Plan[None, None], subgraph: Subgraph) -> np.ndarray:
     """float64 [entries]: the columns of all clients that ``subgraph`` unites, added."""
-    entries = plan.facts.sizes.clients[0]
+    entries = plan.facts.clients[0]
     return np.asarray(subgraph.graph.features.toarray().reshape(-1, entries).sum(axis=0))
 
 

@@ -204,7 +204,7 @@ def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: 
 def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
     done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
     found = project.open_row(done.folder, done.answered.scores[0].anchor)
-    assert found.plan.facts.public.graph is not None, "there is a graph that could bring them"
+    assert found.plan.facts.public_graph is not None, "there is a graph that could bring them"
     project.write(found, "flower", tmp_path / "app")
     (plan,) = (tmp_path / "app").rglob("plan.json")
     content = zlib.decompress(base64.b64decode(json.loads(plan.read_text(encoding="utf-8"))["bytes"]))

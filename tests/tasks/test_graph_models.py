@@ -59,7 +59,7 @@ def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: Gr
     assert plan is not None
     collection = task._collection(given, where)
     kinds, count = collections.node_kinds(collection)
-    assert plan.facts.sizes.num_classes == count == 7
+    assert plan.facts.num_classes == count == 7
     split, dealt = task._dealt(given, 0, where, on_nodes=True)
     shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
     expected = [kinds[i] if i in split.train else np.full(kinds[i].size, -1) for i in dealt.order]

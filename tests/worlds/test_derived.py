@@ -119,17 +119,17 @@ def test_what_the_data_were_made_from_is_told_in_every_world(
     for value in (True, False):
         for world in every_world(replace(library, **{given: value}), protocol):
             expected = value and not (given == "columns_from_rows" and rows_public)
-            assert getattr(world.facts.derived, told) == expected, world.world.words
+            assert getattr(world.facts, told) == expected, world.world.words
 
 
 def test_who_asks_has_its_number_of_the_world_that_it_asks_in(library: Graph) -> None:
     """Everybody else is labelled here, so whoever has no label asks; a client that is left out takes its numbers along."""
     assert (library.labels >= 0).all()
     for world in every_world(library, "asking"):
-        labels = np.zeros(world.facts.sizes.num_nodes, dtype=np.int64)
+        labels = np.zeros(world.facts.num_nodes, dtype=np.int64)
         for share in world.partition.subgraphs:
             labels[share.nodes] = share.graph.labels
-        assert np.array_equal(world.facts.public.asking, np.flatnonzero(labels < 0)), world.world.words
+        assert np.array_equal(world.facts.asking, np.flatnonzero(labels < 0)), world.world.words
         assert world.facts.num_train == world.setting.num_train == (labels >= 0).sum()
 
 
@@ -137,7 +137,7 @@ def test_who_asks_has_its_number_of_the_world_that_it_asks_in(library: Graph) ->
 def test_edges_between_clients_are_stated_where_some_client_is_told_of_them(cut: DealtCut, library: Graph) -> None:
     for world in every_world(library, "inductive-edges", cut):
         told = any(share.cut is not None for share in world.partition.subgraphs)
-        assert world.facts.membership.cut_edges == (cut if told else "dropped"), world.world.words
+        assert world.facts.cut_edges == (cut if told else "dropped"), world.world.words
         assert told == (cut != "dropped" and world.world.joined)
 
 

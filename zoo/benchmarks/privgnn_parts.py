@@ -17,13 +17,9 @@ import scipy.sparse as sp
 from fedgraph import data, seeds
 from fedgraph.learning import unit_matrix_rows, walks
 from fedgraph.methods import (
-    NO_PUBLIC_DERIVED_FACTS,
     Budget,
     PlanStreams,
     PublicFacts,
-    PublicFactsPart,
-    PublicMembershipFacts,
-    PublicSizeFacts,
     State,
 )
 from fedgraph.privacy import Desk, Viewer
@@ -48,13 +44,12 @@ def main() -> None:
     assert public is not None
     everybody = np.arange(held.num_nodes)
     facts = PublicFacts(
-        PublicSizeFacts(held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,)),
-        Viewer.CURATOR_TRUSTED,
-        PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped", nodes=(everybody,)),
-        PublicFactsPart("test-graph", public),
-        NO_PUBLIC_DERIVED_FACTS,
-        colluders=1,
-    )
+        num_nodes=held.num_nodes, num_features=held.num_features, num_classes=held.num_classes, clients=(held.num_nodes,),
+        viewer=Viewer.CURATOR_TRUSTED, members=(everybody,), membership_from_edges=False, membership_from_labels=False,
+        holdings=None, cut_edges="dropped", public="test-graph", public_graph=public, public_attributes=None, colluders=1,
+        split_from_edges=False, split_from_labels=False, component_from_edges=False, columns_from_rows=False,
+        features_from_edges=False,
+    )  # fmt: skip
 
     def student(plan: privgnn.Planned, state: State[privgnn.Memory], answers: np.ndarray) -> float:
         done = State(state.model, privgnn.Memory(state.memory.seed, tuple(answers)))

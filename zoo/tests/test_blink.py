@@ -142,10 +142,10 @@ def test_what_meets_the_noise_is_what_is_priced(library: Graph, reports: str) ->
 def test_several_clients_are_part_of_what_is_assumed(library: Graph) -> None:
     """Who holds which node is public, and read by the server; an edge between two clients is reported by none."""
     _, facts, _ = placed(SITUATION, Trust.OWN_CLIENT, library)
-    derived = dataclasses.replace(facts, membership=dataclasses.replace(facts.membership, from_edges=True))
+    derived = dataclasses.replace(facts, membership_from_edges=True)
     stated = blink.plan(blink.Params(), derived, Budget(1, 1e-5)).guarantee.protection.assumptions
     assert {Assumption.MEMBERSHIP_FROM_EDGES, Assumption.CLIENTS_DISJOINT} <= set(stated)
-    shared = dataclasses.replace(facts, membership=dataclasses.replace(facts.membership, cut_edges="protected"))
+    shared = dataclasses.replace(facts, cut_edges="protected")
     with pytest.raises(ScenarioError, match="cut_edges: dropped"):
         blink.plan(blink.Params(), shared, Budget(1, 1e-5))
 
@@ -200,7 +200,7 @@ def test_it_refuses_what_does_not_fit(library: Graph) -> None:
         planned(library, 1.0, memory_gb=1e-4)
     inductive = protocols.make_setting(library, "inductive-edges", 0.8, seeds.seeded_generator(0, "split"))
     _, facts, _ = placed(SITUATION, Trust.CURATOR, library)
-    public = dataclasses.replace(facts.public, graph=inductive.public_graph)
+    public = dataclasses.replace(facts, public_graph=inductive.public_graph)
     with pytest.raises(ScenarioError, match="transductive"):
-        blink.plan(blink.Params(), dataclasses.replace(facts, public=public), Budget(1, 1e-5))
+        blink.plan(blink.Params(), public, Budget(1, 1e-5))
     assert blink.plan(blink.Params(), facts, Budget(1, 1e-5)).guarantee.protection.viewer is Viewer.WORLD

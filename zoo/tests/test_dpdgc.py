@@ -163,9 +163,9 @@ def test_the_attack_reads_the_rows(library: Graph) -> None:
 
 def test_it_refuses_other_settings(library: Graph) -> None:
     _, facts, _ = placed(SITUATION, Trust.OWN_CLIENT, library)
-    shared = dataclasses.replace(facts, membership=dataclasses.replace(facts.membership, cut_edges="protected"))
+    shared = dataclasses.replace(facts, cut_edges="protected")
     with pytest.raises(ScenarioError, match="cut_edges: dropped"):
         dpdgc.plan(dpdgc.Params(), shared, Budget(1, 1e-5))
-    public = dataclasses.replace(facts.public, graph=library)
+    public = dataclasses.replace(facts, public_graph=library)
     with pytest.raises(ScenarioError, match="transductive"):
-        dpdgc.plan(dpdgc.Params(), dataclasses.replace(facts, public=public), Budget(1, 1e-5))
+        dpdgc.plan(dpdgc.Params(), public, Budget(1, 1e-5))

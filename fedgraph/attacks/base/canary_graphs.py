@@ -95,7 +95,7 @@ def draw(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generato
     relation = made.guarantee.protection.relation
     if relation is Relation.GRAPH_REPLACE:
         return _graphs(made, partition, rng)
-    shared = relation is Relation.NODE_REPLACE and made.facts.membership.holdings is not None
+    shared = relation is Relation.NODE_REPLACE and made.facts.holdings is not None
     return _nodes(made, partition, rng) if shared else None
 
 

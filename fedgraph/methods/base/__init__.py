@@ -44,16 +44,11 @@ from fedgraph.methods.base.plan import gradient_std as gradient_std
 from fedgraph.methods.base.plan import require_received as require_received
 from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC as FACTS_ATTRIBUTES_PUBLIC
 from fedgraph.methods.base.public_facts import FACTS_TESTED_IN_PUBLIC as FACTS_TESTED_IN_PUBLIC
-from fedgraph.methods.base.public_facts import NO_PUBLIC_DERIVED_FACTS as NO_PUBLIC_DERIVED_FACTS
 from fedgraph.methods.base.public_facts import Budget as Budget
 from fedgraph.methods.base.public_facts import ClearFacts as ClearFacts
 from fedgraph.methods.base.public_facts import PublicCalibrationFact as PublicCalibrationFact
 from fedgraph.methods.base.public_facts import PublicCutEdgeFacts as PublicCutEdgeFacts
-from fedgraph.methods.base.public_facts import PublicDerivedFacts as PublicDerivedFacts
 from fedgraph.methods.base.public_facts import PublicFacts as PublicFacts
-from fedgraph.methods.base.public_facts import PublicFactsPart as PublicFactsPart
-from fedgraph.methods.base.public_facts import PublicMembershipFacts as PublicMembershipFacts
-from fedgraph.methods.base.public_facts import PublicSizeFacts as PublicSizeFacts
 from fedgraph.methods.base.public_facts import assume_public_derived_facts as assume_public_derived_facts
 from fedgraph.methods.base.public_facts import assume_public_facts as assume_public_facts
 from fedgraph.methods.base.public_facts import assume_public_setting as assume_public_setting

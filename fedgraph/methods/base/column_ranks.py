@@ -150,7 +150,7 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
         sensitivity = private_counts.column_sensitivity(bound, made.guarantee.protection.relation)
         std, _ = planned.gradient_std(multiplier, sensitivity, facts)
         mechanism, event = GaussianNoise(std), Gaussian(multiplier)
-        error = _std_of_sum(mechanism, facts) * COUNT_BINS**0.5 / 2 / facts.sizes.num_nodes
+        error = _std_of_sum(mechanism, facts) * COUNT_BINS**0.5 / 2 / facts.num_nodes
         said = (
             f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with "
             f"{100 * _SHARE:.0f} % of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
@@ -163,7 +163,7 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
 
 
 def _counted(columns: GraphColumns, facts: PublicFacts) -> ColumnCounts:
-    return ColumnCounts(columns.places.size, facts.sizes.num_nodes, columns.places.size > _MOST_APART)
+    return ColumnCounts(columns.places.size, facts.num_nodes, columns.places.size > _MOST_APART)
 
 
 def _columns(plan: Plan) -> GraphColumns:
@@ -186,7 +186,7 @@ def plan_before(made: Plan) -> Plan | None:
 
 def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:
     std = mechanism.std if isinstance(mechanism, GaussianNoise) else 0.0
-    return std * facts.sizes.num_clients**0.5
+    return std * facts.num_clients**0.5
 
 
 def start(plan: Plan, rng: np.random.Generator) -> State[ColumnRanks | None]:

@@ -154,9 +154,9 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
         return NodeCaps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
     limit, knee = params.limit, params.knee
     if limit is None:
-        caps = tuple(neighbour_sums.priced_log_cap(n, knee) for n in facts.sizes.clients)
+        caps = tuple(neighbour_sums.priced_log_cap(n, knee) for n in facts.clients)
     else:
-        caps = tuple(neighbour_sums.priced_limited_cap(n, limit, params.typical, knee) for n in facts.sizes.clients)
+        caps = tuple(neighbour_sums.priced_limited_cap(n, limit, params.typical, knee) for n in facts.clients)
     largest = max(caps, key=lambda cap: cap.num_nodes)
     falling = f"Log cap (edges weigh 1 up to degree {largest.knee}, 0 from {largest.silent} on)"
     note = _PROVEN.format(
@@ -195,9 +195,9 @@ def descent_of(params: _Descends) -> Descent:
 
 def directions_of(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
     """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
-    known = facts.public.graph
+    known = facts.public_graph
     basis = learning.projection.basis_of(known, projection) if projection and known is not None else None
-    return basis, facts.sizes.num_features if basis is None else basis.shape[1]
+    return basis, facts.num_features if basis is None else basis.shape[1]
 
 
 def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
@@ -303,7 +303,7 @@ def plan_for(
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
-    clipped = ClippedSum(params.clip, facts.sizes.num_nodes, kernel)
+    clipped = ClippedSum(params.clip, facts.num_nodes, kernel)
     releases = [PlannedRelease(path, clipped, *noise.gradient, rounds) for path, rounds in gradients.items() if len(rounds)]
     promised = capped.promised is not None
     for client, (mechanism, event) in enumerate(noise.hops if params.hops else ()):

@@ -98,13 +98,13 @@ def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes:
     Raises:
         ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
     """
-    if facts.public.attributes is None:
+    if facts.public_attributes is None:
         raise ScenarioError(
             f"{method} needs public features and labels: set the task's protocol: transductive, or inductive-edges"
         )
-    if facts.membership.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
+    if facts.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
-    assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public.graph is not None else ()))
+    assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()))
     mechanism, event = planned.PLAN_WITHOUT_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
@@ -112,15 +112,15 @@ def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes:
         how = (budget.epsilon, budget.delta, budget.calibrated_by, params.formula)
         noise = aggregation_noise.edge_level(params.hops, delta2, *how)
         std, min_clients = planned.gradient_std(1.0, noise.std, facts)
-        of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.membership.cut_edges_shared else delta2
+        of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2
         mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
-    release = PlannedRelease("aggregate", NeighbourSums(facts.sizes.num_nodes), mechanism, event, range(params.hops))
-    per_end = facts.membership.cut_edges_shared
+    release = PlannedRelease("aggregate", NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
+    per_end = facts.cut_edges_shared
     guarantee = guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
     # what is trained before the first hop reads public data only: all budgets share it
     key, releases = params.model_dump_json(), (release,) if params.hops else ()
     schedule = planned.PlanSchedule(params.hops, releases, min_clients, shared_key=key)
-    made = Made(facts.public.attributes, facts.public.graph is not None)
+    made = Made(facts.public_attributes, facts.public_graph is not None)
     # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
     sums = planned.PlanSums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not per_end)
     return Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
@@ -130,8 +130,8 @@ def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         aggregation.require_simple(adjacency)
-    if plan.facts.membership.cut_edges_shared and subgraph.cut is not None:
-        adjacency = aggregation.with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+    if plan.facts.cut_edges_shared and subgraph.cut is not None:
+        adjacency = aggregation.with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 
@@ -148,7 +148,7 @@ def own_sums(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.nd
     adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client. nodes: int64 [n_i], global ids of its
     nodes. rows: float [num_nodes, h], that were broadcast.
     """
-    everywhere = adjacency.shape[1] == plan.facts.sizes.num_nodes
+    everywhere = adjacency.shape[1] == plan.facts.num_nodes
     return send_rows(plan, nodes, aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
 
 
@@ -157,7 +157,7 @@ def send_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     all nodes, float [num_nodes, h]. nodes: int64 [n_i], their global ids.
     """
     if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        return aggregation.place_aggregated_rows([rows], [nodes], plan.facts.sizes.num_nodes)
+        return aggregation.place_aggregated_rows([rows], [nodes], plan.facts.num_nodes)
     return rows
 
 
@@ -166,7 +166,7 @@ def receive(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray
     parts, facts = inbox.each.get(part), plan.facts
     if not parts:
         return inbox.sums[part]
-    return aggregation.place_aggregated_rows(parts, facts.membership.nodes, facts.sizes.num_nodes)
+    return aggregation.place_aggregated_rows(parts, facts.members, facts.num_nodes)
 
 
 def evidence(plan: Plan[NoisyHopSettings, Made], state: State[NoisyHopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:

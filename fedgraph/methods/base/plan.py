@@ -246,7 +246,7 @@ class Plan(Generic[_P, _M]):
                 f"{self.method} is made from what was counted in private rows (ClearFacts), so every release must be "
                 f"Unprotected; found a price on {', '.join(protected)}: make the plan from PublicFacts"
             )
-        if protection.unit is not Unit.GRAPH and self.guarantee.holdings is not self.facts.membership.holdings:
+        if protection.unit is not Unit.GRAPH and self.guarantee.holdings is not self.facts.holdings:
             raise PrivacyError(f"{self.method}: who holds which node is counted otherwise than the public facts say")
         secure, fewest = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION, dict(self.sums.paths)
         others = self.facts.cohort - self.facts.colluders if secure else 1
@@ -264,13 +264,17 @@ class Plan(Generic[_P, _M]):
         labels, enters by its sizes alone.
         """
         facts, relation = self.facts, self.guarantee.protection.relation
-        sizes, member, public = facts.sizes, facts.membership, facts.public
-        from_private = member.from_edges or (member.from_labels and relation.protects_labels)
-        holders = () if from_private else (member.nodes, member.holdings)
+        from_private = facts.membership_from_edges or (facts.membership_from_labels and relation.protects_labels)
+        holders = () if from_private else (facts.members, facts.holdings)
         said = (
-            (sizes.num_nodes, sizes.num_features, sizes.num_classes, sizes.clients, sizes.graphs),
-            (member.from_edges, member.from_labels, member.cut_edges, holders),
-            (public.name, _public_part(public.graph), _public_part(public.attributes), *filter(None, [public.drawn])),
+            (facts.num_nodes, facts.num_features, facts.num_classes, facts.clients, facts.graphs),
+            (facts.membership_from_edges, facts.membership_from_labels, facts.cut_edges, holders),
+            (
+                facts.public,
+                _public_part(facts.public_graph),
+                _public_part(facts.public_attributes),
+                *filter(None, [facts.drawn]),
+            ),
         )
         return canonical.text(said)
 
@@ -295,7 +299,7 @@ class Plan(Generic[_P, _M]):
 
     def declared(self, path: str | None = None) -> dict[int, Event]:
         """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
-        clients, releases = range(self.facts.sizes.num_clients), self.schedule.releases
+        clients, releases = range(self.facts.num_clients), self.schedule.releases
         return settle.amplified(self.guarantee, {c: desk.declared(releases, c, path) for c in clients})
 
     def provable(self, path: str | None = None) -> Epsilon:
@@ -330,8 +334,8 @@ class Plan(Generic[_P, _M]):
             "protection": self.guarantee.protection.to_dict(),
             "sampled_once": self.guarantee.sampled_once,
             "epsilon_published": self.epsilon_published,
-            "public": self.facts.public.name,
-            "clients": self.facts.sizes.num_clients,
+            "public": self.facts.public,
+            "clients": self.facts.num_clients,
             "least_answers": self.schedule.min_clients,
             "rounds": self.schedule.rounds,
             "releases": releases,

@@ -20,9 +20,9 @@ FACTS_ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, Ass
 FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, *_ALWAYS, Assumption.TEST_GRAPH_PUBLIC)
 
 
-@dataclass(frozen=True)
-class PublicSizeFacts:
-    """How much there is, which is public.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PublicFacts:
+    """What everybody may know before the run, and all that a plan with a guarantee may be made from.
 
     Attributes:
         num_nodes: nodes over all clients.
@@ -30,6 +30,29 @@ class PublicSizeFacts:
         num_classes: classes of the labels.
         clients: nodes of each client.
         graphs: where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty.
+        viewer: who sees what leaves a client.
+        members: ids of each client's nodes, where they are public; else empty.
+        membership_from_edges: who holds which node was computed from edges.
+        membership_from_labels: who holds which node was computed from labels.
+        holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
+        cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both
+            ends.
+        public: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
+        public_graph: the test graph, or another set of nodes, where the setting makes it public; else None.
+        public_attributes: where only edges are private, every node's features and its label (−1 where unknown), without any
+            edge.
+        asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
+        asks: whether nodes ask so, be it that none is set apart: in a model everybody trains, and anybody may ask.
+        drawn: settings by which it was drawn who trains, or which edges are hidden; empty: as usual, or sizes show it.
+            Runs that differ in these alone hold other data, and may not share noise.
+        split_from_edges: who trains and who tests was computed from edges; taken as public, as the next four are.
+        split_from_labels: who trains and who tests was chosen by labels.
+        component_from_edges: which nodes there are (the largest component) was computed from edges.
+        columns_from_rows: the columns of private features, or their weights, were computed from all rows.
+        features_from_edges: features were computed from edges.
+        colluders: how many participants, 1 or more, may tell a server that sees sums what they know of their own noise.
+        answering: how many clients answer in each round (``federation.round_attendance``); None: all.
+        columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
     """
 
     num_nodes: int
@@ -37,31 +60,41 @@ class PublicSizeFacts:
     num_classes: int
     clients: tuple[int, ...]
     graphs: tuple[tuple[int, ...], ...] = ()
+    viewer: Viewer
+    members: tuple[np.ndarray, ...] = ()
+    membership_from_edges: bool
+    membership_from_labels: bool
+    holdings: sp.csr_array | None
+    cut_edges: PublicCutEdgeFacts
+    public: str
+    public_graph: Graph | None
+    public_attributes: Graph | None
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    asks: bool = False
+    drawn: str = ""
+    split_from_edges: bool
+    split_from_labels: bool
+    component_from_edges: bool
+    columns_from_rows: bool
+    features_from_edges: bool
+    colluders: int
+    answering: int | None = None
+    columns: GraphColumns | None = None
 
     @property
     def num_clients(self) -> int:
         """How many clients there are."""
         return len(self.clients)
 
+    @property
+    def cohort(self) -> int:
+        """Number of clients that answer in each round."""
+        return self.num_clients if self.answering is None else self.answering
 
-@dataclass(frozen=True, eq=False)
-class PublicMembershipFacts:
-    """Which client holds which node, and what it knows of the edges to nodes of others.
-
-    Attributes:
-        from_edges: who holds which node was computed from edges.
-        from_labels: who holds which node was computed from labels.
-        holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
-        cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both
-            ends.
-        nodes: ids of each client's nodes, where they are public; else empty.
-    """
-
-    from_edges: bool
-    from_labels: bool
-    holdings: sp.csr_array | None
-    cut_edges: PublicCutEdgeFacts
-    nodes: tuple[np.ndarray, ...] = ()
+    @property
+    def num_train(self) -> int:
+        """Nodes that may train."""
+        return self.num_nodes - self.asking.size
 
     @property
     def cut_edges_shared(self) -> bool:
@@ -69,86 +102,7 @@ class PublicMembershipFacts:
         return self.cut_edges != "dropped"
 
 
-@dataclass(frozen=True, eq=False)
-class PublicFactsPart:
-    """What everybody may read.
-
-    Attributes:
-        name: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
-        graph: the test graph, or another set of nodes, where the setting makes it public; else None.
-        attributes: where only edges are private, every node's features and its label (−1 where unknown), without any edge.
-        asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
-        asks: whether nodes ask so, be it that none is set apart: in a model everybody trains, and anybody may ask.
-        drawn: settings by which it was drawn who trains, or which edges are hidden; empty: as usual, or sizes show it.
-            Runs that differ in these alone hold other data, and may not share noise.
-    """
-
-    name: str
-    graph: Graph | None = None
-    attributes: Graph | None = None
-    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    asks: bool = False
-    drawn: str = ""
-
-
-@dataclass(frozen=True)
-class PublicDerivedFacts:
-    """What is taken as public although it was computed from data that may be private.
-
-    Attributes:
-        split_from_edges: who trains and who tests was computed from edges.
-        split_from_labels: who trains and who tests was chosen by labels.
-        component_from_edges: which nodes there are (the largest component) was computed from edges.
-        columns_from_rows: the columns of private features, or their weights, were computed from all rows.
-        features_from_edges: features were computed from edges.
-    """
-
-    split_from_edges: bool
-    split_from_labels: bool
-    component_from_edges: bool
-    columns_from_rows: bool
-    features_from_edges: bool
-
-
-NO_PUBLIC_DERIVED_FACTS = PublicDerivedFacts(False, False, False, False, False)
-
-
-@dataclass(frozen=True, eq=False)
-class PublicFacts:
-    """What everybody may know before the run, and all that a plan with a guarantee may be made from.
-
-    Attributes:
-        sizes: how much there is.
-        viewer: who sees what leaves a client.
-        membership: who holds which node.
-        public: what everybody may read.
-        derived: what is taken as public although it was computed from data.
-        colluders: how many participants, 1 or more, may tell a server that sees sums what they know of their own noise.
-        answering: how many clients answer in each round (``federation.round_attendance``); None: all.
-        columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
-    """
-
-    sizes: PublicSizeFacts
-    viewer: Viewer
-    membership: PublicMembershipFacts
-    public: PublicFactsPart
-    derived: PublicDerivedFacts
-    colluders: int
-    answering: int | None = None
-    columns: GraphColumns | None = None
-
-    @property
-    def cohort(self) -> int:
-        """Number of clients that answer in each round."""
-        return self.sizes.num_clients if self.answering is None else self.answering
-
-    @property
-    def num_train(self) -> int:
-        """Nodes that may train."""
-        return self.sizes.num_nodes - self.public.asking.size
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ClearFacts(PublicFacts):
     """Public facts, and what was counted in private rows: for methods that guarantee nothing.
 
@@ -158,7 +112,7 @@ class ClearFacts(PublicFacts):
         filled: the share of the entries of all feature rows that are not zero, in [0, 1].
     """
 
-    filled: float = field(kw_only=True)
+    filled: float
 
 
 @dataclass(frozen=True)
@@ -192,23 +146,23 @@ class Budget:
 
 def require_public_attributes(method: str, facts: PublicFacts) -> Graph:
     """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
-    if facts.public.attributes is None or facts.public.graph is not None:
+    if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
-    return facts.public.attributes
+    return facts.public_attributes
 
 
 def require_public_test_graph(method: str, facts: PublicFacts) -> Graph:
     """The public graph that is predicted for; ``ScenarioError`` where there is none."""
-    if facts.public.graph is None:
+    if facts.public_graph is None:
         raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
-    return facts.public.graph
+    return facts.public_graph
 
 
 def assume_public_facts(facts: PublicFacts) -> tuple[Assumption, ...]:
     """What the setting makes public, for a method that predicts on the public graph or learns a view from it."""
-    if facts.public.graph is None:
+    if facts.public_graph is None:
         return ()
-    return (Assumption.TEST_GRAPH_PUBLIC if facts.public.name == "test-graph" else Assumption.PUBLIC_NODES,)
+    return (Assumption.TEST_GRAPH_PUBLIC if facts.public == "test-graph" else Assumption.PUBLIC_NODES,)
 
 
 def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
@@ -216,14 +170,13 @@ def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges
 
     edges_private: False where a method gives all edges away (``edges-public``).
     """
-    derived = facts.derived
     stated = {
-        Assumption.SPLIT_FROM_EDGES: derived.split_from_edges and edges_private,
-        Assumption.SPLIT_FROM_LABELS: derived.split_from_labels and relation.protects_labels,
-        Assumption.COMPONENT_FROM_EDGES: derived.component_from_edges and edges_private,
-        Assumption.COLUMNS_PUBLIC: derived.columns_from_rows,
+        Assumption.SPLIT_FROM_EDGES: facts.split_from_edges and edges_private,
+        Assumption.SPLIT_FROM_LABELS: facts.split_from_labels and relation.protects_labels,
+        Assumption.COMPONENT_FROM_EDGES: facts.component_from_edges and edges_private,
+        Assumption.COLUMNS_PUBLIC: facts.columns_from_rows,
         # where edges alone are private, features are public with all that they say of edges; whether they count them is not
-        Assumption.FEATURES_FROM_EDGES: derived.features_from_edges and not relation.links_alone,
+        Assumption.FEATURES_FROM_EDGES: facts.features_from_edges and not relation.links_alone,
     }
     return tuple(assumption for assumption, holds in stated.items() if holds)
 
@@ -234,14 +187,14 @@ def assume_public_setting(facts: PublicFacts, relation: Relation) -> tuple[Assum
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return assumed
     stated = {
-        Assumption.MEMBERSHIP_FROM_EDGES: facts.membership.from_edges,
-        Assumption.MEMBERSHIP_FROM_LABELS: facts.membership.from_labels and relation.protects_labels,
+        Assumption.MEMBERSHIP_FROM_EDGES: facts.membership_from_edges,
+        Assumption.MEMBERSHIP_FROM_LABELS: facts.membership_from_labels and relation.protects_labels,
     }
     assumed += tuple(assumption for assumption, holds in stated.items() if holds) or (Assumption.MEMBERSHIP_GIVEN,)
-    if facts.membership.cut_edges_shared:
+    if facts.cut_edges_shared:
         assumed += (Assumption.CUT_EDGES_SHARED,)
     else:
-        assumed += (Assumption.SIZES_PUBLIC,) if facts.membership.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
+        assumed += (Assumption.SIZES_PUBLIC,) if facts.holdings is not None else (Assumption.CLIENTS_DISJOINT,)
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         knowing = Assumption.ONE_COLLUDER if facts.colluders == 1 else Assumption.SEVERAL_COLLUDERS
         assumed += (Assumption.IDEAL_SECURE_AGGREGATION, knowing)
@@ -274,4 +227,4 @@ def guarantee_from_public_facts(
     stated = (*assumed, *assume_public_setting(facts, relation))
     colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None
     protection = Protection(relation, facts.viewer, stated, promised, limit, colluders)
-    return Guarantee(protection, delta, facts.membership.holdings, per_end, sampled_once)
+    return Guarantee(protection, delta, facts.holdings, per_end, sampled_once)

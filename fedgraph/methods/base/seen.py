@@ -27,7 +27,7 @@ _CLEAR = 1e-3  # share of the clip that stands for the noise of messages that we
 def rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
     """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
     viewer = plan.guarantee.protection.viewer
-    messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.sizes.num_clients)
+    messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= _MOST
 
 
@@ -38,9 +38,9 @@ def colluders_of(plan: Plan) -> range:
     that of one. None where more than ``_SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has
     made a single message.
     """
-    n = plan.facts.sizes.num_clients
+    n = plan.facts.num_clients
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        t = plan.facts.colluders if plan.facts.membership.nodes else 0
+        t = plan.facts.colluders if plan.facts.members else 0
     else:
         t = 1 if plan.sums.paths else 0
     return range(n - t, n) if t < n <= _SINGLE else range(0)
@@ -49,10 +49,10 @@ def colluders_of(plan: Plan) -> range:
 def groups_of(plan: Plan) -> tuple[np.ndarray, ...]:
     """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        known = [plan.facts.membership.nodes[client] for client in colluders_of(plan)]
-        everybody = np.arange(plan.facts.sizes.num_nodes)
+        known = [plan.facts.members[client] for client in colluders_of(plan)]
+        everybody = np.arange(plan.facts.num_nodes)
         return (np.setdiff1d(everybody, np.concatenate(known)) if known else everybody,)
-    return plan.facts.membership.nodes
+    return plan.facts.members
 
 
 def messages_of(plan: Plan, state: State, group: int, name: str) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
@@ -75,7 +75,7 @@ def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | No
     """
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
-    shares = np.ones(plan.facts.sizes.num_nodes)
+    shares = np.ones(plan.facts.num_nodes)
     shares[units[:, 0]] = 0.5
     return shares
 
@@ -111,7 +111,7 @@ def noise_of(plan: Plan, path: str, clip: float) -> float:
     """s of what ``messages_of`` gives of a path; without noise a small share of the clip, so that a score is finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-        std *= math.sqrt(plan.facts.sizes.num_clients - len(colluders_of(plan)))
+        std *= math.sqrt(plan.facts.num_clients - len(colluders_of(plan)))
     return std or _CLEAR * clip
 
 
@@ -128,7 +128,7 @@ def coins_of(
     units: int64 [m, ≥ 1], the canaries' global ids first. groups: of ``groups_of``. path: of the noise. read: adds all
     messages of a group to its coins; it is given the group's number, the ids of its rows in their order, and the coins.
     """
-    found = np.zeros(plan.facts.sizes.num_nodes)
+    found = np.zeros(plan.facts.num_nodes)
     for number, nodes in enumerate(groups):
         coins = SeenCoins(np.flatnonzero(np.isin(nodes, units[:, 0])))
         if coins.rows.size:

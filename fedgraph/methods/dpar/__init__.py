@@ -98,7 +98,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             split = params.split
         elif params.split == "public" and split:
             # the rows of the smallest client may name its sample where that has a fixed size, else all its ids
-            clients, q = facts.sizes.clients, sizes.sampled
+            clients, q = facts.clients, sizes.sampled
             candidates = min(planned.sample_size(q, n) if sizes.fixed else n for n in clients)
             split, why = noise_of.least_share(sizes, max(2, candidates), budget)
             notes.append(why)
@@ -114,7 +114,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     training, min_clients = planned.of_training(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
     assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
-    made = Made(Layout((facts.sizes.num_features, params.hidden, facts.sizes.num_classes)), sizes, found)
+    made = Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
     # of many clients' union a round's gradient is the sum of theirs where each node is one row, in batches by coins
     alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
@@ -144,7 +144,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         first = dataclasses.replace(streams, path=(*streams.path[:-1], 0))
         work.memo["rows"] = rows_of.choose(plan, work.graph, first, desk)
     rows = work.memo["rows"]
-    parts = [(plan.facts.sizes.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
+    parts = [(plan.facts.clients[c], streams.of_client(c)) for c in desk.together] or [(rows.num_rows, streams)]
     batches = rows_of.Batches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
@@ -155,9 +155,9 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
         state.step(noised, 1.0 / sizes.expected_batch)
         return state
 
-    if sizes.local_steps == 1 and plan.facts.sizes.num_clients > 1:
+    if sizes.local_steps == 1 and plan.facts.num_clients > 1:
         return {"gradient": desk.release("model", lambda: private(StatefulDescent(model["parameters"], 0.0)))}
-    weight = np.float32(work.graph.num_nodes / plan.facts.sizes.num_nodes)
+    weight = np.float32(work.graph.num_nodes / plan.facts.num_nodes)
     begin = StatefulDescent(model["parameters"], params.learning_rate, params.optimiser)
     walk = DeskWalk(begin, private, follow, lambda state: state.vector * weight)
     return {"parameters": desk.walk("model", walk)}
@@ -170,7 +170,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     params, memory = plan.params, state.memory
     before, moments = state.model["parameters"], (memory.first, memory.second, memory.steps)
     found = StatefulDescent(before, params.learning_rate, params.optimiser, *moments)
-    found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.sizes.num_clients))
+    found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.num_clients))
     return base.State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
 
@@ -204,7 +204,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
     if weights is None or params.variant == "none":
         return None
     found = np.zeros(weights.size)
-    rate = plan.made.sizes.expected_batch * plan.facts.sizes.num_clients / plan.facts.sizes.num_nodes
+    rate = plan.made.sizes.expected_batch * plan.facts.num_clients / plan.facts.num_nodes
     for number, nodes in enumerate(seen.groups_of(plan)):
         part = rows_of.scaled(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())

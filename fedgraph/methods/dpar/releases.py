@@ -97,24 +97,24 @@ class Made:
 
 def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
     """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
-    central = facts.sizes.num_clients == 1
+    central = facts.num_clients == 1
     if params.sampled == "auto":
-        sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.sizes.num_nodes)) if central else 1.0
+        sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.num_nodes)) if central else 1.0
     else:
         sampled = float(params.sampled)
     if not 0 < sampled <= 1:
         raise ScenarioError(f"dpar: sampled = {sampled}; allowed: a share in (0, 1], e.g. 0.09, or auto")
     fixed = budget.calibrated_by == "published" or not budget.private or params.variant == "none"
-    taking_part = [sample_size(sampled, n) for n in facts.sizes.clients]
-    share = max(m / n for m, n in zip(taking_part, facts.sizes.clients, strict=True)) if fixed else sampled
-    candidates = min(taking_part if fixed else facts.sizes.clients)
+    taking_part = [sample_size(sampled, n) for n in facts.clients]
+    share = max(m / n for m, n in zip(taking_part, facts.clients, strict=True)) if fixed else sampled
+    candidates = min(taking_part if fixed else facts.clients)
     if params.top > candidates:
         raise ScenarioError(
             f"dpar: top = {params.top} neighbours, but the smallest client has {candidates} candidate nodes; "
             f"allowed: 1 … {candidates}"
         )
     sources = min(params.num_sources, max(taking_part))
-    marked = sources if fixed or sampled == 1 else min(max(facts.sizes.clients), math.ceil(sources / sampled))
+    marked = sources if fixed or sampled == 1 else min(max(facts.clients), math.ceil(sources / sampled))
     missed = _MISSED_SHARE * budget.delta
     cap = marked
     if not fixed and sampled < 1:  # the smallest number that a Binomial(marked, q') exceeds with probability at most ``missed``
@@ -154,7 +154,7 @@ def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
         replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
         values_share=params.values_share,
-        notes=tuple(_remarks(params, sources, marked, most, max(facts.sizes.clients), not central and sampled < 1)),
+        notes=tuple(_remarks(params, sources, marked, most, max(facts.clients), not central and sampled < 1)),
     )
 
 
@@ -233,5 +233,5 @@ def of_training(
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
     event = noise_of.round_steps(sizes, found.sgd)
-    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
+    bound = ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
     return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients

@@ -98,7 +98,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     strength = learner.signal_of(facts, mu, relation)
     made = learner.make(params, facts, strength, budget.private)
     steps = made.steps
-    bound = ClippedSum(made.clip, facts.sizes.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
+    bound = ClippedSum(made.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
@@ -134,7 +134,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
     if plan.facts.answering is not None:  # each client was as likely as any other, so the sum of some stands for all
-        gradient *= np.float32(plan.facts.sizes.num_clients / inbox.num_clients)
+        gradient *= np.float32(plan.facts.num_clients / inbox.num_clients)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:
         step = (made.curvature @ gradient.reshape(made.curvature.shape[0], -1)).reshape(-1)
@@ -156,7 +156,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     scores = layouts.logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
         scores = _SHARPER * scores
-    if plan.facts.public.name != "test-graph":
+    if plan.facts.public != "test-graph":
         return np.asarray(softmax(scores, axis=1))
     if params.spread == "pagerank":
         return walks.personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
@@ -203,19 +203,19 @@ class _GradientSums:
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
-        back = np.eye(self.plan.facts.sizes.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
+        back = np.eye(self.plan.facts.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
         return gradient[: inputs * outputs].reshape(inputs, outputs).T, back
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
         """At parameters zero each row is clipped to a known length, so each node's part is known."""
-        c, scale = self.plan.facts.sizes.num_classes, self.plan.made.layout.bias_scale
+        c, scale = self.plan.facts.num_classes, self.plan.made.layout.bias_scale
         norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
         return np.asarray(gradient[-c:] / (scale * min(1.0, self.plan.made.clip / norm) * num_nodes))
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
-    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.facts.public.name == "test-graph" else base.MethodReads.OWN_ROW,
+    reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.facts.public == "test-graph" else base.MethodReads.OWN_ROW,
     situations=(
         base.MethodSituation("inductive", settings={"steps": 5}),
         base.MethodSituation("asking", settings={"steps": 5}),

@@ -112,25 +112,25 @@ def signal_of(facts: PublicFacts, mu: float, relation: Relation) -> float:
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     each = min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
-    return facts.num_train * (facts.cohort / facts.sizes.num_clients) * each
+    return facts.num_train * (facts.cohort / facts.num_clients) * each
 
 
 def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
     """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
-    public = facts.public.graph if params.projection != "none" else None
+    public = facts.public_graph if params.projection != "none" else None
     logistic = params.model == "logistic"
     basis, pairs = _views(params, public, facts.num_train, strength, private, params.curvature and logistic)
     newton = params.curvature and logistic and basis is not None
-    inputs = facts.sizes.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
-    alone = logistic and facts.public.graph is None
+    inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
+    alone = logistic and facts.public_graph is None
     scale = 0.1 if newton or alone else 1.0  # of a unit row's clipped gradient, the bias takes the share scale² / (1 + scale²)
-    layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.sizes.num_classes), bias_scale=scale)
+    layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=scale)
     curvature = None
     if newton and public is not None and basis is not None:
         rows = projection.project_features(public.features, basis) if pairs is None else pairs.rows(public.features)
         damping = (60 if pairs is None and strength >= _FAINT else 120) / math.sqrt(facts.num_train * strength)
         curvature = projection.curvature_of(rows, layout.bias_scale, damping)
-    steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public.graph is None)
+    steps, rate, clip = _descent(strength, private, newton, logistic, nothing_public=facts.public_graph is None)
     clip = params.clip if params.clip != "auto" else clip
     steps = params.steps if params.steps != "auto" else steps
     rate = params.learning_rate if params.learning_rate != "auto" else rate

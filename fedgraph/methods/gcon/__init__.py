@@ -60,14 +60,14 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed minimiser per client that has labelled nodes."""
-    if facts.public.attributes is None:
+    if facts.public_attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
-    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public.graph is None)
-    if not own_edges and facts.public.graph is None:
+    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public_graph is None)
+    if not own_edges and facts.public_graph is None:
         raise ScenarioError(
             "inference: public needs a public test graph: set protocol: inductive-edges, or inference: own-edges"
         )
-    known = [facts.public.attributes.labels[nodes] for nodes in facts.membership.nodes]
+    known = [facts.public_attributes.labels[nodes] for nodes in facts.members]
     known = [labels[labels >= 0] for labels in known]
     total = sum(labels.size for labels in known)
     if not total:
@@ -84,9 +84,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.OWN_EDGES_KNOWN if own_edges else Assumption.TEST_GRAPH_PUBLIC,
     )
     reads_edges = trained and claim.claimed_gcon_psi(params.steps, params.restart, params.cap) > 0
-    made = Made(facts.public.attributes, own_edges, facts.public.graph is None)
+    made = Made(facts.public_attributes, own_edges, facts.public_graph is None)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
-    per_end = facts.membership.cut_edges_shared
+    per_end = facts.cut_edges_shared
     guarantee = base.guarantee_from_public_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end)
     schedule = base.PlanSchedule(int(trained), tuple(planned), 1)
     return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
@@ -96,16 +96,16 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
     memory = releases.gcon_rows_of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
-        return base.State({"theta": releases.prior(plan.params, plan.facts.sizes.num_classes)}, memory)
+        return base.State({"theta": releases.prior(plan.params, plan.facts.num_classes)}, memory)
     return base.State({"rows": memory.rows}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     own, nodes = subgraph.graph.adjacency, subgraph.nodes
     labelled = np.flatnonzero(plan.made.attributes.labels[nodes] >= 0)
-    if not plan.facts.membership.cut_edges_shared or subgraph.cut is None:
+    if not plan.facts.cut_edges_shared or subgraph.cut is None:
         return Work(walks.capped_matrix(own, plan.params.cap), None, nodes, labelled)
-    outside = aggregation.with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.sizes.num_nodes)
+    outside = aggregation.with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
     return Work(*walks.open_matrices(own, outside, plan.params.cap), nodes, labelled)
 
 
@@ -145,7 +145,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 
     None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
-    alone, shared = plan.facts.sizes.num_clients == 1, plan.facts.membership.cut_edges_shared
+    alone, shared = plan.facts.num_clients == 1, plan.facts.cut_edges_shared
     seen = alone or (plan.guarantee.protection.viewer.sees_messages and state.seen)
     if not plan.schedule.releases or shared or not seen:
         return None
@@ -155,8 +155,8 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
         if not isinstance(mechanism, ObjectivePerturbation) or not isinstance(mechanism.problem, LinearObjective):
             raise PrivacyError(f"the noise of {release.path!r} is {mechanism.words}; allowed: a perturbed objective of gcon")
         theta = state.model["theta"] if alone else state.seen[0][1].each["theta"][number]
-        nodes = plan.facts.membership.nodes[release.client or 0]
-        place = np.full(plan.facts.sizes.num_nodes, -1)
+        nodes = plan.facts.members[release.client or 0]
+        place = np.full(plan.facts.num_nodes, -1)
         place[nodes] = np.arange(nodes.size)
         here = np.flatnonzero((place[pairs] >= 0).all(axis=1))
         if here.size:

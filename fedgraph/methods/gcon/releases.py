@@ -90,8 +90,8 @@ def of_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
-    c, s = facts.sizes.num_classes, len(params.steps)
-    d = s * {"classes": c, "hidden": params.hidden, "none": facts.sizes.num_features}[params.encoder]
+    c, s = facts.num_classes, len(params.steps)
+    d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
     event: Event = Unprotected("the minimiser without noise")
     regulariser, rate, std, output_std = _regulariser(params, 0.0), math.inf, 0.0, 0.0
     if budget.private:
@@ -105,7 +105,7 @@ def of_minimiser(
             dimension=d,
             num_labelled=labels.size,
             prior_norm=params.scale * math.sqrt(s),
-            per_end=facts.membership.cut_edges_shared,
+            per_end=facts.cut_edges_shared,
         )
         if params.noise == "gaussian":
             least = gaussian_objective.least_regulariser(given)

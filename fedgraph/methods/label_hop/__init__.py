@@ -97,10 +97,10 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
-    parts, layout = releases.split_label_hop_budget(params, facts, budget), (facts.sizes.num_features, facts.sizes.num_classes)
+    parts, layout = releases.split_label_hop_budget(params, facts, budget), (facts.num_features, facts.num_classes)
     made = Made(Layout(layout, bias_scale=0.1), parts, int(parts.choice is not None))
     planned = releases.plan_for(params, facts, made)
-    asks = (Assumption.ANSWERS_PRIVATE,) if facts.public.asks else ()
+    asks = (Assumption.ANSWERS_PRIVATE,) if facts.asks else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
     guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False)
     min_clients = base.gradient_std(1.0, 1.0, facts)[1] if budget.private else 1
@@ -119,7 +119,7 @@ def _state(memory: Memory) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
-    said = np.where(np.isin(nodes, plan.facts.public.asking), ABSENT_LABEL, graph.labels)
+    said = np.where(np.isin(nodes, plan.facts.asking), ABSENT_LABEL, graph.labels)
     x = FeatureMatrix(unit_matrix_rows(graph.features))
     return Work(x, torch.tensor(graph.labels, device=torch_device()), said, nodes, graph.adjacency)
 
@@ -130,11 +130,11 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     path, first, training = made.training(hop)
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
-        counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, made.parts.by_class)
+        counted = MeetingCounts(facts.num_nodes, facts.num_classes, made.parts.by_class)
         exact = partial(meetings.count, work.adjacency, work.said, work.nodes, counted)
         sent["meetings"] = desk.release("meetings", exact)
     if made.parts.labels and hop and round_ == made.says:
-        everybody = np.full(facts.sizes.num_nodes, ABSENT_LABEL, dtype=np.int64)
+        everybody = np.full(facts.num_nodes, ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
         sent["labels"] = desk.release("labels", everybody)
     if first <= round_ < first + training.steps:
@@ -167,7 +167,7 @@ def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
     if not math.isinf(plan.made.parts.labels):
         return np.minimum(total, 1)
     labels = total.astype(np.int64) + 2 * (inbox.num_clients - 1)
-    return np.asarray(labels[:, None] == np.arange(plan.facts.sizes.num_classes), dtype=np.int16)
+    return np.asarray(labels[:, None] == np.arange(plan.facts.num_classes), dtype=np.int16)
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
@@ -177,11 +177,11 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
     scores = layouts.logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_matrix_rows(graph.features)))
     scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
-    if memory.answers is not None and facts.public.asks and graph.num_nodes >= facts.sizes.num_nodes:
+    if memory.answers is not None and facts.asks and graph.num_nodes >= facts.num_nodes:
         answers, reading = _of_all(memory.answers, graph), label_hop_meetings(plan, memory)
         heard = meetings.vote(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
         return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
-    if facts.public.name == "test-graph":
+    if facts.public == "test-graph":
         most = _MOST_HEARD * mean_field.doubt(scores)
         return mean_field.couple(scores, graph.adjacency, [], most, plan.params.propagation_steps)
     return np.asarray(softmax(scores, axis=1))
@@ -205,19 +205,19 @@ def _score_noise(plan: Planned, hop: bool) -> float:
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
     if not isinstance(noise, GaussianNoise):
         return 0.0
-    return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.sizes.num_clients) / plan.facts.num_train
+    return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.num_clients) / plan.facts.num_train
 
 
 def _answering(plan: Planned) -> MeetingAnswers:
-    return releases.label_hop_answering(plan.made.parts.labels, plan.facts.sizes.num_classes, plan.params.protects.replaces)
+    return releases.label_hop_answering(plan.made.parts.labels, plan.facts.num_classes, plan.params.protects.replaces)
 
 
 def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     """How classes meet, as was measured; all of it post-processing."""
     facts = plan.facts
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
-    std = noise.std * math.sqrt(facts.sizes.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
-    counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, plan.made.parts.by_class)
+    std = noise.std * math.sqrt(facts.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
+    counted = MeetingCounts(facts.num_nodes, facts.num_classes, plan.made.parts.by_class)
     found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
     return meetings.read(found, std, counted, facts.num_train)
 
@@ -236,9 +236,9 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
 
 def reads(plan: Planned) -> base.MethodReads:
     """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
-    if plan.facts.public.name == "test-graph":
+    if plan.facts.public == "test-graph":
         return base.MethodReads.PUBLIC_GRAPH
-    return base.MethodReads.OWN_EDGES if plan.made.parts.labels and plan.facts.public.asks else base.MethodReads.OWN_ROW
+    return base.MethodReads.OWN_EDGES if plan.made.parts.labels and plan.facts.asks else base.MethodReads.OWN_ROW
 
 
 _LABEL, _ANSWERED = {"label": "neighbours' labels"}, "and what its neighbours answered"

@@ -130,7 +130,7 @@ class _Split:
 
 def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
     """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
-    asked = facts.public.asks and facts.sizes.num_classes > 1
+    asked = facts.asks and facts.num_classes > 1
     if not params.rows:
         if not asked:
             raise ScenarioError("label_hop: rows: false answers from neighbours' labels alone: set protocol: asking")
@@ -139,7 +139,7 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
         beside = _training(params, 0.0, 3.0 * facts.num_train)
         return _Split(math.inf if asked else 0.0, 0.0 if asked else math.inf, asked, beside, None, math.inf)
     _, num_shares = gradient_std(1.0, 1.0, facts)
-    weakened = math.sqrt(1 if num_shares > 1 else facts.sizes.num_clients) * (2 if params.protects.replaces else 1)
+    weakened = math.sqrt(1 if num_shares > 1 else facts.num_clients) * (2 if params.protects.replaces else 1)
     strength = facts.num_train / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta) / weakened
     labels = _for_labels(params, budget.epsilon) if asked else 0.0
     measured = labels > 0
@@ -175,7 +175,7 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
 def is_worth(parts: _Split, facts: PublicFacts, reading: MeetingReading, by: MeetingAnswers, correlation: float) -> bool:
     """Whether answers are worth their ε: neighbours tell much, or rows gain little from more and dense neighbours tell some."""
     told = meetings.information_of(reading, by, correlation)
-    rows_lose_little = parts.strength / facts.sizes.num_features >= _SATURATED
+    rows_lose_little = parts.strength / facts.num_features >= _SATURATED
     some = rows_lose_little and reading.degree >= _DENSE and told >= SOME_TO_RELEASE_LABELS
     return told >= ENOUGH_TO_RELEASE_LABELS or some
 
@@ -198,7 +198,7 @@ def _for_labels(params: Params, epsilon: float) -> float:
 
 def _by_class(facts: PublicFacts, params: Params, epsilon: float, labels: float, strength: float) -> bool:
     """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
-    c = facts.sizes.num_classes
+    c = facts.num_classes
     clarity = label_hop_answering(labels, c, params.protects.replaces).clarity
     return c == 2 or (epsilon >= _LEAST_FOR_CLASSES and strength / c * clarity**2 >= _LEAST_SIGNAL)
 
@@ -207,7 +207,7 @@ def _share(params: Params, facts: PublicFacts, total: float, by_class: bool) -> 
     """Of the squared loss that is left beside the labels: as much as makes the test precise, and no more."""
     if params.meeting_share != "auto":
         return params.meeting_share
-    counted = MeetingCounts(facts.sizes.num_nodes, facts.sizes.num_classes, by_class)
+    counted = MeetingCounts(facts.num_nodes, facts.num_classes, by_class)
     wanted = total * counted.change(params.protects) * (_PRECISE_PER_CLASS * counted.num_classes if by_class else _PRECISE)
     return min(max((wanted / facts.num_train) ** 2, _LEAST_SHARE), _MOST_SHARE_BY_CLASS if by_class else _MOST_SHARE)
 
@@ -247,7 +247,7 @@ class Made:
 
 def plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
     """Gradients with the hop first, then those without where that is to be chosen, labels, and meetings."""
-    classes, parts, relation = facts.sizes.num_classes, made.parts, params.protects
+    classes, parts, relation = facts.num_classes, made.parts, params.protects
     ways = (True, False) if parts.choice else (True,) if params.rows else ()
     releases = [_gradient(params, facts, made, hop) for hop in ways]
     if parts.labels:
@@ -257,7 +257,7 @@ def plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRel
             noised = response, _priced(made, PureDP(parts.labels), True)
         releases.append(PlannedRelease("labels", Box(ABSENT_LABEL, classes - 1), *noised, now))
     if made.measures:
-        noised, bound = PLAN_WITHOUT_NOISE, MeetingCounts(facts.sizes.num_nodes, classes, parts.by_class)
+        noised, bound = PLAN_WITHOUT_NOISE, MeetingCounts(facts.num_nodes, classes, parts.by_class)
         if parts.meetings:
             std, _ = gradient_std(parts.meetings, bound.change(relation), facts)
             noised = GaussianNoise(std), Gaussian(parts.meetings)
@@ -268,7 +268,7 @@ def plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRel
 def _gradient(params: Params, facts: PublicFacts, made: Made, hop: bool) -> PlannedRelease:
     path, first, training = made.training(hop)
     noised = PLAN_WITHOUT_NOISE
-    bound = ClippedSum(training.clip, facts.sizes.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
+    bound = ClippedSum(training.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     if training.noise:
         std, _ = gradient_std(training.noise, sensitivity.l2(bound, params.protects), facts)
         noised = GaussianNoise(std), _priced(made, Gaussian(training.noise), hop)

@@ -62,7 +62,7 @@ class Memory:
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
-    clients = facts.sizes.num_clients
+    clients = facts.num_clients
     if params.training in ("public", "none"):
         table = updates.idle_attendance(clients, params.dropout, params.attendance_seed)
     else:
@@ -70,11 +70,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         table = updates.draw_attendance(clients, params.rounds, params.retrieval_period, *drawn)
     net, projection = _network(params, facts)
     promised = params.promised_degree if params.encoder == "multi-bit-node" else None
-    whole = promised is None and (bool(facts.sizes.graphs) or params.unit == "graph")
+    whole = promised is None and (bool(facts.graphs) or params.unit == "graph")
     unit: updates.UpdateUnit = "graph" if whole else "node"
     histogram = params.release != "rows" and params.pooled_by == "gaussian"
     given = updates.split_budget(params.training, params.training_share, budget, histogram)
-    sizes = facts.sizes.graphs or tuple((n,) for n in facts.sizes.clients)
+    sizes = facts.graphs or tuple((n,) for n in facts.clients)
     encoding, pooled = _encoders(params, facts, budget, net, table, given, whole)
     sent, graph_epsilons = [], list[list[float]]()
     share = encoding.epsilon / budget.epsilon if budget.private else 1.0  # a client's own ε scales its encoding's
@@ -94,18 +94,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = Made(
         network=net,
         projection=projection,
-        public=facts.public.graph if params.training == "public" else None,
+        public=facts.public_graph if params.training == "public" else None,
         attendance=table,
         sent=tuple(sent),
         sizes=sizes,
         encoding=encoding,
         pooled=pooled,
-        personal=params.personal and not facts.sizes.graphs and promised is None and params.training != "none",
+        personal=params.personal and not facts.graphs and promised is None and params.training != "none",
         graph_epsilons=graph_epsilons,
     )
     published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
     sums = base.PlanSums(paths=(("model", least),) if least else ())
-    holdings = None if whole else facts.membership.holdings
+    holdings = None if whole else facts.holdings
     guarantee = Guarantee(local_dp.params.protection_of(params, facts, promised, whole), budget.delta, holdings, per_end=False)
     rounds, releases = len(table.training) + 1, (*of_model, *(r for r in sent if r.count))
     if params.protects and of_model:
@@ -117,18 +117,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.SharedGnn, np.ndarray | None]:
     """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
-    if params.training == "public" and facts.public.graph is None:
+    if params.training == "public" and facts.public_graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
-    if facts.sizes.graphs and params.release != "rows":
+    if facts.graphs and params.release != "rows":
         raise ScenarioError(f"release: {params.release} is for clients of one graph each; where they hold several: rows")
-    d, k = facts.sizes.num_features, params.projection
+    d, k = facts.num_features, params.projection
     projection = None
-    if k is not None and k < d and facts.public.graph is not None:
-        projection = learning.projection.basis_of(facts.public.graph, k)
+    if k is not None and k < d and facts.public_graph is not None:
+        projection = learning.projection.basis_of(facts.public_graph, k)
     elif k is not None and k < d:
         projection = (seeds.seeded_generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
     inputs = d if projection is None else projection.shape[1]
-    how = (params.hidden, params.layers, facts.sizes.num_classes, params.pooling, params.norm)
+    how = (params.hidden, params.layers, facts.num_classes, params.pooling, params.norm)
     return shared_gnn.make(params.model, inputs, *how), projection
 
 
@@ -156,7 +156,7 @@ def _encoders(
     encoding = EncoderSettings(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
     if params.release == "rows":
         return encoding, None
-    mu, classes = given.embedding_mu / math.sqrt(times), facts.sizes.num_classes
+    mu, classes = given.embedding_mu / math.sqrt(times), facts.num_classes
     return encoding, PooledEncoder(params.pooled_by, given.embedding / times, mu, classes, bits)
 
 
@@ -166,7 +166,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     if plan.made.public is not None:
         parameters = local_training.on_public(plan, parameters, plan.made.public)
     velocity = np.zeros_like(parameters) if plan.params.protects else None
-    nothing = (None,) * plan.facts.sizes.num_clients
+    nothing = (None,) * plan.facts.num_clients
     copies = parameters[:0].reshape(0, parameters.size)
     return base.State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
 

@@ -87,9 +87,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
             f"client {subgraph.client} holds a node with {found} neighbours, but the promised degree is {promised}: a row then "
             f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
         )
-    several, graph = plan.facts.sizes.graphs, _viewed(plan, subgraph.graph)
+    several, graph = plan.facts.graphs, _viewed(plan, subgraph.graph)
     sizes = several[subgraph.client] if several else None
-    made, weight = _part(plan, graph, sizes), graph.num_nodes / sum(plan.facts.sizes.clients)
+    made, weight = _part(plan, graph, sizes), graph.num_nodes / sum(plan.facts.clients)
     if sizes is not None:
         weight = len(sizes) / sum(map(len, several))
     apart: tuple[_Part, ...] = ()
@@ -214,8 +214,8 @@ def merged(
     before: float32 [p]. changes: of each who trained, float32, weighted by its share of all clients. where: per client, which
     entries of ``before`` it changes.
     """
-    counts = np.array([len(s) if plan.facts.sizes.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
-    missing = len(training) < plan.facts.sizes.num_clients
+    counts = np.array([len(s) if plan.facts.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
+    missing = len(training) < plan.facts.num_clients
     scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
     parameters = before.copy()
     for client, change in zip(training, changes, strict=True):

@@ -178,11 +178,11 @@ def protection_of(params: Params, facts: PublicFacts, promised_degree: int | Non
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
     assumed += [Assumption.UNTUNED, *assume_public_setting(facts, relation)]
-    if facts.sizes.graphs:
+    if facts.graphs:
         assumed.append(Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":
         assumed.append(Assumption.UPDATES_SUMMED)
-    if facts.public.graph is not None and (params.training == "public" or params.projection is not None):
+    if facts.public_graph is not None and (params.training == "public" or params.projection is not None):
         assumed.append(Assumption.PUBLIC_NODES)
     if params.training == "public":
         assumed.append(Assumption.PUBLIC_LABELS)
@@ -194,13 +194,13 @@ def protection_of(params: Params, facts: PublicFacts, promised_degree: int | Non
 def notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
     """Sentences for the report."""
     found = []
-    if whole and facts.membership.holdings is not None:
-        most = int(np.asarray(facts.membership.holdings.sum(axis=0)).max(initial=0))
+    if whole and facts.holdings is not None:
+        most = int(np.asarray(facts.holdings.sum(axis=0)).max(initial=0))
         found.append(
             f"The unit is all that one client holds. A node may be held by up to {most} clients: the stated ε covers its copy "
             "at each of them, and its losses at all of them together add up."
         )
-    if params.protects and facts.sizes.graphs:
+    if params.protects and facts.graphs:
         found.append(
             "The updates protect everything that a client holds at once, so each of its graphs too."
             if params.training == "dp_fedavg"

@@ -155,9 +155,9 @@ def split_budget(training: UpdateTraining, share: float, budget: Budget, gaussia
 
 def most_entered(counts: np.ndarray, facts: PublicFacts, unit: UpdateUnit) -> int:
     """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
-    if unit == "graph" or facts.membership.holdings is None:
+    if unit == "graph" or facts.holdings is None:
         return int(counts.max(initial=0))
-    return int(np.asarray(facts.membership.holdings.T @ counts).max(initial=0))
+    return int(np.asarray(facts.holdings.T @ counts).max(initial=0))
 
 
 def plan_protected(
@@ -192,7 +192,7 @@ def plan_protected(
     found = []
     for client, own in enumerate(table.trains):
         if own:
-            graphs = len(facts.sizes.graphs[client]) if facts.sizes.graphs else 1
+            graphs = len(facts.graphs[client]) if facts.graphs else 1
             bound: SensitivityBound = ClippedSum(clip, graphs, _KERNEL) if training == "dp_sgd" else L2Ball(clip)
             found.append(PlannedRelease("model", bound, *noised, own, client=client))
     return found, least if seen == "sum" else 0

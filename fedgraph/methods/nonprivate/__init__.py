@@ -64,11 +64,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _asked(params: Params, facts: base.PublicFacts) -> AskedParams:
-    attributes = facts.public.attributes
-    candidates = params.candidates(facts.public.asks)
+    attributes = facts.public_attributes
+    candidates = params.candidates(facts.asks)
     labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
     folds = params.divided(labelled, len(candidates))
-    known = facts.public.graph if facts.public.name == "test-graph" else None
+    known = facts.public_graph if facts.public == "test-graph" else None
     share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
     return AskedParams(share, candidates, *folds)
 
@@ -152,7 +152,7 @@ class _Updates:
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first weights that read rows; zeros where there are none."""
-        d = self.plan.facts.sizes.num_features
+        d = self.plan.facts.num_features
         for parameter, values in self._parts(gradient):
             if parameter.dim() == 2 and parameter.shape[1] == d:
                 return values.reshape(tuple(parameter.shape)), np.eye(d)
@@ -160,7 +160,7 @@ class _Updates:
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
         """The last bias with a number for each class; zeros where there is none."""
-        c = self.plan.facts.sizes.num_classes
+        c = self.plan.facts.num_classes
         found = [values for parameter, values in self._parts(gradient) if parameter.dim() == 1 and parameter.numel() == c]
         return found[-1] if found else np.zeros(c)
 

@@ -194,8 +194,8 @@ class PhasePlace:
 
 
 def shape_of(plan: Planned, index: int) -> NetworkShape:
-    sizes = plan.facts.sizes
-    return plan.made.candidates[index].shape(sizes.num_features, sizes.num_classes, plan.params.arguments)
+    facts = plan.facts
+    return plan.made.candidates[index].shape(facts.num_features, facts.num_classes, plan.params.arguments)
 
 
 def seed_of_step(*path: int) -> int:

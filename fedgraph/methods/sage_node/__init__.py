@@ -72,18 +72,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     base.require_public_test_graph("sage_node", facts)
     capped = caps.rule_of(params, facts, budget)
     mechanism, free = base.PLAN_WITHOUT_NOISE
-    events, published, min_clients = [free] * facts.sizes.num_clients, None, 1
+    events, published, min_clients = [free] * facts.num_clients, None, 1
     if budget.private:
         mechanism, events, published, min_clients = _noise(params, facts, budget, capped)
     kernel = sensitivity.kernel_name(_kernel(params, capped))
-    bound, steps = ClippedSum(params.clip, facts.sizes.num_nodes, kernel), range(params.steps)
+    bound, steps = ClippedSum(params.clip, facts.num_nodes, kernel), range(params.steps)
     assumed, promise = (*base.FACTS_TESTED_IN_PUBLIC, *capped.assumptions), {"promised": capped.promised, "limit": capped.limit}
     guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False, **promise)
     releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
     basis, inputs = node_caps.directions_of(params.projection, facts)
-    two = graphsage.GraphsageWidths(inputs, params.hidden, facts.sizes.num_classes)
-    made = Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.sizes.num_classes)))
+    two = graphsage.GraphsageWidths(inputs, params.hidden, facts.num_classes)
+    made = Made(capped, basis, two if params.layers == 2 else Layout((2 * inputs, facts.num_classes)))
     sums = base.PlanSums(suffice=True)
     return base.Plan("sage_node", params, facts, guarantee, schedule, made, published, sums=sums, notes=capped.notes)
 
@@ -99,7 +99,7 @@ def _noise(
     params: Params, facts: base.PublicFacts, budget: base.Budget, capped: Caps
 ) -> tuple[NoiseMechanism, list[Event], float | None, int]:
     """(mechanism, each client's event, published ε, clients that must finish)."""
-    stage, sizes = capped.stage, facts.sizes.clients
+    stage, sizes = capped.stage, facts.clients
     if capped.kind == "log":
         multiplier = calibrate.gaussian_multiplier(params.steps, budget.epsilon, budget.delta)
         std, min_clients = base.gradient_std(multiplier, capped.sensitivity, facts)
@@ -145,7 +145,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -> base.State[Descended]:
     """One step on the mean over the public batch sizes."""
-    stage, sizes = plan.made.caps.stage, plan.facts.sizes.clients
+    stage, sizes = plan.made.caps.stage, plan.facts.clients
     rows = sum(stage.batch_size(n) if stage.fixed else stage.rate * n for n in sizes)
     memory = node_caps.descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / np.float32(rows), inbox.round)
     if isinstance(plan.made.network, Layout) and plan.made.caps.kind == "log":  # clients would project it anyway
@@ -187,9 +187,9 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     if weights is None or not isinstance(network, Layout):
         return None
     groups: list[list[np.ndarray]] = [[nodes] for nodes in seen.groups_of(plan)]
-    if len(groups) == 1 and plan.facts.sizes.num_clients > 1:  # a sum, without what colluders sent
+    if len(groups) == 1 and plan.facts.num_clients > 1:  # a sum, without what colluders sent
         colluders = seen.colluders_of(plan)
-        groups = [[nodes for client, nodes in enumerate(plan.facts.membership.nodes) if client not in colluders]]
+        groups = [[nodes for client, nodes in enumerate(plan.facts.members) if client not in colluders]]
     if plan.made.caps.kind != "log" and len(groups[0]) > 1:
         return None
 

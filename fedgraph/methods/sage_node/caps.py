@@ -115,7 +115,7 @@ def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
     promised = not budget.private or budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if promised else "log"
     if kind == "log":
-        return _log(params, max(facts.sizes.clients))
+        return _log(params, max(facts.clients))
     degree = params.limit or params.degree
     touched = claimed_touched_rows(degree, params.layers)
     stage = _stage(params, touched, claimed_sage_subgraphs(degree, params.layers))

@@ -113,7 +113,7 @@ class TrainedCell(_Settled):
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
-        partition, shared = self.world.partition, self.plan.facts.membership.cut_edges_shared
+        partition, shared = self.world.partition, self.plan.facts.cut_edges_shared
         dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
         dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
         return replace(dealt, public=self.world.setting.public, broken_promise=self.settled.broken_words)
@@ -211,7 +211,7 @@ def train(
         world, counted = world.scaled(ranked.state.memory), ranked.releases
         shared = context.runtime.share(("partition", context.label, key, "scaled", *path), world.partition)
     noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
-    one = made.facts.sizes.num_clients == 1 and not noisy and not who
+    one = made.facts.num_clients == 1 and not noisy and not who
     starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,

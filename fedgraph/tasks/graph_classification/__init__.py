@@ -24,12 +24,10 @@ from fedgraph.comparison import ClassifySplit, GromovOptions, MetricSpace, Solve
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods import (
-    NO_PUBLIC_DERIVED_FACTS,
     Budget,
     EmbedderMethodMade,
     Plan,
-    PublicFactsPart,
-    PublicSizeFacts,
+    PublicFacts,
     method_kinds,
 )
 from fedgraph.partition import base
@@ -114,12 +112,15 @@ def _planned(
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
     own = tuple(map(sum, dealt.sizes))
-    sizes = PublicSizeFacts(sum(own), features, classes, clients=own, graphs=dealt.sizes)
-    nothing = PublicFactsPart("nothing")
     all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
     by_label = params.held_out == "folds" or not all_of_them  # folds, and a part of the collection, are drawn class by class
-    derived = replace(NO_PUBLIC_DERIVED_FACTS, split_from_labels=by_label)
-    facts = collections.public_facts_of(sizes, dealt.partition, None, nothing, derived)
+    facts = PublicFacts(
+        num_nodes=sum(own), num_features=features, num_classes=classes, clients=own, graphs=dealt.sizes, viewer=Viewer.SERVER,
+        membership_from_edges=dealt.partition.from_edges, membership_from_labels=dealt.partition.from_labels, holdings=None,
+        cut_edges="dropped", public="nothing", public_graph=None, public_attributes=None, colluders=1,
+        split_from_edges=False, split_from_labels=by_label, component_from_edges=False, columns_from_rows=False,
+        features_from_edges=False,
+    )  # fmt: skip
     module = method_kinds.load_embedder(entry["method"])
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}

@@ -23,12 +23,10 @@ from fedgraph.cells import GraphClusteringCellFacts
 from fedgraph.comparison import SolverFacts, cluster
 from fedgraph.federation import rounds
 from fedgraph.methods import (
-    NO_PUBLIC_DERIVED_FACTS,
     Budget,
     EmbedderMethodMade,
     Plan,
-    PublicFactsPart,
-    PublicSizeFacts,
+    PublicFacts,
     method_kinds,
 )
 from fedgraph.privacy import Assumption, Protection, Relation, Viewer
@@ -42,7 +40,7 @@ from fedgraph.tasks.base import (
     nest_methods,
     task_offers,
 )
-from fedgraph.tasks.base.graphs import graph_collections, graph_distances, graph_settings
+from fedgraph.tasks.base.graphs import graph_distances, graph_settings
 from fedgraph.tasks.base.graphs.graph_distances import DEGREES, SIZE, TASK_CONSTANT_DISTANCES
 from fedgraph.tasks.graph_clustering import compared_clients, held_graphs
 from fedgraph.tasks.graph_clustering.compared_clients import CLIENT_VECTOR_COMPARISONS, Clustering, Compared
@@ -102,12 +100,15 @@ def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embe
     partition = held_graphs.deal(params, cell.seed, context)
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     graphs, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
-    sizes = PublicSizeFacts(graph.num_nodes, graph.num_features, graph.num_classes, clients=own, graphs=graphs)
-    public = PublicFactsPart("test-graph", held_graphs.draw_public(params, cell.seed, context))
     some = isinstance(context.data, GraphCollection) and len(own) < len(context.data.graphs)  # drawn class by class
-    derived = replace(NO_PUBLIC_DERIVED_FACTS, component_from_edges=graph.nodes_from_edges, split_from_labels=some)
-    derived = replace(derived, columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges)
-    facts = graph_collections.public_facts_of(sizes, partition, holdings, public, derived)
+    facts = PublicFacts(
+        num_nodes=graph.num_nodes, num_features=graph.num_features, num_classes=graph.num_classes, clients=own, graphs=graphs,
+        viewer=Viewer.SERVER, membership_from_edges=partition.from_edges, membership_from_labels=partition.from_labels,
+        holdings=holdings, cut_edges="dropped", public="test-graph",
+        public_graph=held_graphs.draw_public(params, cell.seed, context), public_attributes=None, colluders=1,
+        split_from_edges=False, split_from_labels=some, component_from_edges=graph.nodes_from_edges,
+        columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges,
+    )  # fmt: skip
     entry = cell.among(params.methods)
     spec, module = task_offers.without_row_keys(entry, ROW), method_kinds.load_embedder(entry["method"])
     value = cell.epsilon
@@ -136,7 +137,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == TASK_CONSTANT_DISTANCES:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
-        spaces = graph_distances.constant_spaces(made.facts.sizes.clients, made.made.encoding, params.metric, rng)
+        spaces = graph_distances.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
         found = compared_clients.compare_spaces(spaces, params.options(None, sizes), how_many, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
@@ -181,7 +182,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
 def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethodMade]) -> list[np.ndarray]:
     """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
     width, pooled = made.made.encoding.width, made.made.pooled
-    sizes = made.facts.sizes.clients
+    sizes = made.facts.clients
     if pooled is not None:
         return [np.full((1, pooled.width), 1.0 / pooled.width) if h is None else h for h in received]
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]

@@ -19,7 +19,7 @@ _NO_AMPLIFICATION = (
 
 def add_to_facts(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
     """Public facts with how many clients answer in a round. ``ScenarioError`` where the method needs every client."""
-    answering = settings.answering(facts.sizes.num_clients)
+    answering = settings.answering(facts.num_clients)
     if answering is None or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
     if not method.OFFERS.partial_rounds:
@@ -27,7 +27,7 @@ def add_to_facts(settings: Participation, facts: PublicFacts, cell: Cell, method
         raise ScenarioError(f"{cell.method} needs every client in every round; federation is for {', '.join(able)}")
     if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and answering < 2:
         raise ScenarioError(
-            f"federation: a secure sum of one client hides nothing; share: {settings.share} of {facts.sizes.num_clients} "
+            f"federation: a secure sum of one client hides nothing; share: {settings.share} of {facts.num_clients} "
             "clients is one; write a larger share"
         )
     return replace(facts, answering=answering)
@@ -51,7 +51,7 @@ def draw(made: Plan, cell: Cell, context: CellContext) -> np.ndarray | None:
     """
     if made.facts.answering is None:
         return None
-    sizes = (made.facts.sizes.num_clients, made.schedule.rounds)
+    sizes = (made.facts.num_clients, made.schedule.rounds)
     return round_attendance.draw(made.facts.answering, *sizes, context.root, (cell.dataset, cell.seed))
 
 
@@ -65,7 +65,7 @@ def metrics_of(sent: SentBytesCellFacts | None) -> dict[str, float]:
 
 def facts_of(made: Plan, trained: RoundsOutcome) -> SentBytesCellFacts | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
-    if made.facts.sizes.num_clients == 1:
+    if made.facts.num_clients == 1:
         return None
     down = max((to for to, _ in trained.sizes), default=0)
     up = max((back for _, back in trained.sizes), default=0)

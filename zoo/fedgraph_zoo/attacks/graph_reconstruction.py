@@ -76,7 +76,7 @@ def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarra
 
 def _layers(made: Plan[Any, Any], state: State) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """(weights [out, in], bias [out]) of both layers of the trained network."""
-    shape = NetworkShape("gcn", made.facts.sizes.num_features, made.facts.sizes.num_classes, made.params.hidden)
+    shape = NetworkShape("gcn", made.facts.num_features, made.facts.num_classes, made.params.hidden)
     network = fitting.build_network_for_fitting(shape, 0)
     fitting.load_vector(network, state.model["parameters"])
     every = [parameter.detach().cpu() for parameter in network.parameters()]

@@ -126,22 +126,22 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Answers and degrees of every client; refuses what does not fit into memory, from public numbers alone."""
     attributes = base.require_public_attributes("blink", facts)
-    if facts.membership.cut_edges_shared:
+    if facts.cut_edges_shared:
         raise ScenarioError("blink asks about pairs within a client: write cut_edges: dropped")
     whole_graphs = 3 if params.links == "soft" else 1  # the guessed graph is then as large as all pairs are
-    needed = whole_graphs * degree_prior.DEGREE_PRIOR_BYTES * max(facts.sizes.clients) ** 2 / 1e9
+    needed = whole_graphs * degree_prior.DEGREE_PRIOR_BYTES * max(facts.clients) ** 2 / 1e9
     if params.links != "none" and needed > params.memory_gb:
         raise ScenarioError(
-            f"blink looks at all pairs of {max(facts.sizes.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
+            f"blink looks at all pairs of {max(facts.clients)} nodes and needs about {needed:.3g} GB (memory_gb: "
             f"{params.memory_gb:g}); use method: gap_edge, which does not, or raise memory_gb"
         )
     split = _split(params, budget, attributes)
-    relation, several = Relation.EDGE_UNDIRECTED, facts.sizes.num_clients > 1
+    relation, several = Relation.EDGE_UNDIRECTED, facts.num_clients > 1
     seen_by = replace(facts, viewer=Viewer.WORLD if several else Viewer.CURATOR_TRUSTED)
     assumed = (*base.FACTS_ATTRIBUTES_PUBLIC, *base.assume_public_setting(seen_by, relation))
     published = (split.of_list if params.links != "none" else 0.0) if budget.private else None
-    guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.membership.holdings, per_end=False)
-    releases = tuple(r for client in range(facts.sizes.num_clients) for r in _releases(params, facts, split, client))
+    guarantee = Guarantee(Protection(relation, Viewer.WORLD, assumed), budget.delta, facts.holdings, per_end=False)
+    releases = tuple(r for client in range(facts.num_clients) for r in _releases(params, facts, split, client))
     schedule = base.PlanSchedule(1, releases, 1)
     return base.Plan("blink", params, facts, guarantee, schedule, split, published)
 
@@ -164,7 +164,7 @@ def _split(params: Params, budget: base.Budget, attributes: Graph) -> Made:
 def _releases(params: Params, facts: base.PublicFacts, split: Made, client: int) -> tuple[PlannedRelease, ...]:
     if params.links == "none":
         return ()
-    n, now = facts.sizes.clients[client], range(1)
+    n, now = facts.clients[client], range(1)
     cells, degrees = EdgeTriangle(n), NeighbourCounts(n)
     if np.isinf(split.answer):
         return (PlannedRelease("answers", cells, *base.PLAN_WITHOUT_NOISE, now, per_round=split.answers, client=client),)
@@ -181,7 +181,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     memory = Memory(int(rng.integers(2**63)))
     if plan.params.links != "none":
         return base.State({}, memory)
-    n = plan.facts.sizes.num_nodes
+    n = plan.facts.num_nodes
     return base.State({}, Memory(memory.seed, _learnt(plan, sp.csr_array((n, n), dtype=np.int8), memory.seed)))
 
 
@@ -208,7 +208,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     split, links = plan.made, plan.params.links
     if links == "none":
         return state
-    members, n = plan.facts.membership.nodes, plan.facts.sizes.num_nodes
+    members, n = plan.facts.members, plan.facts.num_nodes
     parts, guessed, degrees = [], [], np.zeros(n)
     for place, nodes in enumerate(members):
         said = np.concatenate([inbox.each[f"answers {number}"][place] for number in range(split.answers)])

@@ -133,9 +133,9 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """T gradients and one release of rows, priced at 4C and 2."""
     attributes = base.require_public_attributes("dpdgc", facts)
-    if facts.membership.cut_edges_shared:
+    if facts.cut_edges_shared:
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
-    relation, n, steps = Relation.EDGE_UNDIRECTED, facts.sizes.num_nodes, params.steps
+    relation, n, steps = Relation.EDGE_UNDIRECTED, facts.num_nodes, params.steps
     bounds = (EndsClippedSum(params.clip, n, sensitivity.kernel_name(per_sample.clipped_sum)), EndsSimplexRows(n))
     noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.PLAN_WITHOUT_NOISE,) * 2
     published, min_clients, notes = 0.0 if budget.private else None, 1, tuple[str, ...]()
@@ -160,7 +160,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         PlannedRelease("gradient", bounds[0], *noised[0], range(steps)),
         PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
     )
-    made = Made(attributes, Layout((n, facts.sizes.num_classes)))
+    made = Made(attributes, Layout((n, facts.num_classes)))
     guarantee = base.guarantee_from_public_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
     return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=notes)
@@ -177,7 +177,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     own, labels = subgraph.graph.adjacency.tocoo(), plan.made.attributes.labels[subgraph.nodes]
     there = (np.ones(own.nnz, np.float32), (own.coords[0], subgraph.nodes[own.coords[1]]))
-    rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.sizes.num_nodes))
+    rows = sp.csr_array(there, shape=(subgraph.nodes.size, plan.facts.num_nodes))
     return Work(FeatureMatrix(unit_matrix_rows(rows)), torch.tensor(labels, device=torch_device()), subgraph.nodes)
 
 
@@ -212,7 +212,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 def _learnt(plan: Planned, memory: Memory) -> np.ndarray:
     """float [n, c], of a classifier on public rows and, where they help on public labels, the released ones."""
-    p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.sizes.num_classes
+    p, labels, classes = plan.params, plan.made.attributes.labels, plan.facts.num_classes
     encoder = public.PublicTrainingEncoder("classes", p.hidden, p.folds, public.PublicTrainingSteps(p.epochs, 0.01, 5e-4))
     inputs = [public.encode(plan.made.attributes, encoder).own]
     if memory.released is not None:

@@ -122,13 +122,13 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noisy sum a step; one noise multiplier, priced at each client's own size."""
     base.require_public_test_graph("heter_poisson", facts)
-    others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.sizes.clients]
+    others = [max(n - 1, 0) if params.cap == "all" else min(params.degree, n) for n in facts.clients]
     rates = tuple(min(1.0, params.mentions / max(m, 1)) for m in others)
     mechanism, free = base.PLAN_WITHOUT_NOISE
     events = [free] * len(others)
     claimed, min_clients = None, 1
     if budget.private:
-        largest = max(facts.sizes.clients)
+        largest = max(facts.clients)
         multiplier = _multiplier(params, set(zip(rates, others, strict=True)), largest, budget)
         asked = (params.sampling_rate, params.mentions, largest, params.steps, budget.delta)
         claimed = published.epsilon(multiplier, *asked)
@@ -141,8 +141,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     assumed = base.FACTS_TESTED_IN_PUBLIC
     if params.cap != "all":
         assumed += (Assumption.PROMISED_DEGREE if limit is None else Assumption.DEGREE_LIMIT_ENFORCED,)
-    bound = ClippedSum(params.clip, facts.sizes.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
-    made = Made(rates, basis, Layout((2 * inputs, facts.sizes.num_classes)))
+    bound = ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
+    made = Made(rates, basis, Layout((2 * inputs, facts.num_classes)))
     sums = base.PlanSums(suffice=params.noise == "gaussian")
     relation, steps = Relation.NODE_ZERO_OUT, range(params.steps)
     guarantee = base.guarantee_from_public_facts(
@@ -210,7 +210,7 @@ def _mentioned(adjacency: sp.csr_array, drawn: np.ndarray, rate: float, streams:
 
 def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -> base.State[Descended]:
     """One step on the mean over the public expected number of drawn rows."""
-    rows = np.float32(plan.params.sampling_rate * plan.facts.sizes.num_nodes)
+    rows = np.float32(plan.params.sampling_rate * plan.facts.num_nodes)
     memory = node_caps.descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
     return base.State({"parameters": memory.parameters}, memory)
 
@@ -233,7 +233,7 @@ def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: n
     """
     if not state.seen:
         return None
-    weights = np.full(plan.facts.sizes.num_nodes, plan.params.sampling_rate)
+    weights = np.full(plan.facts.num_nodes, plan.params.sampling_rate)
     weights[units[:, 0]] /= 2
 
     def alone(part: Graph) -> FeatureMatrix:

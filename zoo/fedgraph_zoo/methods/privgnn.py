@@ -107,7 +107,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One release per query."""
-    public = facts.public.graph
+    public = facts.public_graph
     if public is None:
         raise ScenarioError("privgnn labels a public graph: set the task's protocol: inductive")
     relation, delta2 = Relation.NODE_ZERO_OUT, sensitivity.l2(_ONE_ANSWER, Relation.NODE_ZERO_OUT)
@@ -166,7 +166,7 @@ def _scores(
     plan: Planned, graph: Graph, labels: np.ndarray, epochs: int, seed: int, of_step: Callable[[int], int], asked: Graph
 ) -> np.ndarray:
     """[n, c] for ``asked``, of a network that is trained on ``graph``."""
-    shape = NetworkShape("gcn", plan.facts.sizes.num_features, plan.facts.sizes.num_classes, plan.params.hidden)
+    shape = NetworkShape("gcn", plan.facts.num_features, plan.facts.num_classes, plan.params.hidden)
     network, before = fitting.build_network_for_fitting(shape, seed), fitting.start_fitting(shape, seed)
     inputs, how = fitting.prepare_fitting_inputs(graph), fitting.FittingSteps(epochs, 0, 0.01, 5e-4)
     after = fitting.continue_fitting(network, inputs, labels, before, how, of_step)

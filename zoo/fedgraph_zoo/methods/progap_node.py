@@ -88,7 +88,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
     def make(capped: NodeCaps) -> Made:
         basis, inputs = node_caps.directions_of(params.projection, facts)
-        widths = (inputs, params.hidden, facts.sizes.num_classes)
+        widths = (inputs, params.hidden, facts.num_classes)
         return Made(capped, basis, tuple(staged.ClippedStage(*widths, s) for s in stages))
 
     gradients = {_name(s): range(s * steps, (s + 1) * steps) for s in stages}
@@ -142,7 +142,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     """One step on the mean over the public number of nodes; a stage is frozen at its averaged iterate, and the next begins."""
     p, memory = plan.params, state.memory
     number, step = divmod(inbox.round, p.steps)
-    mean = inbox.sums["gradient"] / np.float32(plan.facts.sizes.num_nodes * p.sampling_rate)
+    mean = inbox.sums["gradient"] / np.float32(plan.facts.num_nodes * p.sampling_rate)
     after = node_caps.descent_of(plan.params).step(memory.descended, mean, step)
     if step < p.steps - 1:
         return base.State({**state.model, _name(number): after.parameters}, replace(memory, descended=after))

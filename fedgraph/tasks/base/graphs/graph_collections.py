@@ -11,15 +11,9 @@ from fedgraph.comparison import ClassifySplit
 from fedgraph.data import tu
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import (
-    PublicDerivedFacts,
-    PublicFacts,
-    PublicFactsPart,
-    PublicMembershipFacts,
-    PublicSizeFacts,
     column_ranks,
 )
 from fedgraph.partition import PartitionShares
-from fedgraph.privacy import Viewer
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 
@@ -173,18 +167,6 @@ def deal(
         first += sum(own)
     partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
     return TaskCollection(partition, np.concatenate(shares.members), tuple(sizes))
-
-
-def public_facts_of(
-    sizes: PublicSizeFacts,
-    partition: Partition,
-    holdings: sp.csr_array | None,
-    public: PublicFactsPart,
-    derived: PublicDerivedFacts,
-) -> PublicFacts:
-    """What is public of small graphs that a server compares, which sees each message; edges between clients are dropped."""
-    membership = PublicMembershipFacts(partition.from_edges, partition.from_labels, holdings, cut_edges="dropped")
-    return PublicFacts(sizes, Viewer.SERVER, membership, public, derived, colluders=1)
 
 
 def unite(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
