@@ -24,7 +24,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.federation import Federation
 from fedgraph.worlds.world import world_of_trust
 
 WAYS: dict[str, dict[str, dict[str, object]]] = {  # method → way → settings
@@ -44,7 +44,7 @@ def one_seed(method: str, name: str, graph: Graph, epsilon: float, seed: int, en
     partition = Partition(
         (Subgraph(0, made.held, np.arange(held)),), True, 0, "one curator", from_edges=False, from_labels=False
     )
-    facts = DealtWorld(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
+    facts = Federation(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
     learner = method_kinds.load_classifier(method)
     plan = learner.plan(learner.Params(), facts, Budget(epsilon, 1 / held))
     shared = engine.share(f"{name}:{seed}", partition)

@@ -42,7 +42,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.federation import Federation
 from fedgraph.worlds.world import world_of_trust
 
 GRAPHS = ["made/no-likeness", "made/no-edges", "geom_gcn/chameleon", "geom_gcn/actor", "twitch/ptbr"]
@@ -59,7 +59,7 @@ def planned(
     made = protocols.make_setting(graph, "asking", 0.8, seeds.seeded_generator(seed, "split", name))
     whole = (Subgraph(0, made.held, np.arange(made.held.num_nodes)),)
     partition = Partition(whole, True, 0, "one curator", from_edges=False, from_labels=False)
-    facts = DealtWorld(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
+    facts = Federation(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
     return label_hop.plan(params, facts, Budget(epsilon, 1 / made.num_train)), made, partition
 
 

@@ -94,7 +94,7 @@ def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, 
     name = ready.cell.name
     releases = [replace(line, cell=name) for line in fitted.outcome.releases]
     ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
-    trained = fitted.world.setting.held.ids
+    trained = fitted.federation.setting.held.ids
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = model.strip_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
@@ -110,7 +110,7 @@ def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, 
         people=AnswerRoster.of(ids if named else ()),
         unnamed=0 if ready.graph.names.ids else ready.graph.num_nodes,
         epsilon=settled.epsilon,
-        ranks=fitted.world.setting.ranks,
+        ranks=fitted.federation.setting.ranks,
         delta=account.delta,
         statement=_training_statement(settled.epsilon, account),
         ledger=tuple(ledger.lines()),

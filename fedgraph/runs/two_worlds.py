@@ -32,7 +32,7 @@ from fedgraph.scenario import ReadyScenario, ScenarioTask
 from fedgraph.tasks import TaskCollection
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, Partition
-from fedgraph.worlds import DealtFederation, DealtWorld, ProtocolSetting
+from fedgraph.worlds import Federation, ProtocolSetting
 
 _DERIVED = {  # what was computed from private data and is taken as public: the neighbour is made of what clients hold
     Assumption.MEMBERSHIP_FROM_EDGES,
@@ -432,7 +432,7 @@ def _parts(kept: object) -> Iterator[object]:
     if isinstance(kept, tuple):
         for part in kept:
             yield from _parts(part)
-    if isinstance(kept, DealtWorld | DealtFederation):
+    if isinstance(kept, Federation):
         yield from (kept.setting, kept.partition)
     if isinstance(kept, TaskCollection):
         yield kept.partition

@@ -1,9 +1,7 @@
 from . import protocols as protocols
 from . import public_set as public_set
-from .dealt import DealtFederation as DealtFederation
-from .dealt import DealtWorld as DealtWorld
-from .dealt import deal_federation as deal_federation
-from .dealt import deal_world as deal_world
+from .federation import Federation as Federation
+from .federation import deal as deal
 from .protocols import ProtocolSetting as ProtocolSetting
 from .protocols import graph_without_edges as graph_without_edges
 from .protocols import graph_without_labels as graph_without_labels

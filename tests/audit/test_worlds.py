@@ -591,7 +591,7 @@ def test_a_server_that_looks_at_private_rows_is_found(library: Graph, tmp_path: 
     """A plan that holds rows of people: what LPGNN's did."""
     module = plugins.load("methods", "features")
     honest, task = module.plan, plugins.load("tasks", "node_classification")
-    world = task._dealt_world
+    world = task._federation
 
     def remembered(*args: Any) -> Any:
         found = world(*args)
@@ -599,7 +599,7 @@ def test_a_server_that_looks_at_private_rows_is_found(library: Graph, tmp_path: 
         return found
 
     seen: list[int] = []
-    monkeypatch.setattr(task, "_dealt_world", remembered)
+    monkeypatch.setattr(task, "_federation", remembered)
     monkeypatch.setattr(
         module, "plan", lambda *args: dataclasses.replace(honest(*args), notes=(f"{seen[-1]} people have a label",))
     )

@@ -14,7 +14,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy.trust import Trust
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.federation import Federation
 from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
 from fedgraph.worlds.world import world_of_trust
 from tests.trainings import train
@@ -47,7 +47,7 @@ def test_an_answer_to_a_private_node_follows_from_its_own_data(
     setting = protocols.make_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
     assert not setting.test_graph_public
     partition = uniform.split(setting.held, uniform.Params(clients=1), seeds.seeded_generator(0, "deal"))
-    dealt = DealtWorld(world_of_trust(Trust.CURATOR), setting, partition, "dropped", 1)
+    dealt = Federation(world_of_trust(Trust.CURATOR), setting, partition, "dropped", 1)
     settings = next(s.settings for s in method.OFFERS.situations if s.given in (protocol, "inductive"))
     plan = method.plan(method.Params(**settings), dealt.facts, Budget(4.0, 1e-3))
     state = train(plan, partition).state

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from fedgraph import worlds
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
@@ -18,7 +19,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
 from fedgraph.tasks.base import CellContext, CellOutcome
 from fedgraph.types import Graph, GraphMasks, Partition
-from fedgraph.worlds import dealt, protocols
+from fedgraph.worlds import protocols
 from fedgraph.worlds.world import ALONE_WORLD
 
 FOUR = {"partition": "uniform", "clients": 4}
@@ -81,7 +82,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     inside = federation.setting.held.owner == 1
     changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
     other = context(library)
-    other.cache[participation._key(made, 0, other)] = dealt.deal_federation(
+    other.cache[participation._key(made, 0, other)] = worlds.deal(
         replace(federation.setting, held=changed), federation.names, federation.partition, "dropped"
     )
     two = participation.run(made, cell, other)
@@ -95,12 +96,12 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Wor
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
     setting = protocols.make_setting(graph, protocol, 0.8, np.random.default_rng(0))
     source = Partition((), True, 0, "three", from_edges=False, from_labels=True)
-    federation = dealt.deal_federation(setting, ("a", "b", "c"), source, "dropped")
+    federation = worlds.deal(setting, ("a", "b", "c"), source, "dropped")
     assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)
     assert (federation.partition.from_edges, federation.partition.from_labels) == (False, True), "as the owners came to be"
     tested = 0
     for client in range(3):
-        world = dealt.deal_world(federation, ALONE_WORLD, "dropped", 1, client)
+        world = federation.within(ALONE_WORLD, client)
         assert world.partition.num_clients == 1
         assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
         tested += int((world.setting.truth >= 0).sum())
@@ -108,9 +109,7 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Wor
         if protocol == "inductive":
             assert world.setting.public_graph is world.setting.asked
     assert tested == int((setting.truth >= 0).sum())
-    assert (
-        sum(dealt.deal_world(federation, ALONE_WORLD, "dropped", 1, k).setting.num_train for k in range(3)) == setting.num_train
-    )
+    assert sum(federation.within(ALONE_WORLD, k).setting.num_train for k in range(3)) == setting.num_train
 
 
 def test_edge_level_with_edges_between_clients(library: Graph) -> None:

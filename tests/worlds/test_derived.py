@@ -13,13 +13,13 @@ import scipy.sparse as sp
 import fedgraph
 from fedgraph import seeds
 from fedgraph.data.base import splits
-from fedgraph.methods.base import Budget, method_kinds
+from fedgraph.methods.base import Budget, PublicCutEdgeFacts, method_kinds
 from fedgraph.partition import dirichlet, uniform
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.dealt import DealtCut, DealtWorld, deal_federation, deal_world
+from fedgraph.worlds.federation import Federation, deal
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 PROTOCOLS = {"features": "inductive", "gap_node": "inductive", "gap_edge": "inductive-edges", "lpgnn": "transductive"}
@@ -36,7 +36,7 @@ def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust
     else:
         partition = dirichlet.split(held, dirichlet.Params(clients=3), seeds.seeded_generator(0, "d"))
     world = world_of_trust(Trust.NOBODY if name == "lpgnn" and trust is Trust.CURATOR else trust)
-    facts = DealtWorld(world, setting, partition, "dropped", colluders=1).facts
+    facts = Federation(world, setting, partition, "dropped", colluders=1).facts
     method = method_kinds.load(name)
     return method.plan(method.Params(), facts, Budget(2.0, 1e-4)).guarantee.protection.assumptions
 
@@ -94,7 +94,7 @@ def test_the_largest_component_is_an_assumption_where_edges_are_private(name: st
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 
 
-def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: DealtCut = "dropped") -> list[DealtWorld]:
+def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: PublicCutEdgeFacts = "dropped") -> list[Federation]:
     """The same three owners with one curator, together, each alone, and without one of them."""
     dealt = uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "d"))
     owner = np.zeros(graph.num_nodes, dtype=np.int64)
@@ -102,10 +102,10 @@ def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: DealtCut =
         owner[share.nodes] = share.client
     owned = replace(graph, owner=owner, owner_names=("a", "b", "c"))
     setting = protocols.make_setting(owned, protocol, 0.8, seeds.seeded_generator(0, "s"))
-    federation = deal_federation(setting, owned.owner_names, dealt, cut)
+    federation = deal(setting, owned.owner_names, dealt, cut)
     together = [world_of_trust(trust) for trust in (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)]
     worlds = [*together, ALONE_WORLD, World(WorldKind.TOGETHER, Trust.OWN_CLIENT, LeftOutOfWorld(1, "b"))]
-    return [deal_world(federation, world, cut, 1, 2) for world in worlds]
+    return [federation.within(world, 2) for world in worlds]
 
 
 @pytest.mark.parametrize("given", ["columns_from_rows", "features_from_edges", "nodes_from_edges"])
@@ -134,7 +134,7 @@ def test_who_asks_has_its_number_of_the_world_that_it_asks_in(library: Graph) ->
 
 
 @pytest.mark.parametrize("cut", ["dropped", "protected"])
-def test_edges_between_clients_are_stated_where_some_client_is_told_of_them(cut: DealtCut, library: Graph) -> None:
+def test_edges_between_clients_are_stated_where_some_client_is_told_of_them(cut: PublicCutEdgeFacts, library: Graph) -> None:
     for world in every_world(library, "inductive-edges", cut):
         told = any(share.cut is not None for share in world.partition.subgraphs)
         assert world.facts.cut_edges == (cut if told else "dropped"), world.world.words

@@ -29,7 +29,7 @@ from fedgraph.tasks import participation
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.cell_training import train
 from fedgraph.types import Graph
-from fedgraph.worlds.dealt import DealtWorld
+from fedgraph.worlds.federation import Federation
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 TEXTS = [
@@ -154,7 +154,7 @@ def test_a_client_that_is_left_out_is_never_trained_on(
     owners = ("local bank", "secure bank", "clients bank")
     graph, params, trained = owned(library, owners), asked(), []
 
-    def told(world: DealtWorld, *rest: Any, **named: Any) -> Any:
+    def told(world: Federation, *rest: Any, **named: Any) -> Any:
         trained.append(world)
         return train(world, *rest, **named)
 

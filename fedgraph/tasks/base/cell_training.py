@@ -31,7 +31,7 @@ from fedgraph.privacy import (
     Unit,
 )
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import DealtWorld, protocols, world_of_trust
+from fedgraph.worlds import Federation, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=TaskFacts)
 
@@ -104,26 +104,26 @@ class TrainedCell(_Settled):
     """A method that was trained in one world, and its price.
 
     Attributes:
-        world: Where the method trained, with columns on one scale.
+        federation: Where the method trained, with columns on one scale.
         choice: How its settings were found, where they were chosen privately.
     """
 
-    world: DealtWorld
+    federation: Federation
     choice: SettingChoiceCellFacts | None = None
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
-        partition, shared = self.world.partition, self.plan.facts.cut_edges_shared
+        partition, shared = self.federation.partition, self.plan.facts.cut_edges_shared
         dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
         dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
-        return replace(dealt, public=self.world.setting.public, broken_promise=self.settled.broken_words)
+        return replace(dealt, public=self.federation.setting.public, broken_promise=self.settled.broken_words)
 
     @property
     def question(self) -> Graph:
         """The graph that the method's ``predict`` receives, with what its viewer may use
         (``worlds.protocols.question``).
         """
-        return protocols.question(self.world.setting, self.plan, lambda: self.settled.epsilon)
+        return protocols.question(self.federation.setting, self.plan, lambda: self.settled.epsilon)
 
 
 def partition_key(partition: SettingsSpec) -> Hashable:
@@ -184,7 +184,7 @@ def train_clients_alone(
 
 
 def train(
-    world: DealtWorld,
+    federation: Federation,
     key: Hashable,
     made: Plan,
     cell: Cell,
@@ -200,7 +200,7 @@ def train(
     keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
     curator does, so both end with the same model.
     """
-    shared = context.runtime.share(("partition", context.label, key), world.partition)
+    shared = context.runtime.share(("partition", context.label, key), federation.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
@@ -208,8 +208,8 @@ def train(
     first = column_ranks.plan_before(made)
     if first is not None:
         ranked = rounds.run(context.runtime, shared, first, context.root, path, common, *progress)
-        world, counted = world.scaled(ranked.state.memory), ranked.releases
-        shared = context.runtime.share(("partition", context.label, key, "scaled", *path), world.partition)
+        federation, counted = federation.scaled(ranked.state.memory), ranked.releases
+        shared = context.runtime.share(("partition", context.label, key, "scaled", *path), federation.partition)
     noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
     one = made.facts.num_clients == 1 and not noisy and not who
     starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
@@ -220,4 +220,4 @@ def train(
     if first is not None:
         context.runtime.forget(shared)
     outcome = replace(outcome, releases=(*counted, *outcome.releases))
-    return TrainedCell(**vars(settle_plan(made, world.partition, outcome)), world=world)
+    return TrainedCell(**vars(settle_plan(made, federation.partition, outcome)), federation=federation)

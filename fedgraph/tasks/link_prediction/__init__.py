@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import seeds, worlds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import LinkPredictionCellFacts
 from fedgraph.documents import canonical
@@ -42,7 +42,7 @@ from fedgraph.tasks.base.task_offers import NestedTaskPlugin
 from fedgraph.tasks.link_prediction import owned_links
 from fedgraph.tasks.participation import client_records
 from fedgraph.types import Graph, partition_of_one
-from fedgraph.worlds import ALONE_WORLD, DealtFederation, DealtWorld, WorldKind, deal_federation, deal_world, protocols
+from fedgraph.worlds import ALONE_WORLD, JOINED_WORLD, Federation, WorldKind, protocols
 
 _GIVEN = "links"
 
@@ -142,7 +142,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if cell.world == ALONE_WORLD:
         return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
-    made, world, method = done.plan, done.world, method_kinds.load_linker(cell.method)
+    made, world, method = done.plan, done.federation, method_kinds.load_linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
     held = world.setting.held
@@ -183,7 +183,7 @@ def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> Link
     return replace(done.facts(LinkPredictionCellFacts, _GIVEN), tested=tested, negatives=params.negatives)
 
 
-def _plan(params: Params, cell: Cell, world: DealtWorld) -> Plan:
+def _plan(params: Params, cell: Cell, world: Federation) -> Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
@@ -256,30 +256,30 @@ def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
     return (_GIVEN, _dealt_key(params, cell), cell.world.kind, client if cell.world == ALONE_WORLD else None)
 
 
-def _federation(params: Params, cell: Cell, context: CellContext) -> DealtFederation:
+def _federation(params: Params, cell: Cell, context: CellContext) -> Federation:
     setting = _split(params, cell.seed, context)[0]
 
-    def make() -> DealtFederation:
+    def make() -> Federation:
         if params.owners:
             source = owned_links.deal(_graph(context), params.partition, context)[1]
-            return deal_federation(setting, setting.held.owner_names, source, params.cut_edges)
+            return worlds.deal(setting, setting.held.owner_names, source, params.cut_edges)
         found = cell_training.deal(setting.held, params.partition, cell, context)
         if params.cut_edges != "dropped":
             found = base.with_cut_edges(setting.held, found)
-        return DealtFederation((), setting, found)
+        return Federation(JOINED_WORLD, setting, found, params.cut_edges, 1)
 
     return context.cached(("federation of links", _dealt_key(params, cell)), make)
 
 
-def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> DealtWorld:
+def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
     setting = _split(params, cell.seed, context)[0]
 
-    def make() -> DealtWorld:
+    def make() -> Federation:
         if cell.world.kind is WorldKind.WHOLE:
-            return DealtWorld(cell.world, setting, partition_of_one(setting.held, "one curator"), "dropped", 1)
-        return deal_world(_federation(params, cell, context), cell.world, params.cut_edges, 1, client)
+            return Federation(cell.world, setting, partition_of_one(setting.held, "one curator"), "dropped", 1)
+        return _federation(params, cell, context).within(cell.world, client)
 
-    dealt: DealtWorld = context.cached(("dealt", _key(params, cell, client)), make)
+    dealt: Federation = context.cached(("dealt", _key(params, cell, client)), make)
     return replace(dealt, world=cell.world)
 
 

@@ -18,7 +18,7 @@ from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.participation import client_records
 from fedgraph.tasks.participation.client_records import CLIENT_RECORD_OF_ALL
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import DealtFederation, World, WorldKind
+from fedgraph.worlds import Federation, World, WorldKind
 
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 
@@ -56,7 +56,7 @@ class Question:
     against: np.ndarray
 
 
-def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
+def ask(graph: Graph, federation: Federation, hidden: np.ndarray, negatives: int, path: Sequence[str | int],
                  context: CellContext) -> list[Question]:  # fmt: skip
     """One for each owner, empty where it has no hidden tie, or no pair without a tie. path: names the random stream."""
     found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
@@ -74,7 +74,7 @@ def ask(graph: Graph, federation: DealtFederation, hidden: np.ndarray, negatives
 
 def measure(
     world: World,
-    federation: DealtFederation,
+    federation: Federation,
     questions: Sequence[Question],
     scores: _Scores,
     prices: Sequence[float],

@@ -41,7 +41,7 @@ from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect
 from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, pictures
 from fedgraph.types import Graph, Partition, partition_of_one
-from fedgraph.worlds import DealtWorld, WorldKind, protocols
+from fedgraph.worlds import Federation, WorldKind, protocols
 
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:
@@ -96,11 +96,11 @@ def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accur
 
 
 def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
-    world = _dealt_world(params, cell, context)
-    setting = world.setting
+    federation = _federation(params, cell, context)
+    setting = federation.setting
     method, settings = _method(params, cell)
     cell_training.require_answers(setting, method, cell, params.protocol)
-    known = world.clear_facts if grid.never_private(cell.among(params.methods)) else world.facts
+    known = federation.clear_facts if grid.never_private(cell.among(params.methods)) else federation.facts
     facts = attendance.add_to_facts(params.federation, known, cell, method)
     budget = params.budget(cell, setting.num_train)
     made = cell_training.plan(method, settings, facts, budget, setting)
@@ -138,11 +138,11 @@ def train(params: Params, cell: Cell, context: CellContext) -> cell_training.Tra
 
 def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     bought = _bought_of(params, cell, context)
-    made, world = plan(params, cell, context) if bought is None else bought.training, _dealt_world(params, cell, context)
+    made, federation = plan(params, cell, context) if bought is None else bought.training, _federation(params, cell, context)
     who = attendance.draw(made, cell, context)
     keep = pictures.choose_rounds(params.curve, made)
     key = _partition_key(params, cell)
-    return cell_training.train(world, key, made, cell, context, answered=who, keep=keep)
+    return cell_training.train(federation, key, made, cell, context, answered=who, keep=keep)
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
@@ -154,7 +154,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     if bought is not None:
         done, paid[bought_accuracy.BOUGHT_ACCURACY], words = bought.buy(done, cell, context.root)
         said = [words]
-    made, setting, partition = done.plan, done.world.setting, done.world.partition
+    made, setting, partition = done.plan, done.federation.setting, done.federation.partition
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
@@ -204,18 +204,18 @@ def _least_class(context: CellContext) -> int | None:
     return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
-def _dealt_world(params: Params, cell: Cell, context: CellContext) -> DealtWorld:
+def _federation(params: Params, cell: Cell, context: CellContext) -> Federation:
     shared = params.cut_edges if _shares_cut_edges(params, cell) else "dropped"
     parts = _setting(params, cell, context), _partition(params, cell, context)
-    return DealtWorld(cell.world, *parts, shared, params.colluders)
+    return Federation(cell.world, *parts, shared, params.colluders)
 
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
-    world = _dealt_world(params, cell, context)
-    if world.facts.columns is not None or world.setting.ranks is not None:
+    federation = _federation(params, cell, context)
+    if federation.facts.columns is not None or federation.setting.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
-    return world.partition
+    return federation.partition
 
 
 def _method(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:

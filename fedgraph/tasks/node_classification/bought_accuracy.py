@@ -71,7 +71,7 @@ class Bought:
         return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
 
     def _words(self, done: TrainedCell) -> str:
-        asked = _asked_alone(done.world.setting).size
+        asked = _asked_alone(done.federation.setting).size
         return (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
             f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
@@ -144,7 +144,7 @@ def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
 
 def _answers(done: TrainedCell) -> np.ndarray:
     """float64 [people, 2], a row for each who is asked: (1, 0) is a right answer, (0, 1) a wrong one, (0, 0) unlabelled."""
-    plan, state, setting = done.plan, done.outcome.state, done.world.setting
+    plan, state, setting = done.plan, done.outcome.state, done.federation.setting
     predict = method_kinds.load_classifier(plan.method).predict
     rows, apart = _asked_alone(setting), graph_without_edges(setting.asked)
     alone = (replace(apart.induced(np.array([row])), labels=np.array([-1])) for row in rows)

@@ -73,7 +73,7 @@ class _Judges:
 
     def right(self, fitted: TrainedCell) -> np.ndarray:
         """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
-        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.world.setting
+        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation.setting
         predict = method_kinds.load_classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
             said = predict(plan, state, graph_without_edges(setting.held))[self.rows].argmax(axis=1)

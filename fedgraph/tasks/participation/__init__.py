@@ -26,7 +26,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import seeds, worlds
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import Plan, method_kinds
@@ -38,13 +38,10 @@ from fedgraph.tasks.participation import client_records as clients
 from fedgraph.types import Graph
 from fedgraph.worlds import (
     ALONE_WORLD,
-    DealtFederation,
-    DealtWorld,
+    Federation,
     LeftOutOfWorld,
     World,
     WorldKind,
-    deal_federation,
-    deal_world,
     world_of_trust,
 )
 
@@ -113,7 +110,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     return found
 
 
-def _worlds(params: Params, spec: SettingsSpec, federation: DealtFederation) -> list[World]:
+def _worlds(params: Params, spec: SettingsSpec, federation: Federation) -> list[World]:
     """Every world of a row: the only place where this task makes one."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
@@ -125,7 +122,7 @@ def _worlds(params: Params, spec: SettingsSpec, federation: DealtFederation) -> 
     return found
 
 
-def _left_out(params: Params, federation: DealtFederation) -> list[int]:
+def _left_out(params: Params, federation: Federation) -> list[int]:
     """The numbers of the clients that are left out in turn: of those that are asked about somebody, unless they are named.
 
     Whether an answer is known follows from labels, and would decide how many rows there are.
@@ -161,7 +158,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     world = _dealt(params, cell, federation, context)
     made = _planned(params, cell, federation, world)
     done = cell_training.train(world, _holding(params, cell, context), made, cell, context)
-    scales = [done.world.setting.ranks] * len(federation.names)
+    scales = [done.federation.setting.ranks] * len(federation.names)
     found = clients.Records(federation, params.alerts, params.positive, scales)
     method = method_kinds.load_classifier(cell.method)
     asked = done.question
@@ -184,7 +181,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     return clients.finish(cell, done, records, pooled, params.protocol, method)
 
 
-def _run_alone(params: Params, cell: Cell, context: CellContext, federation: DealtFederation) -> CellOutcome:
+def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Federation) -> CellOutcome:
     method = method_kinds.load_classifier(cell.method)
 
     def train_one(client: int) -> cell_training.TrainedCell:
@@ -194,7 +191,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
         return cell_training.train(world, key, made, cell, context, who)
 
     each, together, prices = cell_training.train_clients_alone(federation.names, cell, context, train_one)
-    scales = [done.world.setting.ranks for done in each]
+    scales = [done.federation.setting.ranks for done in each]
     models: list[clients.ClientRecordAnswers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
     scores: np.ndarray | None = None
     for client, done in enumerate(each):
@@ -213,9 +210,9 @@ def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Dea
     return clients.finish(cell, together, records, {}, params.protocol, method, len(federation.names))
 
 
-def _dealt(params: Params, cell: Cell, federation: DealtFederation, context: CellContext, client: int = 0) -> DealtWorld:
-    make = functools.partial(deal_world, federation, cell.world, params.cut_edges, params.colluders, client)
-    dealt: DealtWorld = context.cached(("dealt", _holding(params, cell, context, client)), make)
+def _dealt(params: Params, cell: Cell, federation: Federation, context: CellContext, client: int = 0) -> Federation:
+    make = functools.partial(federation.within, cell.world, client)
+    dealt: Federation = context.cached(("dealt", _holding(params, cell, context, client)), make)
     return replace(dealt, world=cell.world)
 
 
@@ -224,7 +221,7 @@ def _holding(params: Params, cell: Cell, context: CellContext, client: int = 0) 
     return _key(params, cell.seed, context), cell.world.holding, client if cell.world == ALONE_WORLD else None
 
 
-def _planned(params: Params, cell: Cell, federation: DealtFederation, world: DealtWorld) -> Plan:
+def _planned(params: Params, cell: Cell, federation: Federation, world: Federation) -> Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_classifier(cell.method)
     cell_training.require_answers(world.setting, method, cell, params.protocol)
@@ -245,16 +242,16 @@ def _key(params: Params, seed: int, context: CellContext) -> Hashable:
     return ("participation", context.dataset, split, dealt, seed, params.cut_edges)
 
 
-def _federation(params: Params, seed: int, context: CellContext) -> DealtFederation:
+def _federation(params: Params, seed: int, context: CellContext) -> Federation:
     graph = context.data
     if not isinstance(graph, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; participation needs one graph with owners")
 
-    def make() -> DealtFederation:
+    def make() -> Federation:
         whole, source = clients.deal(graph, params.partition, context)
         rng = seeds.seeded_generator(context.root, "split", context.dataset, seed)
         setting = params.setting(whole, seed, rng).on_one_scale(rows_private=False)
-        return deal_federation(setting, whole.owner_names, source, params.cut_edges)
+        return worlds.deal(setting, whole.owner_names, source, params.cut_edges, params.colluders)
 
     return context.cached(_key(params, seed, context), make)
 

@@ -16,7 +16,7 @@ from fedgraph.privacy import settle
 from fedgraph.tasks.base import Cell, CellContext, CellOutcome, cell_training, measures
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import DealtFederation, WorldKind, protocols
+from fedgraph.worlds import Federation, WorldKind, protocols
 
 CLIENT_RECORD_OF_ALL = "all"  # the name of the record that is about everybody's nodes
 _WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
@@ -75,9 +75,9 @@ def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[G
     return context.cached(("owned", context.dataset, cell_training.partition_key(partition)), make)
 
 
-def epsilons_of(done: TrainedCell, federation: DealtFederation) -> list[float]:
+def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
     """ε of each owner's dearest unit in a training of all of them."""
-    if done.world.world.kind is WorldKind.WHOLE:
+    if done.federation.world.kind is WorldKind.WHOLE:
         return [done.settled.epsilon] * len(federation.names)
     each = settle.per_client(done.guarantee, done.outcome.releases)
     return [each.get(client, 0.0) for client in range(len(federation.names))]
@@ -94,7 +94,7 @@ class Records:
         scales: For each client, how the model that it has reads columns of numbers; None where they are on one scale already.
     """
 
-    federation: DealtFederation
+    federation: Federation
     alerts: float | None
     positive: int
     scales: Sequence[ColumnRanks | None]
@@ -130,9 +130,9 @@ class Records:
         Returns:
             One record of everybody and one of each client. Where a client was left out, one of that client alone, at ε = 0.
         """
-        world, toward = done.world.world, done.plan.guarantee.protection.viewer.words
+        world, toward = done.federation.world, done.plan.guarantee.protection.viewer.words
         if (left := world.without) is not None:  # its data were not used: nobody can learn anything of them
-            truth = done.world.setting.truth
+            truth = done.federation.setting.truth
             own = (left.name, self.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
             return [self._record("left-out", *own)]
         participation = "curator" if world.kind is WorldKind.WHOLE else "federated"
@@ -258,7 +258,7 @@ def finish(
         method: The method; it may say what the training found.
         clients: How many there were, where each trained alone.
     """
-    broken, setting = done.settled.broken_words, done.world.setting
+    broken, setting = done.settled.broken_words, done.federation.setting
     said = method.OFFERS.says(done.plan, done.outcome.state) if method.OFFERS.says and clients is None else ()
     notes = ((f"The promise is broken: {broken}",) if broken else ()) + done.plan.notes + done.outcome.notes + said
     facts, tested = done.facts(ParticipationCellFacts, protocol), int((setting.truth >= 0).sum())

@@ -1,12 +1,11 @@
-"""A world as it is dealt: a setting (what is held, asked and public), a partition of it, and who may see what.
+"""A federation: who holds what, who sees what, what is asked and what is public, in one record.
 
-``DealtFederation`` is one seed's setting, dealt to its owners. Each of its worlds (the same people alone, together, with one
-curator, or without one client) holds the same graphs: nothing is sampled again.
+A task makes one for each seed. Each of its worlds (the same people alone, together, with one curator, or without one client)
+holds the same graphs: nothing is sampled again.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -21,12 +20,12 @@ from fedgraph.partition import base
 from fedgraph.privacy import Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
 from fedgraph.worlds import protocols
-from fedgraph.worlds.world import World, WorldKind
+from fedgraph.worlds.world import JOINED_WORLD, World, WorldKind
 
 
 @dataclass(frozen=True, eq=False)
-class DealtWorld:
-    """A world with what everybody holds in it.
+class Federation:
+    """Who holds what in one world of one seed, and who may see what.
 
     Attributes:
         world: who trains together, and who is trusted.
@@ -34,6 +33,7 @@ class DealtWorld:
         partition: who holds which node of ``setting.held``.
         cut_edges: what clients know of the edges between them (``PublicFacts.cut_edges``).
         colluders: participants who may pool their noise with the server.
+        names: of the clients, in the order of their numbers; empty where they have none.
     """
 
     world: World
@@ -41,6 +41,7 @@ class DealtWorld:
     partition: Partition
     cut_edges: PublicCutEdgeFacts
     colluders: int
+    names: tuple[str, ...] = ()
 
     @property
     def facts(self) -> PublicFacts:
@@ -80,28 +81,30 @@ class DealtWorld:
         filled = 1.0 if self.setting.ranks is not None or held.columns is not None else filled
         return ClearFacts(**vars(known), filled=filled)
 
-    def scaled(self, ranks: ColumnRanks) -> "DealtWorld":
+    def scaled(self, ranks: ColumnRanks) -> "Federation":
         """The same people, with columns on one scale. ranks: what brings them there."""
         partition = self.partition.with_graphs(lambda share: ranks.scaled(share.graph))
         return replace(self, setting=self.setting.scaled(ranks), partition=partition)
 
+    def within(self, world: World, client: int = 0) -> "Federation":
+        """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
 
-DealtCut = Literal["dropped", "protected"]
+        Args:
+            world: who trains together.
+            client: which one, where every client is alone.
 
-
-@dataclass(frozen=True, eq=False)
-class DealtFederation:
-    """One seed's setting, dealt to its owners.
-
-    Attributes:
-        names: of the clients, in the order of their numbers.
-        setting: of everybody.
-        partition: each owner a client.
-    """
-
-    names: tuple[str, ...]
-    setting: protocols.ProtocolSetting
-    partition: Partition
+        Raises:
+            DataError: the client that is left out is the only one.
+        """
+        setting, partition = self.setting, self.partition
+        if world.kind is WorldKind.WHOLE:
+            partition = partition_of_one(setting.held, "one curator")
+        elif world.kind is WorldKind.ALONE:
+            setting, partition = _alone(self, client)
+        elif world.without is not None:
+            setting, partition = _without(self, world.without.client)
+        cut = self.cut_edges if world.joined else "dropped"
+        return replace(self, world=world, setting=setting, partition=partition, cut_edges=cut)
 
     def asked_of(self, client: int) -> np.ndarray:
         """int64, the rows of ``setting.asked`` that belong to ``client``."""
@@ -139,16 +142,21 @@ class DealtFederation:
         return self.setting.asked is self.setting.held
 
 
-def deal_federation(
-    setting: protocols.ProtocolSetting, names: tuple[str, ...], source: Partition, cut: DealtCut
-) -> DealtFederation:
-    """Each owner's part of the training side as a client.
+def deal(
+    setting: protocols.ProtocolSetting,
+    names: tuple[str, ...],
+    source: Partition,
+    cut: PublicCutEdgeFacts,
+    colluders: int = 1,
+) -> Federation:
+    """Each owner's part of the training side as a client; all of them train together.
 
     Args:
         setting: its held graph knows its owners.
         names: of the owners.
         source: how owners came to their nodes.
         cut: what each client is told of its edges to other clients.
+        colluders: participants who may pool their noise with the server.
 
     Raises:
         DataError: the graph has no owners, or an owner has no node on the training side.
@@ -170,33 +178,10 @@ def deal_federation(
     )
     if cut != "dropped":
         found = base.with_cut_edges(setting.held, found)
-    return DealtFederation(names, setting, found)
+    return Federation(JOINED_WORLD, setting, found, cut, colluders, names)
 
 
-def deal_world(federation: DealtFederation, world: World, cut: DealtCut, colluders: int, client: int = 0) -> DealtWorld:
-    """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
-
-    Args:
-        federation: each owner a client.
-        world: who trains together.
-        cut: what clients know of the edges between them, as they were dealt.
-        colluders: participants who may pool their noise with the server.
-        client: which one, where every client is alone.
-
-    Raises:
-        DataError: the client that is left out is the only one.
-    """
-    setting, partition = federation.setting, federation.partition
-    if world.kind is WorldKind.WHOLE:
-        partition = partition_of_one(setting.held, "one curator")
-    elif world.kind is WorldKind.ALONE:
-        setting, partition = _alone(federation, client)
-    elif world.without is not None:
-        setting, partition = _without(federation, world.without.client)
-    return DealtWorld(world, setting, partition, cut if world.joined else "dropped", colluders)
-
-
-def _alone(federation: DealtFederation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
+def _alone(federation: Federation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
     """One client with its own nodes, its own public ones, and its own questions."""
     setting, own = federation.setting, federation.partition.subgraphs[client]
     held = own.graph
@@ -215,7 +200,7 @@ def _alone(federation: DealtFederation, client: int) -> tuple[protocols.Protocol
     return narrow, partition_of_one(held, f"{federation.names[client]} alone")
 
 
-def _without(federation: DealtFederation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
+def _without(federation: Federation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
     """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there, or held nodes are asked.
 
     What is public stays public, of the client that is left out, too.
@@ -247,7 +232,7 @@ def _without(federation: DealtFederation, client: int) -> tuple[protocols.Protoc
     return left, partition
 
 
-def _asks(federation: DealtFederation, client: int) -> tuple[Graph, np.ndarray]:
+def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
     """The client's own part of a test graph, and its answers.
 
     A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and otherwise
@@ -260,6 +245,6 @@ def _asks(federation: DealtFederation, client: int) -> tuple[Graph, np.ndarray]:
     return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
 
 
-def _newcomers(federation: DealtFederation, client: int) -> Graph:
+def _newcomers(federation: Federation, client: int) -> Graph:
     """A client that has not joined, as it asks: its own graph, and no label."""
     return graph_without_labels(federation.partition.subgraphs[client].graph)
