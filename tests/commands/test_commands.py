@@ -247,7 +247,7 @@ def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.Capture
     assert str(tmp_path) in said(capsys, command, str(tmp_path), status=2)
 
 
-@pytest.mark.parametrize("words", [["show"], ["show", "--all"], ["explain"], ["compare"], ["watch"], ["sheet", "row"]])
+@pytest.mark.parametrize("words", [["show"], ["explain"], ["compare"], ["watch"], ["sheet", "row"]])
 def test_a_folder_that_is_no_run_is_the_same_kind_of_error_everywhere(words: list[str], tmp_path: Path) -> None:
     options = cli.parser(words[0]).parse_args([words[0], str(tmp_path), *words[1:]])
     with pytest.raises(DataError, match=str(tmp_path)):

@@ -1,0 +1,213 @@
+"""The table of a run: one line for each cell, as ``results.parquet`` keeps it, ``results.csv`` shows it and readers read it.
+
+tabulate(results, sources)   from results to the table
+write(table, folder)         its files; read(file) gives the table again
+results_of(table)            the results again, without artefacts
+group(table)                 one line for each row: means over seeds, the largest ε
+per_client(table)            what single clients reach, where owners are compared
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from fedgraph import plugins
+from fedgraph.cells import Result, result, store
+from fedgraph.errors import DataError
+from fedgraph.report.rows import group_rows, label_of, metrics_of_rows, name_rows, question_of, trust_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
+COLUMNS = (
+    "row", "task", "dataset", "source", "one", "question", "method", "variant", "name", "title", "trust", "world",
+    "viewer", "unit", "relation", "assumptions", "epsilon", "delta", "calibrated_by", "epsilon_published",
+    "epsilon_provable", "epsilon_measured", "theorem", "paths", "seed", "metric", "value", "tested", "chance",
+    "clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "status", "private",
+    "raw", "notes", "seconds", "chosen", "epsilon_trial", "facts", "ledger", "record",
+)  # fmt: skip
+_INSIDE = ("facts", "ledger", "record")  # JSON that programs read
+_NUMBERS = (
+    "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "value", "chance",
+    "seconds", "epsilon_trial",
+)  # fmt: skip
+_COUNTS = ("tested", "clients", "cut_edges", "rounds", "train_nodes", "seed")
+_SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
+
+
+def tabulate(results: Sequence[Result], sources: Mapping[str, str]) -> pd.DataFrame:
+    """The table of finished and failed cells.
+
+    Args:
+        results: In the order of the table.
+        sources: Data set → where it came from: ``real``, ``synthetic``, ``embedded`` or ``own``.
+
+    Returns:
+        A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
+    """
+    names, titles = name_rows(results), {method: title_of(method) for method in {r.method for r in results}}
+    compared = _compared(results)
+    lines = []
+    for one in results:
+        metric = compared[one.row]
+        told = {
+            "row": names[one.row],
+            "source": sources.get(one.dataset, "none"),
+            "question": " · ".join(filter(None, question_of(one, metric))),
+            "name": label_of(one.method, one.variant),
+            "title": titles[one.method],
+            "trust": "none" if one.protection is None else trust_of(one.protection).value,
+            "metric": metric,
+            "value": one.metrics.get(metric, math.nan),
+            "chance": {"auc": 0.5, "ari": 0.0}.get(metric, one.metrics.get("majority_share", math.nan)),
+        }
+        lines.append(result.to_line(one) | told)
+    table = pd.DataFrame(lines, columns=None if lines else list(COLUMNS))
+    metrics = sorted(set(table.columns) - set(COLUMNS))
+    table = table[[*COLUMNS[: COLUMNS.index("clients")], *metrics, *COLUMNS[COLUMNS.index("clients") :]]]
+    kinds = dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "Int64")
+    return table.astype(kinds)
+
+
+def _compared(results: Sequence[Result]) -> dict[object, str]:
+    """``Cell.row`` → the metric by which the row is compared; empty where it has none."""
+    own: dict[object, set[str]] = {}
+    for one in results:
+        own.setdefault(one.row, set()).update(one.metrics)
+    found = metrics_of_rows([((row.task, row.dataset), metrics) for row, metrics in own.items()])  # type: ignore[attr-defined]
+    return {row: metrics[0] if metrics else "" for row, metrics in zip(own, found, strict=True)}
+
+
+def title_of(method: str) -> str:
+    """What a method is called in words: how its file begins; its name where it is no method but a row to compare with."""
+    source = plugins.source("methods", method) if method in plugins.names("methods") else None
+    said = None if source is None else ast.get_docstring(ast.parse(source.read_bytes()))  # read, since a list loads no torch
+    return method if not said else said.partition(":")[0].partition("\n")[0]
+
+
+def results_of(table: pd.DataFrame) -> list[Result]:
+    """The results of the lines, in their order, without artefacts.
+
+    Raises:
+        ValueError: It is no table of results.
+    """
+    own = table[[name for name in table.columns if name not in ("question", "name", "title", "trust", "chance")]]
+    return [result.from_line(line) for line in own.to_dict("records")]
+
+
+def per_client(table: pd.DataFrame) -> pd.DataFrame:
+    """What single clients reach, where owners are compared; ``all`` is everybody.
+
+    Args:
+        table: One line for each cell.
+
+    Returns:
+        One line for each cell, way of taking part, client and metric. ``epsilon_provable`` is of the client's dearest unit, and
+        ``tested`` counts that client's own.
+    """
+    naming = ["row", "task", "dataset", "method", "variant", "world", "epsilon", "calibrated_by", "seed"]
+    lines = []
+    for line, one in zip(table[naming].to_dict("records"), results_of(table), strict=True):
+        for told in one.facts.results:
+            own = {
+                "trust": one.world.trust.value,
+                "participation": told.participation,
+                "client": told.client,
+                "epsilon_provable": told.epsilon,
+            }
+            own |= {"toward": told.toward, "nodes": told.nodes, "tested": told.tested}
+            lines += [line | own | {"metric": metric, "value": value} for metric, value in told.metrics.items()]
+    columns = (*naming, "trust", "participation", "client", "epsilon_provable", "toward", "nodes", "tested", "metric", "value")
+    return pd.DataFrame(lines, columns=columns)
+
+
+def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
+    """Write ``results.csv``, ``clients.csv`` where owners are compared, and ``results.parquet`` where the run is at its end.
+
+    Each is written whole or not at all.
+
+    Args:
+        table: Of the run.
+        folder: Of the run.
+        ended: Whether no cell is missing.
+    """
+    text = table.drop(columns=list(_INSIDE))
+    lists = {name: text[name].map(" ".join if name == "assumptions" else "; ".join) for name in ("assumptions", "notes")}
+    store.write_atomically(folder / RESULTS_TEXT, text.assign(**lists).to_csv(index=False, lineterminator="\n").encode())
+    if len(clients := per_client(table)):
+        store.write_atomically(folder / CLIENTS_TEXT, clients.to_csv(index=False, lineterminator="\n").encode())
+    if ended:
+        store.write_atomically(folder / store.RESULTS_FILE, to_parquet(table))
+
+
+def to_parquet(table: pd.DataFrame) -> bytes:
+    """The table as a file whose pages have checksums."""
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False, compression="zstd", write_page_checksum=True)
+    return buffer.getvalue()
+
+
+def read(file: Path) -> pd.DataFrame:
+    """The table that ``write`` wrote.
+
+    Raises:
+        DataError: The file is damaged, or is no table of results.
+    """
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        found: pyarrow.Table = pyarrow.parquet.read_table(file, page_checksum_verification=True)
+        table = found.to_pandas(types_mapper={pyarrow.int64(): pd.Int64Dtype()}.get)
+    except (OSError, ValueError, pyarrow.ArrowException) as error:
+        raise DataError(f"{file}: damaged, so nothing of its run is shown ({' '.join(str(error).split())[:200]})") from error
+    if missing := [name for name in COLUMNS if name not in table]:
+        raise DataError(f"{file}: no table of results: the column {missing[0]} is missing")
+    return table
+
+
+def metrics_in(table: pd.DataFrame) -> list[str]:
+    """The columns that are metrics."""
+    return [name for name in table.columns if name not in COLUMNS]
+
+
+def group(table: pd.DataFrame) -> pd.DataFrame:
+    """One line for each row, in order of first appearance; cells that failed are in none.
+
+    Args:
+        table: One line for each cell.
+
+    Returns:
+        The columns that name a row and say what it promises; ``mean`` and ``deviation`` of ``metric`` over ``seeds``
+        repetitions (NaN where a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind,
+        ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
+    """
+    whole = table[~table["status"].str.startswith("failed: ")]
+    groups, metrics = whole.groupby("row", sort=False), metrics_in(table)
+    found = groups[list(_SAME[1:])].first()
+    value = groups["value"]
+    found["mean"] = value.mean().where(value.count() == groups.size())
+    found["deviation"] = value.std(ddof=1)
+    found["seeds"] = groups.size()
+    largest = ["epsilon_published", "epsilon_provable", "epsilon_measured"]
+    found[largest] = groups[largest].max()
+    for name in found.index[(found["seeds"] > 1) & found["epsilon_measured"].notna()]:
+        (row,) = group_rows(results_of(whole[whole["row"] == name]))
+        found.loc[name, "epsilon_measured"] = row.measured  # the bound on all guesses together
+    first = ["metric", "theorem", "paths", "chosen", "epsilon_trial"]
+    found[first] = groups[first].first()
+    found[["chance", "seconds", *metrics]] = groups[["chance", "seconds", *metrics]].mean()
+    found["tested"] = groups["tested"].min()
+    kept = ["clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "private", "raw"]
+    found[kept] = groups[kept].first()
+    found["status"] = whole["status"].where(whole["status"] != "ok").groupby(whole["row"], sort=False).first()
+    found["status"] = found["status"].fillna("ok")
+    return found.reset_index()
