@@ -199,9 +199,10 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
     found["seeds"] = groups.size()
     largest = ["epsilon_published", "epsilon_provable", "epsilon_measured"]
     found[largest] = groups[largest].max()
-    for name in found.index[(found["seeds"] > 1) & found["epsilon_measured"].notna()]:
-        (row,) = group_rows(results_of(whole[whole["row"] == name]))
-        found.loc[name, "epsilon_measured"] = row.measured  # the bound on all guesses together
+    together = whole[whole["row"].isin(found.index[(found["seeds"] > 1) & found["epsilon_measured"].notna()])]
+    attacked = results_of(together)
+    for row in group_rows(attacked, {one.row: name for one, name in zip(attacked, together["row"], strict=True)}):
+        found.loc[row.row, "epsilon_measured"] = row.measured  # the bound on all guesses together
     first = ["metric", "theorem", "paths", "chosen", "epsilon_trial"]
     found[first] = groups[first].first()
     found[["chance", "seconds", *metrics]] = groups[["chance", "seconds", *metrics]].mean()

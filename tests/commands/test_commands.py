@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,6 +64,20 @@ def test_ls_names_everything_with_one_line_each(capsys: pytest.CaptureFixture[st
     methods = said(capsys, "ls", "methods").splitlines()
     assert len(methods) == len(plugins.names("methods"))
     assert all(len(line.split(None, 1)) == 2 for line in methods), "each method says what it is"
+
+
+def test_ls_of_one_says_its_settings_defaults_and_meanings(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "ls", "methods", "features")
+    assert text.startswith("Features: a learner with clipped gradients.")
+    settings = plugins.load("methods", "features").Params.model_fields
+    assert all(re.search(rf"(?m)^  {name} +\S", text) for name in settings)
+    assert re.search(r"(?m)^  momentum +0\.9 +heavy-ball momentum", text)
+    assert "(number > 0 | auto)" in " ".join(text.split())
+    assert len(text) < 4000
+    assert max(map(len, text.splitlines())) <= 100
+    for kind, room in (("methods", "methods"), ("partitions", "partition"), ("tasks", "tasks")):
+        assert all("setting" in said(capsys, "ls", kind, name) for name in plugins.names(room))
+    assert "data have no settings" in said(capsys, "ls", "data", "planetoid", status=2)
 
 
 @pytest.mark.parametrize("words", ["ls", "--help", "check --help", "run --help"])
