@@ -1,8 +1,7 @@
 """What was found of one cell, as one frozen record: a task returns it, a file holds it, and every reader of a run reads it.
 
 Result.of(cell, metrics=…, facts=…, account=…)   what a task returns
-to_json(result), from_json(stored)               its own file, while a run goes on
-to_line(result), from_line(line)                 its line in the table of a run
+to_line(result), from_line(line)                 its line in the table of a run, and alone in its file while the run goes on
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, NodeClassificationCell
 from fedgraph.privacy import Ledger, LedgerAccount, LedgerLine, Protection, Trust
 from fedgraph.worlds import World, world_of_trust
 
-_ONCE = ("cell", "protection", "delta")  # of a ledger line: where it says the same as the result, the file leaves it out
+FAILED = "failed: "  # how the status of a cell without a number begins
 _F = TypeVar("_F", bound=TaskFacts)
 
 
@@ -113,7 +112,7 @@ class Result(Cell):
     def status(self) -> str:
         """``ok``; or why it has no number, or why a cell that was asked to be provable at a finite ε is not private."""
         if self.failed:
-            return f"failed: {self.failed}"
+            return f"{FAILED}{self.failed}"
         if self.calibrated_by != "provable" or math.isinf(self.epsilon) or not math.isinf(self.epsilon_provable):
             return "ok"
         if self.facts.broken_promise:
@@ -135,57 +134,9 @@ class Result(Cell):
         return self.facts
 
 
-def to_json(result: Result) -> dict[str, object]:
-    """What the cell's file holds. Ledger lines keep their fields and their order; a field that is None stands in the result.
-
-    Returns:
-        JSON in Python's dialect: ∞ is a number there, so that no text is taken for one. Artefacts stand beside it.
-    """
-    protection = None if result.protection is None else result.protection.to_dict()
-    lines = [json.loads(line) for line in result.ledger]
-    known = {"cell": next((line["cell"] for line in lines if "cell" in line), None)}
-    known |= {"protection": protection, "delta": result.delta}
-    said = [{k: None if k in _ONCE and v is not None and v == known[k] else v for k, v in line.items()} for line in lines]
-    whole = asdict(replace(result, artefacts={}))
-    whole |= {"world": result.world.to_dict(), "protection": protection, "cell": known["cell"], "ledger": said}
-    kept = {name: value for name, value in whole.items() if name not in ("artefacts", "entry", "failed")}
-    return dict(json.loads(json.dumps(kept, default=np.generic.item)))
-
-
-def from_json(stored: Mapping[str, object], artefacts: Mapping[str, np.ndarray] | None = None) -> Result:
-    """The result that ``to_json`` wrote.
-
-    Args:
-        stored: The object in a cell's file, without its checksum.
-        artefacts: What stands beside it.
-
-    Raises:
-        ValueError: A field is missing or of another type, or an accuracy is no share.
-    """
-    lines, facts, protection = (stored.get(name) for name in ("ledger", "facts", "protection"))
-    world = stored.get("world")
-    if not (isinstance(world, dict) and isinstance(lines, list) and isinstance(facts, dict)):
-        raise ValueError("no result of a finished cell")
-    if "epsilon_provable" not in stored:
-        raise ValueError("no result of a finished cell")
-    whole = ({k: stored.get(k) if k in _ONCE and v is None else v for k, v in line.items()} for line in lines)
-    read = {
-        "world": World.from_dict(dict(world)),
-        "facts": _read_facts(facts),
-        "protection": Protection.from_dict(protection) if isinstance(protection, dict) else None,
-        "ledger": tuple(json.dumps(line, separators=(",", ":")) for line in whole),
-        "artefacts": artefacts or {},
-    }
-    plain = {name: value for name, value in stored.items() if name != "cell"}
-    result = _result_reader().validate_python(plain | read)
-    if (share := result.metrics.get("accuracy", 0.0)) < 0 or share > 1:
-        raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
-    return result
-
-
 def _read_facts(facts: Mapping[str, object]) -> TaskFacts:
     if facts.get("kind") not in CELL_FACTS_RECORDS:
-        raise ValueError("no result of a finished cell")
+        raise ValueError("no result of a cell")
     return _facts_reader(str(facts["kind"])).validate_python(facts)
 
 
@@ -241,30 +192,36 @@ def to_line(result: Result) -> dict[str, object]:
     return line | {f"{name}_" if name in line else name: value for name, value in result.metrics.items()}
 
 
-def from_line(line: Mapping[str, Any]) -> Result:
-    """The result that ``to_line`` wrote, without artefacts.
+def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | None = None) -> Result:
+    """The result that ``to_line`` wrote.
 
     Args:
-        line: Of a table; what is missing in it is None or NaN.
+        line: Of a table, or the JSON object in a cell's file; what is missing in it is None or NaN.
+        artefacts: What stands beside it.
 
     Raises:
-        ValueError: It is no line of a table of results.
+        KeyError: A column is missing.
+        ValueError: A value is of another type, or an accuracy is no share.
     """
-    record = json.loads(str(line["record"]))
-    status = str(line["status"])
-    known: dict[str, Any] = {name: None if line[name] is None or line[name] != line[name] else line[name] for name in _PRICES}
-    known |= {name: line[name] for name in (*_NAMING, "epsilon_provable")}
+    record, status = json.loads(line["record"]), str(line["status"])
     own = {name: f"{name}_" if name in _own_columns() else name for name in record["metrics"]}
-    metrics = {name: line[column] for name, column in own.items()}
-    protection = record["protection"]
-    return Result(
-        **known, metrics=metrics, world=World.from_dict(record["world"]),
-        facts=_read_facts(json.loads(str(line["facts"]))),
-        protection=None if protection is None else Protection.from_dict(protection),
-        theorem=str(line["theorem"]), paths=json.loads(str(line["paths"])), notes=tuple(map(str, line["notes"])),
-        seconds=line["seconds"], failed=status.removeprefix("failed: ") if status.startswith("failed: ") else "",
-        ledger=tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(str(line["ledger"]))),
-    )  # fmt: skip
+    known = {name: None if line[name] != line[name] else line[name] for name in (*_PRICES, "seconds")}
+    read = _result_reader().validate_python(
+        {name: line[name] for name in (*_NAMING, "theorem", "notes")}
+        | {**known, "epsilon_provable": line["epsilon_provable"], "paths": json.loads(line["paths"])}
+        | {
+            "metrics": {name: line[column] for name, column in own.items()},
+            "world": World.from_dict(record["world"]),
+            "facts": _read_facts(json.loads(line["facts"])),
+            "protection": None if record["protection"] is None else Protection.from_dict(record["protection"]),
+            "ledger": tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(line["ledger"])),
+            "failed": status.removeprefix(FAILED) if status.startswith(FAILED) else "",
+            "artefacts": artefacts or {},
+        }
+    )
+    if (share := read.metrics.get("accuracy", 0.0)) < 0 or share > 1:
+        raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
+    return read
 
 
 def _text(value: object) -> str:

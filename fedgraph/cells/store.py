@@ -67,8 +67,7 @@ class CellStore:
         file = self._file(cell, _FAILED)
         if self._file(cell, STORED_CELL_ENDING).exists() or not file.exists():
             return None
-        noted = json.loads(file.read_text(encoding="utf-8"))
-        return Result.of(cell, failed=str(noted["why"]), seconds=float(noted["seconds"]))
+        return result.from_line(json.loads(file.read_text(encoding="utf-8")))
 
     def save(self, found: Result) -> None:
         """Write a finished cell: artefacts first, then the JSON that makes the cell exist.
@@ -81,11 +80,10 @@ class CellStore:
         Raises:
             OSError: A file cannot be written; the cell does not exist then.
         """
+        text = json.loads(json.dumps(result.to_line(found), default=np.generic.item))
         if found.failed:
-            noted = {"cell": found.key, "why": found.failed, "seconds": found.seconds}
-            write_atomically(self._file(found, _FAILED), json.dumps(noted).encode())
+            write_atomically(self._file(found, _FAILED), json.dumps(text).encode())
             return
-        text = result.to_json(found)
         if found.artefacts:
             write_atomically(self._file(found, _ARTEFACTS), _compressed(found.artefacts))
         whole = {**text, _CHECKSUM: self._checksum(text, found)}
@@ -108,7 +106,7 @@ class CellStore:
             if self._file(cell, _ARTEFACTS).exists():
                 with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
-            return result.from_json(text, artefacts)
+            return result.from_line(text, artefacts)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
 

@@ -72,7 +72,7 @@ class SavedRun:
 
     @property
     def _done(self) -> pd.DataFrame:
-        return self.table[~self.table["status"].str.startswith("failed: ")]
+        return self.table[~self.table["status"].str.startswith(result.FAILED)]
 
 
 def _rows(found: Sequence[Result], names: Iterable[str]) -> tuple[Row, ...]:
@@ -103,7 +103,7 @@ def load_saved_run(folder: Path) -> SavedRun:
         labels = [str(one.get("label") or one["name"]) for one in asked.get("datasets") or ()]
         sources = dict(zip(labels, (source.source for source in told.data), strict=False))
         lines = table.tabulate(_in_order(found), sources)
-    cells = int((~lines["status"].str.startswith("failed: ")).sum()) if len(lines) else 0
+    cells = int((~lines["status"].str.startswith(result.FAILED)).sum()) if len(lines) else 0
     if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
     done = None if reported else _UNREPORTED.format(told.cells)
@@ -120,7 +120,7 @@ def _in_order(found: Sequence[Result]) -> list[Result]:
 
 def _read_cell(file: Path) -> Result:
     try:
-        return result.from_json(result.read_file(file))
+        return result.from_line(result.read_file(file))
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         why = " ".join(str(error).split())[:200]
         raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error

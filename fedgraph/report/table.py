@@ -190,7 +190,7 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
         repetitions (NaN where a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind,
         ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
-    whole = table[~table["status"].str.startswith("failed: ")]
+    whole = table[~table["status"].str.startswith(result.FAILED)]
     groups, metrics = whole.groupby("row", sort=False), metrics_in(table)
     found = groups[list(_SAME[1:])].first()
     value = groups["value"]

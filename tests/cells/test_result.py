@@ -64,22 +64,25 @@ FACTS = st.one_of(
 def test_every_record_reads_back_as_it_was(facts: TaskFacts, name: str, epsilon: float) -> None:
     world = World(WorldKind.TOGETHER, JOINED_WORLD.trust, LeftOutOfWorld(3, name))
     entry = replace(PLAIN, dataset=name, variant=name, world=world, epsilon=epsilon, paths={name: epsilon}, facts=facts)
-    again = cells.result.from_json(json.loads(json.dumps(cells.result.to_json(entry))))
+    again = cells.result.from_line(json.loads(json.dumps(cells.result.to_line(entry))))
     assert repr(again) == repr(entry), "repr, since NaN is not equal to itself"
     kept = pd.DataFrame([cells.result.to_line(entry)])
     (line,) = kept.to_dict("records")
     assert repr(cells.result.from_line(line)) == repr(entry)
 
 
-@pytest.mark.parametrize("change", [{"facts": {"kind": "unknown"}}, {"epsilon": "much"}, {"world": None}, {"ledger": None}])
+@pytest.mark.parametrize(
+    "change",
+    [{"facts": '{"kind":"unknown"}'}, {"epsilon": "much"}, {"paths": "x"}, {"ledger": "["}, {"notes": 3}, {"seed": None}],
+)
 def test_what_is_no_result_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"no result|epsilon"):
-        cells.result.from_json(cells.result.to_json(PLAIN) | change)
+    with pytest.raises(ValueError, match=r"no result|epsilon|Expecting|notes|seed"):
+        cells.result.from_line(cells.result.to_line(PLAIN) | change)
 
 
 def test_an_accuracy_that_is_no_share_is_refused() -> None:
     with pytest.raises(ValueError, match=r"its accuracy is 2; allowed: 0 to 1"):
-        cells.result.from_json(cells.result.to_json(replace(PLAIN, metrics={"accuracy": 2.0})))
+        cells.result.from_line(cells.result.to_line(replace(PLAIN, metrics={"accuracy": 2.0})))
 
 
 def test_the_facts_of_another_task_are_no_answer() -> None:

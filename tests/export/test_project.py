@@ -29,8 +29,8 @@ from tests.export.conftest import SECRET
 
 Opened = Callable[[str], project.ProjectSource]
 Imported = Callable[[Path], ModuleType]
-SUMS, MESSAGES, HOP, GAP = "features-features-sums", "features-features-own", "label-hop-hop-sums", "gap-edge-gap-sums"
-NET, SOME, SOME_SEEN = "features-net-sums", "features-some-sums", "features-some-own"
+SUMS, MESSAGES, HOP, GAP = "features, sums", "features, own-client", "label_hop · hop, sums", "gap_edge · gap, sums"
+NET, SOME, SOME_SEEN = "features · net, sums", "features · some, sums", "features · some, own-client"
 
 
 def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
@@ -45,7 +45,7 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
     home, found = written(opened, row, framework, tmp_path), opened(row)
     quote = pricing.price(tmp_path / "app")
     assert quote.headline.total is not None
-    assert quote.headline.total.epsilon == pytest.approx(found.head.epsilon_provable, abs=1e-4)
+    assert quote.headline.total.epsilon == pytest.approx(found.row.head.epsilon_provable, abs=1e-4)
     said = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))
     assert said["clients"] == 3
     assert said["least_survivors"] == (2 if row in (SOME, SOME_SEEN) else 3)
@@ -104,7 +104,7 @@ def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> Non
     assert old in text
     (home / file).write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError), match=why):
-        project._price_project(tmp_path / "app", opened(SUMS).head.epsilon_provable)
+        project._price_project(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
 
 
 PLANTED = {
@@ -142,7 +142,7 @@ def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ("features-features-curator", "one party computes it"),
+        ("features, curator", "one party computes it"),
         ("nonprivate-clear", "ε = ∞"),
         ("dpar-walks", "allowed: Gaussian noise on a sum"),
         ("local-dp-clear", "ε = ∞"),
@@ -328,7 +328,7 @@ def test_other_cohorts_are_noticed(cohorts: list[list[int]], opened: Opened, tmp
     manifest = tmp_path / "app" / project._MANIFEST
     manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"cohorts": cohorts}), encoding="utf-8")
     with pytest.raises((PricingError, ScenarioError)):
-        project._price_project(tmp_path / "app", found.head.epsilon_provable)
+        project._price_project(tmp_path / "app", found.row.head.epsilon_provable)
 
 
 def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_of_dp_fedavg_the_training_is_deployed(
     """Sums of clipped updates, at what the ledger says of their path; embeddings of graphs stay at home."""
     home, found = written(opened, row, framework, tmp_path), opened(row)
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
-    head = found.head
+    head = found.row.head
     assert found.epsilon == head.paths["model"] < head.epsilon_provable <= 8
     total = pricing.price(tmp_path / "app").headline.total
     assert total is not None
