@@ -167,14 +167,14 @@ def to_line(result: Result) -> dict[str, object]:
     line: dict[str, object] = {name: vars(result)[name] for name in (*_NAMING, *_PRICES, "theorem", "seconds")}
     line |= {
         "status": result.status,
-        "world": result.world.kind.value,
+        "world": result.world.words,
         "viewer": None if held is None else held.viewer.value,
         "unit": None if held is None else held.unit.value,
         "relation": None if held is None else held.relation.value,
-        "assumptions": [] if held is None else [assumption.value for assumption in held.assumptions],
+        "assumptions": [] if held is None else [held.sentence(assumption) for assumption in held.assumptions],
         "paths": _text(dict(result.paths)),
         "private": bool(result.paths) or math.isinf(result.epsilon_provable),
-        "raw": math.isinf(result.epsilon_provable),
+        "raw": math.isinf(result.epsilon) and math.isinf(result.epsilon_provable),
         "chosen": "" if choice is None else choice.words,
         "epsilon_trial": None if choice is None else round(choice.epsilon, 4),
         "notes": list(result.notes),
@@ -185,6 +185,7 @@ def to_line(result: Result) -> dict[str, object]:
                 "world": result.world.to_dict(),
                 "protection": None if held is None else held.to_dict(),
                 "metrics": list(result.metrics),
+                "measured": result.epsilon_measured,
             }
         ),
     }
@@ -208,9 +209,10 @@ def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | Non
     known = {name: None if line[name] != line[name] else line[name] for name in (*_PRICES, "seconds")}
     read = _result_reader().validate_python(
         {name: line[name] for name in (*_NAMING, "theorem", "notes")}
-        | {**known, "epsilon_provable": line["epsilon_provable"], "paths": json.loads(line["paths"])}
+        | {**known, "epsilon_provable": line["epsilon_provable"], "epsilon_measured": record["measured"]}
         | {
             "metrics": {name: line[column] for name, column in own.items()},
+            "paths": json.loads(line["paths"]),
             "world": World.from_dict(record["world"]),
             "facts": _read_facts(json.loads(line["facts"])),
             "protection": None if record["protection"] is None else Protection.from_dict(record["protection"]),

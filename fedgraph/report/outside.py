@@ -180,6 +180,7 @@ def _results(seen: SavedRun) -> str:
         told = result.to_line(entry) | {
             "row": row,
             "trust": entry.world.trust.value,
+            "world": entry.world.kind.value,
             "assumptions": "" if entry.protection is None else " ".join(a.value for a in entry.protection.assumptions),
             "calibrated_by": entry.noise_for,
             "paths": " ".join(f"{path}={price:.6g}" for path, price in entry.paths.items()),

@@ -22,7 +22,8 @@ METRICS, SHORT_METRICS = read_phrases()["metrics"], read_phrases()["short_metric
 
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
-_EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d[\d.]*(?:e[+-]?\d+)?|∞|inf\b|none\b)")
+_EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
+_WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
 class AttackBoundVerdict(Enum):
@@ -47,6 +48,11 @@ def bound_of_guesses(
 ) -> float:
     """``curve.best_bound``, computed once: every table asks for the same bounds."""
     return curve.best_bound(list(counts), delta, by, alpha)
+
+
+def short_of(method: str, variant: str) -> str:
+    """What a sentence calls a row: the label that its scenario gives it, or its method."""
+    return method if variant in _PLAIN else variant
 
 
 def label_of(method: str, variant: str) -> str:
@@ -95,8 +101,8 @@ def metrics_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[t
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
     """What a person types to name a row, such as ``label_hop, sums, ε=4``.
 
-    No two rows have one name, whatever letters are capital and wherever spaces stand: data set and task follow where another
-    row would be called the same.
+    No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
+    where another row would be called the same.
 
     Args:
         cells: All cells among which the names are to be clear.
@@ -105,64 +111,62 @@ def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
         ``Cell.row`` → its name, in order of first appearance.
     """
     names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
-    reads: list[Callable[[Cell], str]] = [lambda row: row.dataset, lambda row: row.task]
+    reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]
     while len(set(map(plain_name, names.values()))) < len(names):
         read = reads.pop(0) if reads else None
-        groups: dict[str, list[Cell]] = {}
+        groups: dict[tuple[str, ...], list[Cell]] = {}
         for row, name in names.items():
             groups.setdefault(plain_name(name), []).append(row)
         for same in groups.values():
             more = range(1, len(same) + 1) if read is None else [read(row) for row in same]
             if len(set(more)) > 1:
-                names |= {row: f"{names[row]}, {told}" for row, told in zip(same, more, strict=True)}
+                names |= {row: f"{names[row]} · {told}" for row, told in zip(same, more, strict=True)}
     return names
 
 
 def _name(row: Cell) -> str:
     reading = " as published" if row.calibrated_by == "published" else ""
     epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
-    return f"{label_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
+    return f"{short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
 
 
-def plain_name(name: str) -> str:
-    """A name without what people type in several ways: capitals, spaces, commas, and how ε is written."""
+def plain_name(name: str) -> tuple[str, ...]:
+    """The words of a name, without what people type in several ways: capitals, signs between words, and how ε is written."""
 
     def number(found: re.Match[str]) -> str:
         said = found[1]
         return f" e={math.inf if said in ('∞', 'inf', 'none') else float(said):.12g} "
 
-    try:
-        text = _EPSILON.sub(number, name.casefold())
-    except ValueError:  # such as 1.2.3
-        text = name.casefold()
-    return " ".join(re.sub(r"[\s,;·_-]+", " ", text).split())
+    return tuple(_WORD.findall(_EPSILON.sub(number, name.casefold())))
 
 
-def find_row_name(names: Collection[str], asked: str, where: object) -> str:
+def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
     """The one row that is meant.
 
     Args:
-        names: Of all rows.
-        asked: A name; or its beginning, or a part of it, that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
+        names: Of all rows, each with further words that may be said of it: its method, task and data set.
+        asked: A name; or its beginning, or words of it, that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
         where: What the error begins with.
 
     Raises:
         DataError: No row, or more than one, is so called; the line lists those that may be meant.
     """
-    plain, wanted = {name: plain_name(name).split() for name in names}, plain_name(asked).split()
+    plain, wanted = {name: plain_name(name) for name in names}, plain_name(asked)
+    more = {name: own + plain_name(names[name]) for name, own in plain.items()}
 
-    def holds(own: list[str], word: str) -> bool:
+    def holds(own: tuple[str, ...], word: str) -> bool:
         return word in own if word.startswith("e=") else any(word in one for one in own)
 
-    tests: tuple[Callable[[list[str]], bool], ...] = (
-        lambda own: own == wanted,
-        lambda own: own[: len(wanted)] == wanted,
-        lambda own: set(wanted) <= set(own),
-        lambda own: all(holds(own, word) for word in wanted),
+    tests: tuple[Callable[[str], bool], ...] = (
+        lambda name: plain[name] == wanted,
+        lambda name: plain[name][: len(wanted)] == wanted,
+        lambda name: set(wanted) <= set(plain[name]),
+        lambda name: set(wanted) <= set(more[name]),
+        lambda name: all(holds(more[name], word) for word in wanted),
     )
     found: list[str] = []
     for test in tests:
-        found = [name for name, own in plain.items() if wanted and test(own)]
+        found = [name for name in names if wanted and test(name)]
         if len(found) == 1:
             return found[0]
         if found:
@@ -195,9 +199,9 @@ class Row:
 
     @property
     def anchor(self) -> str:
-        """``row`` in letters, digits, hyphens and underscores: its place in a page, and in names of files."""
-        said = self.row.lower().replace("ε=", "eps-").replace("∞", "inf")
-        return "row-" + re.sub(r"[^\w.]+", "-", said).strip("-").replace(".", "_")
+        """The words of ``row`` in a to z, digits, hyphens and underscores: its place in a page, and in names of files."""
+        words = ("-".join(plain_name(self.row))).replace("e=", "eps-").replace(".", "_").replace("+", "")
+        return "row-" + "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
 
     @property
     def task(self) -> str:
@@ -243,7 +247,7 @@ class Row:
     @property
     def short(self) -> str:
         """What a sentence calls it: the label that its scenario gives it, or its method."""
-        return self.method if self.variant in _PLAIN else self.variant
+        return short_of(self.method, self.variant)
 
     @property
     def protection(self) -> Protection:

@@ -66,13 +66,14 @@ class SavedRun:
         Raises:
             DataError: No row, or more than one, has this name; the line lists those that may be meant.
         """
-        meant = find_row_name(list(dict.fromkeys(self._done["row"])), name, self.folder)
+        said = self._done.drop_duplicates("row").set_index("row")[["method", "task", "dataset"]].agg(" ".join, axis=1)
+        meant = find_row_name(said.to_dict(), name, self.folder)
         lines = self._done[self._done["row"] == meant]
         return _rows(table.results_of(lines), lines["row"])[0]
 
     @property
     def _done(self) -> pd.DataFrame:
-        return self.table[~self.table["status"].str.startswith(result.FAILED)]
+        return table.finished(self.table)
 
 
 def _rows(found: Sequence[Result], names: Iterable[str]) -> tuple[Row, ...]:
@@ -103,7 +104,7 @@ def load_saved_run(folder: Path) -> SavedRun:
         labels = [str(one.get("label") or one["name"]) for one in asked.get("datasets") or ()]
         sources = dict(zip(labels, (source.source for source in told.data), strict=False))
         lines = table.tabulate(_in_order(found), sources)
-    cells = int((~lines["status"].str.startswith(result.FAILED)).sum()) if len(lines) else 0
+    cells = len(table.finished(lines)) if len(lines) else 0
     if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
     done = None if reported else _UNREPORTED.format(told.cells)

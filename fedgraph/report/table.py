@@ -14,17 +14,13 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from fedgraph import plugins
-from fedgraph.cells import Result, result, store
+from fedgraph.cells import GraphClassificationCellFacts, GraphClusteringCellFacts, Result, result, store
 from fedgraph.errors import DataError
-from fedgraph.report.rows import group_rows, label_of, metrics_of_rows, name_rows, question_of, trust_of
-
-if TYPE_CHECKING:
-    import pyarrow
+from fedgraph.report.rows import Row, group_rows, metrics_of_rows, name_rows, question_of, short_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
 COLUMNS = (
@@ -37,9 +33,9 @@ COLUMNS = (
 _INSIDE = ("facts", "ledger", "record")  # JSON that programs read
 _NUMBERS = (
     "epsilon", "delta", "epsilon_published", "epsilon_provable", "epsilon_measured", "value", "chance",
-    "seconds", "epsilon_trial",
+    "seconds", "epsilon_trial", "tested", "clients", "cut_edges",
 )  # fmt: skip
-_COUNTS = ("tested", "clients", "cut_edges", "rounds", "train_nodes", "seed")
+_COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "notes"), ("private", "raw")
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
 
 
@@ -53,37 +49,63 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str]) -> pd.DataFr
     Returns:
         A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
     """
-    names, titles = name_rows(results), {method: title_of(method) for method in {r.method for r in results}}
-    compared = _compared(results)
-    lines = []
+    names = name_rows(results)
+    rows = {row.head.row: row for row in group_rows(results, names)}
+    compared = dict(zip(rows, _metrics(tuple(rows.values())), strict=True))
+    titles, lines = {method: title_of(method) for method in {one.method for one in results}}, []
     for one in results:
-        metric = compared[one.row]
+        row, metric = rows.get(one.row), compared.get(one.row)
+        asked = (one.task, *question_of(one, metric), "" if one.protection is None else one.protection.unit.value)
         told = {
             "row": names[one.row],
             "source": sources.get(one.dataset, "none"),
-            "question": " · ".join(filter(None, question_of(one, metric))),
-            "name": label_of(one.method, one.variant),
+            "question": " · ".join(filter(None, asked)) if metric else None,
+            "name": short_of(one.method, one.variant),
             "title": titles[one.method],
-            "trust": "none" if one.protection is None else trust_of(one.protection).value,
+            "trust": (one.world.trust if row is None else row.trust).value,
+            "epsilon_measured": None if row is None or one.epsilon_measured is None else row.measured,
             "metric": metric,
-            "value": one.metrics.get(metric, math.nan),
-            "chance": {"auc": 0.5, "ari": 0.0}.get(metric, one.metrics.get("majority_share", math.nan)),
+            "value": one.metrics.get(metric or "", math.nan),
+            "tested": None if row is None else _tested(one, row),
+            "chance": _chance(metric, one.metrics.get("majority_share", 0.0)),
         }
         lines.append(result.to_line(one) | told)
-    table = pd.DataFrame(lines, columns=None if lines else list(COLUMNS))
-    metrics = sorted(set(table.columns) - set(COLUMNS))
+    return _typed(pd.DataFrame(lines, columns=None if lines else list(COLUMNS)))
+
+
+def _typed(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns in their order, numbers as floats, counts that every cell has as integers, and None where a text is missing."""
+    metrics = sorted(metrics_in(table))
     table = table[[*COLUMNS[: COLUMNS.index("clients")], *metrics, *COLUMNS[COLUMNS.index("clients") :]]]
-    kinds = dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "Int64")
-    return table.astype(kinds)
+    table = table.astype(dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "int64"))
+    texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_NUMBERS, *_COUNTS, *_LISTS, *_WHETHER)}
+    return table.assign(**{name: column.where(column.notna(), None) for name, column in texts.items()})
 
 
-def _compared(results: Sequence[Result]) -> dict[object, str]:
-    """``Cell.row`` → the metric by which the row is compared; empty where it has none."""
-    own: dict[object, set[str]] = {}
-    for one in results:
-        own.setdefault(one.row, set()).update(one.metrics)
-    found = metrics_of_rows([((row.task, row.dataset), metrics) for row, metrics in own.items()])  # type: ignore[attr-defined]
-    return {row: metrics[0] if metrics else "" for row, metrics in zip(own, found, strict=True)}
+def _metrics(rows: Sequence[Row]) -> list[str | None]:
+    """By which metric each row is compared; of graphs that are clustered by how well their classes are found."""
+    own = [{name for one in row.results for name in one.metrics} for row in rows]
+    first = metrics_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
+    found: list[str | None] = []
+    for row, metrics, picked in zip(rows, own, first, strict=True):
+        clustered = isinstance(row.head.facts, GraphClusteringCellFacts) and "ari" in metrics
+        found.append("ari" if clustered else picked[0] if picked else None)
+    return found
+
+
+def _tested(one: Result, row: Row) -> int | None:
+    """How many different people, graphs or pairs the row's score rests on: folds are of different graphs, seeds split anew."""
+    facts = one.facts
+    if isinstance(facts, GraphClassificationCellFacts) and facts.tested:
+        return min(sum(other.facts.tested or 0 for other in row.results), facts.graphs)
+    return facts.clients if isinstance(facts, GraphClusteringCellFacts) else facts.tested
+
+
+def _chance(metric: str | None, majority: float) -> float:
+    """What somebody reaches who learnt nothing."""
+    if metric == "average_precision_positive":
+        return 1 - majority if majority else 0.0
+    return {"auc": 0.5, "ari": 0.0}.get(metric or "", majority)
 
 
 def title_of(method: str) -> str:
@@ -99,8 +121,12 @@ def results_of(table: pd.DataFrame) -> list[Result]:
     Raises:
         ValueError: It is no table of results.
     """
-    own = table[[name for name in table.columns if name not in ("question", "name", "title", "trust", "chance")]]
-    return [result.from_line(line) for line in own.to_dict("records")]
+    return [result.from_line(line) for line in table.to_dict("records")]
+
+
+def finished(table: pd.DataFrame) -> pd.DataFrame:
+    """The lines of cells that did not fail."""
+    return table[~table["status"].str.startswith(result.FAILED)]
 
 
 def per_client(table: pd.DataFrame) -> pd.DataFrame:
@@ -139,9 +165,9 @@ def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
         folder: Of the run.
         ended: Whether no cell is missing.
     """
-    text = table.drop(columns=list(_INSIDE))
-    lists = {name: text[name].map(" ".join if name == "assumptions" else "; ".join) for name in ("assumptions", "notes")}
-    store.write_atomically(folder / RESULTS_TEXT, text.assign(**lists).to_csv(index=False, lineterminator="\n").encode())
+    text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
+    text = text.assign(**{name: text[name].map("; ".join) for name in _LISTS})
+    store.write_atomically(folder / RESULTS_TEXT, text.to_csv(index=False, lineterminator="\n").encode())
     if len(clients := per_client(table)):
         store.write_atomically(folder / CLIENTS_TEXT, clients.to_csv(index=False, lineterminator="\n").encode())
     if ended:
@@ -165,13 +191,12 @@ def read(file: Path) -> pd.DataFrame:
     import pyarrow.parquet
 
     try:
-        found: pyarrow.Table = pyarrow.parquet.read_table(file, page_checksum_verification=True)
-        table = found.to_pandas(types_mapper={pyarrow.int64(): pd.Int64Dtype()}.get)
+        table = pyarrow.parquet.read_table(file, page_checksum_verification=True).to_pandas()
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise DataError(f"{file}: damaged, so nothing of its run is shown ({' '.join(str(error).split())[:200]})") from error
     if missing := [name for name in COLUMNS if name not in table]:
         raise DataError(f"{file}: no table of results: the column {missing[0]} is missing")
-    return table
+    return _typed(table)
 
 
 def metrics_in(table: pd.DataFrame) -> list[str]:
@@ -190,7 +215,7 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
         repetitions (NaN where a value is missing; no deviation of one seed), every metric's mean, the largest ε of every kind,
         ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
-    whole = table[~table["status"].str.startswith(result.FAILED)]
+    whole = finished(table)
     groups, metrics = whole.groupby("row", sort=False), metrics_in(table)
     found = groups[list(_SAME[1:])].first()
     value = groups["value"]
@@ -199,10 +224,6 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
     found["seeds"] = groups.size()
     largest = ["epsilon_published", "epsilon_provable", "epsilon_measured"]
     found[largest] = groups[largest].max()
-    together = whole[whole["row"].isin(found.index[(found["seeds"] > 1) & found["epsilon_measured"].notna()])]
-    attacked = results_of(together)
-    for row in group_rows(attacked, {one.row: name for one, name in zip(attacked, together["row"], strict=True)}):
-        found.loc[row.row, "epsilon_measured"] = row.measured  # the bound on all guesses together
     first = ["metric", "theorem", "paths", "chosen", "epsilon_trial"]
     found[first] = groups[first].first()
     found[["chance", "seconds", *metrics]] = groups[["chance", "seconds", *metrics]].mean()

@@ -157,7 +157,8 @@ class Run:
         """
         scores = self.answered.scores
         try:
-            name = rows.find_row_name([s.row for s in scores], row, "this run" if len(self.kept) == 1 else "these runs")
+            said = {s.row: f"{s.method} {s.task} {s.dataset}" for s in scores}
+            name = rows.find_row_name(said, row, "this run" if len(self.kept) == 1 else "these runs")
         except DataError as error:
             raise ScenarioError(str(error)) from None
         return self._chosen(next(s for s in scores if s.row == name))

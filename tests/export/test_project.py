@@ -29,8 +29,8 @@ from tests.export.conftest import SECRET
 
 Opened = Callable[[str], project.ProjectSource]
 Imported = Callable[[Path], ModuleType]
-SUMS, MESSAGES, HOP, GAP = "features, sums", "features, own-client", "label_hop · hop, sums", "gap_edge · gap, sums"
-NET, SOME, SOME_SEEN = "features · net, sums", "features · some, sums", "features · some, own-client"
+SUMS, MESSAGES, HOP, GAP = "features, sums", "features, own-client", "hop, sums", "gap_edge gap, sums"
+NET, SOME, SOME_SEEN = "net, sums", "some, sums", "some, own-client"
 
 
 def written(opened: Opened, row: str, framework: str, place: Path) -> Path:

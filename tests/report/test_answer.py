@@ -265,6 +265,6 @@ def test_rows_without_a_metric_to_compare_have_no_answer() -> None:
 def test_names_and_anchors_are_unique_and_stay_the_same() -> None:
     scores = compare_rows(group_rows([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
     names = [s.row for s in scores]
-    assert names == ["a, curator, ε=1, t", "a, curator, ε=8", "a, curator, ε=1, u"]
+    assert names == ["a, curator, ε=1 · t", "a, curator, ε=8", "a, curator, ε=1 · u"]
     assert len({s.anchor for s in scores}) == 3
     assert all(re.fullmatch(r"row-[a-z0-9_-]+", s.anchor) for s in scores)

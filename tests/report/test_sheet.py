@@ -177,7 +177,7 @@ def test_a_registered_epsilon_is_never_below_the_proven_one(value: float) -> Non
 def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["sheet", str(folder)]) == 0
     page, record = (Path(line) for line in capsys.readouterr().out.split())
-    assert page.name.startswith("privacy_sheet_row_sound")
+    assert page.name.startswith("privacy_sheet_row_v_own_client_eps_1_23")
     assert re.fullmatch(r"[a-z0-9_]+\.yaml", record.name), "the registry's rule for names"
     assert cli.main(["sheet", str(folder)]) == 0, "the same content again is no loss"
     page.write_text("signed", encoding="utf-8")

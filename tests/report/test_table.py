@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -126,15 +127,15 @@ def test_a_row_with_a_missing_value_has_no_mean() -> None:
 
 def test_what_is_asked_and_chance_stand_in_the_table() -> None:
     line = table.tabulate(several(), {}).iloc[0]
-    assert line["question"] == "d · accuracy · inductive · random"
+    assert line["question"] == "t · d · accuracy · inductive · random · node"
     assert (line["chance"], line["tested"], line["trust"], line["name"]) == (0.4, 60, "curator", "m")
-    assert table.tabulate(several(), {})["trust"].iloc[3] == "none"
+    assert table.tabulate(several(), {})["metric"].iloc[3] == "ari"
 
 
 def test_every_assumption_stands_in_table_and_statement() -> None:
     stated = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.CLIENTS_DISJOINT)
     entry = replace(ENTRY, protection=Protection(Relation.NODE_REPLACE, Viewer.SERVER, stated))
-    assert table.tabulate([entry], {})["assumptions"].item() == [assumption.value for assumption in stated]
+    assert table.tabulate([entry], {})["assumptions"].item() == [assumption.words for assumption in stated]
     assert make_statement(group_rows([entry])[0]).conditions == tuple(assumption.words for assumption in stated)
 
 
@@ -162,7 +163,7 @@ CELL = Cell("t", "d", "label_hop", "default", world_of_trust(Trust.SUMS), 4.0, "
     ("changes", "name"),
     [
         ({}, "label_hop, sums, ε=4"),
-        ({"variant": "no labels"}, "label_hop · no labels, sums, ε=4"),
+        ({"variant": "no labels"}, "no labels, sums, ε=4"),
         ({"epsilon": 0.25, "world": ALONE_WORLD}, "label_hop, alone, ε=0.25"),
         ({"epsilon": math.inf, "calibrated_by": "none"}, "label_hop, sums, ε=∞"),
         ({"calibrated_by": "published"}, "label_hop, sums, ε=4 as published"),
@@ -177,6 +178,7 @@ def test_a_row_has_the_name_that_a_person_types(changes: dict[str, Any], name: s
     [
         {"dataset": "e"}, {"task": "u"}, {"calibrated_by": "published"}, {"variant": "Default one"}, {"epsilon": 4.0000001},
         {"method": "Label-Hop"}, {"method": "label hop", "dataset": "e"}, {"dataset": "e", "task": "u"},
+        {"method": "label=hop"}, {"variant": "α = 0.2"}, {"variant": "(label_hop)"}, {"epsilon": 1e-7}, {"epsilon": math.inf},
     ],
 )  # fmt: skip
 def test_no_two_rows_have_one_name(changes: dict[str, Any]) -> None:
@@ -185,7 +187,10 @@ def test_no_two_rows_have_one_name(changes: dict[str, Any]) -> None:
     names = name_rows(cells)
     assert len(names) == 3
     assert len(set(map(plain_name, names.values()))) == 3
-    assert all(find_row_name(names.values(), name, "run") == name for name in names.values())
+    rows = group_rows([replace(ENTRY, **{key: vars(one)[key] for key in vars(CELL)}) for one in cells])
+    assert len({row.anchor for row in rows}) == 3
+    assert all(re.fullmatch(r"row-[a-z0-9_-]+", row.anchor) for row in rows)
+    assert all(find_row_name(dict.fromkeys(names.values(), ""), name, "run") == name for name in names.values())
 
 
 NAMES = (
@@ -203,10 +208,11 @@ NAMES = (
         ("label_hop, sums, ε=4", NAMES[0]), ("Label_Hop sums eps=4", NAMES[0]), ("label hop, SUMS, e = 4.0", NAMES[0]),
         ("label_hop,sums,epsilon=1", NAMES[1]), ("dpar", NAMES[4]), ("no labels", NAMES[3]), ("curator", NAMES[3]),
         ("sums label_hop ε=16", NAMES[2]), ("dpa ε=4", NAMES[4]),
+        ("pagerank e=4", NAMES[4]),
     ],
 )  # fmt: skip
 def test_a_name_may_be_typed_in_several_ways(typed: str, name: str) -> None:
-    assert find_row_name(NAMES, typed, "run") == name
+    assert find_row_name(dict.fromkeys(NAMES, "") | {NAMES[4]: "pagerank citeseer"}, typed, "run") == name
 
 
 @pytest.mark.parametrize(
@@ -220,6 +226,6 @@ def test_a_name_may_be_typed_in_several_ways(typed: str, name: str) -> None:
 )  # fmt: skip
 def test_what_may_be_meant_is_listed(typed: str, told: str) -> None:
     with pytest.raises(DataError) as refused:
-        find_row_name(NAMES, typed, "run")
+        find_row_name(dict.fromkeys(NAMES, "") | {NAMES[4]: "pagerank citeseer"}, typed, "run")
     assert str(refused.value).startswith(f"run: {told}")
     assert "\n" not in str(refused.value)
