@@ -51,19 +51,9 @@ def scores(campus: str, args: argparse.Namespace, root: Path) -> Scores:
         ],
     }
     with tempfile.TemporaryDirectory() as folder:
-        fedgraph.run(asked, out=folder, data_root=root, quiet=True)
-        lines = (Path(folder) / "results.csv").read_text(encoding="utf-8").splitlines()
-    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
-    found: Scores = {}
-    for method in methods:
-        for epsilon in args.epsilons:
-            own = [
-                float(r["value"])
-                for r in rows
-                if r["metric"] == "accuracy" and r["method"] == method and float(r["epsilon"]) == epsilon
-            ]
-            found[method, epsilon] = float(np.mean(own))
-    return found
+        lines = fedgraph.run(asked, out=folder, data_root=root, quiet=True).table()
+    means = lines.groupby(["method", "epsilon"])["accuracy"].mean()
+    return {(method, epsilon): float(means[method, epsilon]) for method in methods for epsilon in args.epsilons}
 
 
 def summary(name: str, values: list[float]) -> str:

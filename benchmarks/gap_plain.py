@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import argparse
 import copy
-import csv
 import os
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -96,10 +94,8 @@ def of_the_method(args: argparse.Namespace) -> dict[float, list[float]]:
     asked = {"name": "gap_plain", "seed": 3, "seeds": args.seeds, "runtime": {"engine": "serial"},
              "datasets": [{"name": args.graph}], "tasks": [task]}  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        fedgraph.run(asked, out=folder, data_root=args.data_root, quiet=True)
-        lines = (Path(folder) / "results.csv").read_text(encoding="utf-8").splitlines()
-    rows = [r for r in csv.DictReader(line for line in lines if not line.startswith("#")) if r["metric"] == "accuracy"]
-    return {e: [float(r["value"]) for r in rows if float(r["epsilon"]) == e] for e in args.epsilons}
+        lines = fedgraph.run(asked, out=folder, data_root=args.data_root, quiet=True).table()
+    return {e: lines.loc[lines["epsilon"] == e, "accuracy"].to_list() for e in args.epsilons}
 
 
 def noise(epsilon: float) -> float:

@@ -12,7 +12,6 @@ the tested nodes, or of the seeds where there are three or more). Last, the wors
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import os
 import tempfile
@@ -55,13 +54,8 @@ def answers(graph: str, args: argparse.Namespace) -> dict[tuple[str, float], lis
     engine = {"engine": "serial"}
     asked = {"name": "never_worse", "seed": 30, "seeds": args.seeds, "runtime": engine, "datasets": [data], "tasks": tasks}
     with tempfile.TemporaryDirectory() as folder:
-        fedgraph.run(asked, out=folder, data_root=args.data_root, quiet=True)
-        lines = (Path(folder) / "results.csv").read_text(encoding="utf-8").splitlines()
-    found: dict[tuple[str, float], list[float]] = {}
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        if row["metric"] == "accuracy":
-            found.setdefault((row["variant"], float(row["epsilon"])), []).append(float(row["value"]))
-    return found
+        lines = fedgraph.run(asked, out=folder, data_root=args.data_root, quiet=True).table()
+    return {(str(of[0]), float(of[1])): own.to_list() for of, own in lines.groupby(["variant", "epsilon"])["accuracy"]}
 
 
 def error(one: list[float], two: list[float], tested: int) -> float:

@@ -11,7 +11,6 @@ Without ``--check`` nothing runs, and only the latter two are looked for.
 from __future__ import annotations
 
 import argparse
-import csv
 import functools
 import json
 import os
@@ -26,6 +25,7 @@ from pathlib import Path
 import yaml
 
 import fedgraph
+from fedgraph.report import table
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (  # their tables come from runs
@@ -46,7 +46,7 @@ class Record:
         commit: on which the number was made.
         scenario: a file, of which one task (its label), one data set and one method (its label, variant or name) are run with
             ``epsilon`` and ``trust`` (empty: the task has none), on the first ``seeds`` seeds, of which the mean counts.
-            settings: further keys of the task. where: column of results.csv → value.
+            settings: further keys of the task. where: column of the run's table, long → value.
         command: in the place of a scenario: arguments of Python. finds: an expression whose group is the number in its output.
         scale: by which it is multiplied (100: the document has per cent).
         dear: in the place of both: why it is not made again.
@@ -108,12 +108,14 @@ def cut(record: Record) -> dict[str, object]:
 
 
 @functools.cache
-def results(scenario: str, data_root: str | None) -> list[dict[str, str]]:
-    """Rows of results.csv of a run; scenario: as JSON."""
+def results(scenario: str, data_root: str | None, clients: bool) -> list[dict[str, str]]:
+    """One for each cell and metric of a run, as text; clients: of each client. scenario: as JSON."""
     with tempfile.TemporaryDirectory() as folder:
-        fedgraph.run(json.loads(scenario), out=folder, data_root=data_root, quiet=True)
-        lines = (Path(folder) / "results.csv").read_text(encoding="utf-8").splitlines()
-    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+        run = fedgraph.run(json.loads(scenario), out=folder, data_root=data_root, quiet=True)
+    cells = run.table().drop(columns=["metric", "value"])
+    named = [name for name in cells if name in table.COLUMNS]
+    found = run.table(per="client") if clients else cells.melt(named, var_name="metric").dropna(subset="value")
+    return [{str(k): str(v) for k, v in line.items()} for line in found.to_dict("records")]
 
 
 def made_again(record: Record, data_root: str | None) -> float:
@@ -123,7 +125,7 @@ def made_again(record: Record, data_root: str | None) -> float:
         found = re.findall(record.finds, done.stdout)
     else:
         where = {"metric": "accuracy", **record.where}
-        rows = results(json.dumps(cut(record)), data_root)
+        rows = results(json.dumps(cut(record)), data_root, "client" in where)
         found = [row["value"] for row in rows if all(row[column] == value for column, value in where.items())]
     if len(found) != record.seeds:
         raise SystemExit(f"{record.document}: {record.text!r}: {len(found)} numbers were found; allowed: {record.seeds}")

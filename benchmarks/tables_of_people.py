@@ -184,7 +184,7 @@ def compared(
         columns=columns,
         name="people",
     )
-    return {f"{row['method']} {row['epsilon']:g}": float(row["mean"]) for row in run.table().to_dict("records")}
+    return {f"{row['method']} {row['epsilon']:g}": float(row["mean"]) for row in run.table(per="row").to_dict("records")}
 
 
 def plain(nodes: pd.DataFrame, num: int) -> dict[str, float]:

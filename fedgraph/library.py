@@ -17,7 +17,7 @@ import numpy as np
 import yaml
 
 from fedgraph import plugins, privacy
-from fedgraph.cells import entry, store
+from fedgraph.cells import portable, store
 from fedgraph.documents import sources
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import method_kinds
@@ -153,7 +153,7 @@ def compare(
         raise ScenarioError(f"clients is {clients:,}; allowed: at most {first.num_nodes:,}, as many as there are people")
     trusted = WANTED_TRUST if trust is None else tuple(map(privacy.trust.called, trust))
     tasks = _tasks(given, methods, trusted, budgets, clients=clients, split=split, protocol=protocol, delta=delta)
-    parameters = entry.portable(dict(found.parameters))
+    parameters = portable(dict(found.parameters))
     datasets = [{"name": "own/object", "label": one, "parameters": parameters} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}
     return _started(_ready(asked, [], False, None), out or _passing_folder(), None, False, quiet, given)

@@ -57,10 +57,10 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     assert tiny.best(unit="node", trust="nobody", epsilon=1) is None, "the curator is trusted in every row"
     assert tiny.best(unit="edge", trust="curator", epsilon=1) is None
     assert "node level" in tiny.answer
-    assert tiny.score(best.anchor).row is best.row
+    assert tiny.score(best.row).row is best.row
     assert (tiny.folder / "report.html").is_file()
     assert tiny.figure().axes
-    assert "<html" in tiny.sheet(best.anchor)
+    assert "<html" in tiny.sheet(best.row)
 
 
 def test_the_same_run_is_opened_again(tiny: Any) -> None:
@@ -89,7 +89,7 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     other = tmp_path / "other"
     shutil.copytree(tiny.folder, other)
     both = fedgraph.open_run(tiny.folder, other)
-    assert len(set(both.table()["anchor"])) == len(both.table()) == 2 * len(tiny.table())
+    assert len(set(both.table()["row"])) == len(both.table()) == 2 * len(tiny.table())
     page = tmp_path / "both.html"
     assert cli.main(["compare", str(tiny.folder), str(other), "--html", str(page), "--csv", str(tmp_path / "t.csv")]) == 0
     assert "runs together" in page.read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     printed = capsys.readouterr().out
     assert "node level · test accuracy" in printed
     score = tiny.answered.scores[0]
-    assert any(score.name in line and score.trust.value in line for line in printed.splitlines())
+    assert any(score.row in line for line in printed.splitlines())
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
@@ -189,7 +189,7 @@ def test_words_that_are_not_known_are_named(tiny: Any) -> None:
         tiny.best(trust="me", epsilon=1)
     with pytest.raises(ScenarioError, match="allowed: edge, node"):
         tiny.best(unit="person", epsilon=1)
-    with pytest.raises(ScenarioError, match="is no row of this run"):
+    with pytest.raises(ScenarioError, match="no row with a name like"):
         tiny.score("nothing")
     with pytest.raises(ScenarioError, match=f"dataset is 'cora'; allowed: {tiny.answered.scores[0].dataset}"):
         tiny.best(epsilon=1, dataset="cora")
@@ -262,7 +262,7 @@ def test_bounds_may_be_given_beside_columns() -> None:
     apart = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, bounds={"age": (0, 100)}, **asked)
     joined = fedgraph.compare((nodes, edges), columns={"text": "one-hot", "bounds": {"age": [0, 100]}}, **asked)
     free = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, **asked)
-    one, same, other = (run.rows[0].entries[0].metrics for run in (apart, joined, free))
+    one, same, other = (run.rows[0].results[0].metrics for run in (apart, joined, free))
     assert one == same
     assert one != other, "ranks from noisy counts in the place of bounds"
     with pytest.raises(DataError, match="there is no column 'aeg'"):

@@ -47,10 +47,10 @@ def test_a_number_that_is_off_is_named(monkeypatch: pytest.MonkeyPatch, capsys: 
     record = next(r for r in RUN if r.seeds == 1)
     where = {"metric": "accuracy", **record.where}
     for value, right in ((record.printed + record.error, True), (record.printed + 2 * record.error, False)):
-        monkeypatch.setattr(tables, "results", lambda asked, root, value=value: [{**where, "value": str(value)}])
+        monkeypatch.setattr(tables, "results", lambda asked, root, clients, value=value: [{**where, "value": str(value)}])
         assert tables.judged(record, True, None) is right
     assert [line[:3] for line in capsys.readouterr().out.splitlines()] == ["ok ", "OFF"]
-    monkeypatch.setattr(tables, "results", lambda asked, root: [])
+    monkeypatch.setattr(tables, "results", lambda asked, root, clients: [])
     with pytest.raises(SystemExit, match="0 numbers were found; allowed: 1"):
         tables.judged(record, True, None)
     assert not tables.judged(replace(record, stands="nowhere {{0.5}}"), True, None)

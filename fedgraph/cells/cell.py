@@ -1,4 +1,4 @@
-"""A cell: one method in one world at one budget with one seed; what its task may use, and what it leaves behind."""
+"""A cell: one method in one world at one budget with one seed; and what its task may use."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 
-from fedgraph.cells.task_facts import TaskFacts
-from fedgraph.privacy import LedgerAccount, LedgerLine, ledger
+from fedgraph.privacy import ledger
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds import World
 
@@ -54,6 +53,11 @@ class Cell:
     def kind(self) -> CellKind:
         """Cells of one kind differ in ε, reading and seed alone, so they do the same work."""
         return (self.task, self.dataset, self.method, self.variant, self.world)
+
+    @property
+    def row(self) -> Cell:
+        """Names its row: all that names the cell but the seed, as the row's first cell."""
+        return Cell(*self.kind[:4], self.world, self.epsilon, self.calibrated_by, 0)
 
     @property
     def path(self) -> tuple[str | int, ...]:
@@ -104,39 +108,6 @@ def require_distinct_cells(what: str, names: Sequence[object]) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise ValueError(f"{what} {name!r} appears twice; give one of them another value, or its own 'label'")
-
-
-@dataclass(frozen=True, eq=False)
-class CellOutcome:
-    """What a task returns of a cell.
-
-    Attributes:
-        metrics: Name → value.
-        facts: The record of the cell's task.
-        account: What the cell promises, for the ledger; None where nothing is released or learnt.
-        releases: The cell's lines of the ledger.
-        epsilon_published: What the paper's own formula says of the noise; None where it says nothing.
-        epsilon_provable: The proven price of the whole cell, 0 … ∞.
-        theorem: By which theorem.
-        paths: Path of releases → the proven ε of that path alone.
-        notes: Sentences that the plan says of its numbers.
-        artefacts: Small named arrays, for figures.
-        epsilon_measured: What an attack on the cell proves at least; None where it was not attacked.
-        timed: Whether it may be known how long the cell took.
-    """
-
-    metrics: dict[str, float]
-    facts: TaskFacts
-    account: LedgerAccount | None
-    releases: tuple[LedgerLine, ...]
-    epsilon_published: float | None
-    epsilon_provable: float
-    theorem: str
-    paths: dict[str, float]
-    notes: tuple[str, ...] = ()
-    artefacts: dict[str, np.ndarray] = field(default_factory=dict)
-    epsilon_measured: float | None = None
-    timed: bool = True
 
 
 class CellPairKeeper(Protocol):

@@ -1,7 +1,8 @@
 """The files of a run: each finished cell is stored at once, so that nothing is lost when the run is killed.
 
     DIR/scenario.yaml            the scenario, resolved
-    DIR/cells/<name>.json.gz, .npz  one finished cell: rows, ledger lines, artefacts (written whole or not at all), checksum
+    DIR/cells/<name>.json.gz, .npz  one finished cell: its result and artefacts (written whole or not at all), checksum
+    DIR/results.parquet          all cells in one table, when the run ends (``report.table``); nobody reads the cells any more
     DIR/cells/<name>.failed      why a cell failed; it counts as missing
     DIR/cells/lock               held by the run that is at work here
     DIR/pairs/<name>.npz         the discrepancies of one set of spaces, pair by pair (``<name>.<number>.npz``: still at work)
@@ -22,48 +23,20 @@ import secrets
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 
-from fedgraph import cells
-from fedgraph.cells.cell import Cell, CellOutcome
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells import result
+from fedgraph.cells.cell import Cell
+from fedgraph.cells.result import Result
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 
 _CHECKSUM = "sha256"
+RESULTS_FILE = "results.parquet"  # the table of a run that is at its end
 STORE_MARK = "scenario.sha256"  # in ``cells``: what the run in this folder computes
 STORED_CELL_ENDING, _ARTEFACTS, _FAILED = ".json.gz", ".npz", ".failed"  # endings of the files of one cell
-
-
-@dataclass(frozen=True, eq=False)
-class StoredCell:
-    """One finished cell, as read back.
-
-    Attributes:
-        entry: Its record.
-        artefacts: Named arrays; empty where it has none.
-    """
-
-    entry: CellEntry
-    artefacts: dict[str, np.ndarray]
-
-
-@dataclass(frozen=True)
-class StoredFailure:
-    """A cell that was tried and has no result.
-
-    Attributes:
-        cell: Which one.
-        why: One line.
-        seconds: Until it failed.
-    """
-
-    cell: Cell
-    why: str
-    seconds: float
 
 
 class CellStore:
@@ -89,39 +62,36 @@ class CellStore:
         """Whether there is a file of it, damaged or not."""
         return self._file(cell, STORED_CELL_ENDING).exists()
 
-    def fail(self, cell: Cell, why: str, seconds: float) -> None:
-        """Note that the cell was tried and failed; it stays missing, so ``--resume`` tries it again."""
-        noted = {"cell": cell.key, "why": why, "seconds": seconds}
-        write_atomically(self._file(cell, _FAILED), json.dumps(noted).encode())
-
-    def failure(self, cell: Cell) -> StoredFailure | None:
-        """What ``fail`` noted; None where the cell is there or was not tried."""
+    def failure(self, cell: Cell) -> Result | None:
+        """Why the cell failed; None where it is there or was not tried."""
         file = self._file(cell, _FAILED)
         if self._file(cell, STORED_CELL_ENDING).exists() or not file.exists():
             return None
-        noted = json.loads(file.read_text(encoding="utf-8"))
-        return StoredFailure(cell, str(noted["why"]), float(noted["seconds"]))
+        return result.from_line(json.loads(file.read_text(encoding="utf-8")))
 
-    def save(self, cell: Cell, outcome: CellOutcome, seconds: float) -> None:
+    def save(self, found: Result) -> None:
         """Write a finished cell: artefacts first, then the JSON that makes the cell exist.
 
+        A cell that failed stays missing, so ``--resume`` tries it again; only why it failed is noted.
+
         Args:
-            cell: What names it.
-            outcome: What its task returned.
-            seconds: Wall time that it took.
+            found: What its task returned, with its seconds.
 
         Raises:
             OSError: A file cannot be written; the cell does not exist then.
         """
-        text = cells.entry.to_json(cells.entry.make(cell, outcome, seconds))
-        if outcome.artefacts:
-            write_atomically(self._file(cell, _ARTEFACTS), _compressed(outcome.artefacts))
-        whole = {**text, _CHECKSUM: self._checksum(text, cell)}
+        text = json.loads(json.dumps(result.to_line(found), default=np.generic.item))
+        if found.failed:
+            write_atomically(self._file(found, _FAILED), json.dumps(text).encode())
+            return
+        if found.artefacts:
+            write_atomically(self._file(found, _ARTEFACTS), _compressed(found.artefacts))
+        whole = {**text, _CHECKSUM: self._checksum(text, found)}
         content = json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode()
-        write_atomically(self._file(cell, STORED_CELL_ENDING), gzip.compress(content, mtime=0))
-        self._file(cell, _FAILED).unlink(missing_ok=True)
+        write_atomically(self._file(found, STORED_CELL_ENDING), gzip.compress(content, mtime=0))
+        self._file(found, _FAILED).unlink(missing_ok=True)
 
-    def load(self, cell: Cell) -> StoredCell:
+    def load(self, cell: Cell) -> Result:
         """The finished cell; floats are floats again, ∞ included.
 
         Raises:
@@ -129,17 +99,16 @@ class CellStore:
         """
         file = self._file(cell, STORED_CELL_ENDING)
         try:
-            text = cells.entry.read_file(file)
+            text = result.read_file(file)
             if text.pop(_CHECKSUM) != self._checksum(text, cell):
                 raise ValueError("its checksum is another")
             artefacts: dict[str, np.ndarray] = {}
             if self._file(cell, _ARTEFACTS).exists():
                 with np.load(self._file(cell, _ARTEFACTS), allow_pickle=False) as data:
                     artefacts = dict(data)
-            entry = cells.entry.from_json(text)
+            return result.from_line(text, artefacts)
         except (ValueError, KeyError, RecursionError, EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as error:
             raise DataError(f"{file}: the cell {cell.key} is damaged or was edited ({error})") from error
-        return StoredCell(entry, artefacts)
 
     def _checksum(self, text: dict[str, object], cell: Cell) -> str:
         """Of the entry, and of the artefacts beside it."""
@@ -236,7 +205,7 @@ class CellPairStore:
         return [f for f in (self._whole(name), *numbered) if f.exists()]
 
 
-def _compressed(arrays: dict[str, np.ndarray]) -> bytes:
+def _compressed(arrays: Mapping[str, np.ndarray]) -> bytes:
     buffer = io.BytesIO()
     if wrong := [name for name, array in arrays.items() if np.asarray(array).dtype.hasobject]:
         raise TypeError(f"{wrong[0]} holds Python objects; allowed: arrays of numbers and texts, which need no pickle")
@@ -411,6 +380,7 @@ def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool
         raise FedgraphError(f"{folder}: {why}; nothing was started, give --out a folder that can be written") from None
     write_atomically(folder / "scenario.yaml", scenario_text.encode())
     write_atomically(mark, f"{key} {digest}".encode())
+    (folder / RESULTS_FILE).unlink(missing_ok=True)  # from now on the cells are what there is
 
 
 def disclaim_folder(folder: Path) -> None:

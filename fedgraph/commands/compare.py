@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     for path in targets:  # all of them before anything is written
         require_free_file(path, options.force)
     found = runs.open_run(*options.runs)
-    table = found.table().to_csv(index=False).encode() if options.csv else b""
+    table = found.table(per="row").to_csv(index=False).encode() if options.csv else b""
     page = b""
     if options.html:
         from fedgraph.report import page as report_page

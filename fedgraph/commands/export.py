@@ -1,7 +1,7 @@
 """``fedgraph export RUN ROW --to flower|nvflare DIR``: a row as a project that runs there, with the noise that was proven.
 
-    fedgraph export runs/a federated-gcn --to flower project
-    fedgraph export runs/a federated-gcn --to nvflare project --clients rehearsal
+    fedgraph export runs/a "features, sums, ε=4" project --to flower
+    fedgraph export runs/a "features, sums, e=4" project --to nvflare --clients rehearsal
 
 The project is priced from its own files before the command ends, and the ε is printed beside that of the ledger. ``--clients``
 also writes private graphs, for a rehearsal on one machine.
@@ -15,7 +15,9 @@ HELP = "write a row as a project for Flower or NVIDIA FLARE, with exactly the no
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument("row", metavar="ROW", help="a row's name, as its link in the report, or a part that only one has")
+    parser.add_argument(
+        "row", metavar="ROW", help="a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
+    )
     parser.add_argument("out", type=Path, metavar="DIR", help="a new folder for the project")
     parser.add_argument("--to", required=True, metavar="FRAMEWORK", help="flower or nvflare")
     parser.add_argument("--clients", type=Path, metavar="DIR", help="also write the private graphs of the run's clients here")

@@ -1,7 +1,7 @@
 """``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers.
 
-    fedgraph fit runs/a gap_node -o model.fedgraph
-    fedgraph fit runs/a gap_node -o model.fedgraph --budget people.budget
+    fedgraph fit runs/a "label_hop, sums, ε=4" -o model.fedgraph
+    fedgraph fit runs/a "label_hop sums e=4" -o model.fedgraph --budget people.budget
 
 With ``--budget``, or where the run has a budget, the model is charged to the people before anything is released; a charge that
 exceeds their budget is refused.
@@ -17,7 +17,9 @@ _ACCEPT = "--i-know-that-nothing-is-protected"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument("row", metavar="ROW", help="a row's name, as its link in the report, or the row of fedgraph show")
+    parser.add_argument(
+        "row", metavar="ROW", help="a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="the file to write")
     parser.add_argument("--graph", metavar="GRAPH", help="folder, file or data set of the people (default: the run's)")
     parser.add_argument("--public", metavar="GRAPH", help="people whose rows and edges are public, where the row needs some")

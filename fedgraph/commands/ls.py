@@ -1,7 +1,8 @@
-"""``fedgraph ls``: what there is, on one screen; ``fedgraph ls KIND`` and ``--all``: one line each.
+"""``fedgraph ls``: what there is, on one screen; ``fedgraph ls KIND`` and ``--all``: one line each; of one: its settings.
 
     fedgraph ls
     fedgraph ls methods
+    fedgraph ls methods features
     fedgraph ls --all
 
 What it says of a method, a task or a partition is the first sentence of its docstring, which is read without importing it.
@@ -14,21 +15,27 @@ from collections.abc import Callable
 import yaml
 
 from fedgraph import plugins
+from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 
 HELP = "list scenarios, methods, data sets, partitions, tasks and systems that can be priced"
 WIDTH = 100
+_WITH_SETTINGS = {"methods": "methods", "partitions": "partition", "tasks": "tasks"}  # kind → room
 KINDS = ("scenarios", "methods", "data", "partitions", "tasks", "systems")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", nargs="?", choices=KINDS, help="only these, one line each (default: the names of all)")
+    parser.add_argument("name", nargs="?", help="one of them: its settings, their defaults and what they mean")
     parser.add_argument("--all", action="store_true", help="everything, one line each")
 
 
 def run(options: argparse.Namespace) -> int:
     if not options.kind and not options.all:
         print(_overview_of_names())
+        return 0
+    if options.name is not None:
+        print(_settings_of(options.kind, options.name))
         return 0
     for kind in [options.kind] if options.kind else KINDS:
         lines = _LISTS[kind]()
@@ -40,6 +47,29 @@ def run(options: argparse.Namespace) -> int:
         if not options.kind:
             print()
     return 0
+
+
+def _settings_of(kind: str, name: str) -> str:
+    """What it says of itself, and a line for each setting: name, default, what is allowed and what it means."""
+    if kind not in _WITH_SETTINGS:
+        raise ScenarioError(f"{kind} have no settings to list; allowed: {', '.join(_WITH_SETTINGS)}")
+    from fedgraph.scenario import schema as schemas
+
+    module = plugins.load(_WITH_SETTINGS[kind], name)
+    said = " ".join((module.__doc__ or "").split("\n\n")[0].split())
+    schema = module.Params.model_json_schema()
+    lines = [("setting", "default", "meaning")]
+    for setting, about in schema.get("properties", {}).items():
+        default = "needed" if setting in schema.get("required", ()) else str(about.get("default", "none"))
+        allowed = schemas.allowed_words(about, schema.get("$defs", {}))
+        lines.append((setting, default, f"{about.get('description', '')}{f' ({allowed})' if allowed else ''}".strip()))
+    widths = [min(max(len(line[k]) for line in lines), 24) for k in (0, 1)]
+    indent = " " * (sum(widths) + 6)
+    text = [*textwrap.wrap(said, WIDTH), ""]
+    for setting, default, meaning in lines:
+        head = f"  {setting:<{widths[0]}}  {textwrap.shorten(default, widths[1], placeholder='…'):<{widths[1]}}  "
+        text += textwrap.wrap(meaning, WIDTH, initial_indent=head, subsequent_indent=indent) or [head.rstrip()]
+    return "\n".join(text)
 
 
 def _overview_of_names() -> str:

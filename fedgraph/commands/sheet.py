@@ -1,7 +1,7 @@
 """``fedgraph sheet RUN [ROW]``: the privacy of one row, on one page to sign.
 
     fedgraph sheet runs/citeseer
-    fedgraph sheet runs/citeseer gap_node --out papers
+    fedgraph sheet runs/citeseer "gap_node, curator, ε=4" --out papers
 
 Two files are written: the sheet, and a record for the public registry. A row whose ε is ∞ has no record. Both may be handed
 out: an accuracy stands there only where it was computed on public people, or was bought with noise (``report.outside``).
@@ -19,7 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "row",
         nargs="?",
         metavar="ROW",
-        help="a row's name, as its link in the report; default: the answer, where what it is chosen by may leave",
+        help="a row's name, as fedgraph show prints it; default: the answer, where what it is chosen by may leave",
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the two files go (default: RUN/outside/sheets)")
     parser.add_argument("--force", action="store_true", help="replace files that are already there")

@@ -20,7 +20,7 @@ from jinja2 import Environment, StrictUndefined
 
 from fedgraph import data as datasets
 from fedgraph import pricing, privacy, runtime, seeds
-from fedgraph.cells import Cell, CellContext, EntryRowKey
+from fedgraph.cells import Cell, CellContext
 from fedgraph.errors import ScenarioError
 from fedgraph.export import deployable, site
 from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
@@ -28,7 +28,7 @@ from fedgraph.export.site import Site
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.pricing import exported_layouts, exported_template
 from fedgraph.privacy import Assumption, PlannedRelease, Viewer
-from fedgraph.report import ReportRow, SavedRun, load_saved_run, name_score_anchor
+from fedgraph.report import Row, SavedRun, load_saved_run
 from fedgraph.runs import Console, experiment
 from fedgraph.scenario import read
 from fedgraph.tasks import Params, attendance
@@ -56,7 +56,7 @@ class ProjectSource:
     """
 
     run: SavedRun
-    row: ReportRow
+    row: Row
     epsilon: float
     plan: Plan
     partition: Partition
@@ -79,14 +79,14 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
     row = saved.find(name)
     head = row.head
     if head.protection is None or not math.isfinite(row.provable):
-        raise ScenarioError(f"{folder}: {name_score_anchor(row)} guarantees nothing (ε = ∞), so there is no noise to deploy")
+        raise ScenarioError(f"{folder}: {row.row} guarantees nothing (ε = ∞), so there is no noise to deploy")
     ready = read.from_file(folder / "scenario.yaml")
     datasets.set_data_search_root(data_root)
     with runtime.start("serial") as engine:
         root = seeds.public_seed(ready.scenario.seed)
         graphs = [experiment.load_data(d, data_root, root) for d in ready.scenario.datasets]
         for stage in experiment.stages_of(ready, graphs, engine, Console(quiet=True)):
-            cell = next((c for c in stage.cells if c.seed == head.seed and EntryRowKey.of_cell(c) == head.row_key), None)
+            cell = next((c for c in stage.cells if c.seed == head.seed and c.row == head.row), None)
             if cell is None:
                 continue
             clients, params = tasks.load(stage.task.kind).TASK.clients, stage.task.params
@@ -103,7 +103,7 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
                 both = f"made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}"
                 raise ScenarioError(f"{folder}: {both}: {why}")
             return ProjectSource(saved, row, said, plan, partition, cohorts)
-    raise ScenarioError(f"{folder}: its scenario.yaml has no row {name_score_anchor(row)} any more; run it again")
+    raise ScenarioError(f"{folder}: its scenario.yaml has no row {row.row} any more; run it again")
 
 
 def _round_cohorts(plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
@@ -190,7 +190,7 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
     secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
     clients = plan.facts.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
-    named = {"run": found.run.title, "row": name_score_anchor(found.row), "method": head.method, "variant": head.variant}
+    named = {"run": found.run.title, "row": found.row.row, "method": head.method, "variant": head.variant}
     whole, protection = math.isclose(found.epsilon, head.epsilon_provable), plan.guarantee.protection
     ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION  # sums are not simulated here
     assumed = tuple(masked if a is ideal else a for a in protection.assumptions)

@@ -14,7 +14,7 @@ import yaml
 from pydantic import ValidationError
 
 from fedgraph import runtime, seeds
-from fedgraph.cells import Cell, CellContext, EntryRowKey
+from fedgraph.cells import Cell, CellContext
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import MethodReads, Plan, method_kinds
@@ -54,7 +54,7 @@ class FitOptions:
     select: TaskRowSelect | None = None
 
 
-def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, others: Sequence[Candidate] = ()) -> Model:
+def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others: Sequence[Candidate] = ()) -> Model:
     """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
 
     Args:
@@ -133,7 +133,7 @@ class _Prepared:
         cell: the row's one cell.
     """
 
-    row: EntryRowKey
+    row: Cell
     name: str
     models: TaskModels[Settings]
     reading: Mapping[str, object]
@@ -143,7 +143,7 @@ class _Prepared:
     cell: Cell
 
 
-def _prepared(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions) -> _Prepared:
+def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _Prepared:
     """Reads the run's scenario and the data; the arguments are those of ``fit_row``."""
     task, settings = _asked(folder, row)
     models = tasks.load(task.kind).TASK.models
@@ -226,7 +226,7 @@ def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ..
     return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
 
 
-def _asked(folder: Path, row: EntryRowKey) -> tuple[ScenarioTask, ScenarioDataset]:
+def _asked(folder: Path, row: Cell) -> tuple[ScenarioTask, ScenarioDataset]:
     """The row's task and data set, as the run's scenario says."""
     ready = scenarios.from_file(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
@@ -251,7 +251,7 @@ def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Grap
 
 
 def _cell(
-    models: TaskModels[Settings], task: ScenarioTask, row: EntryRowKey, context: CellContext, wanted: FitOptions
+    models: TaskModels[Settings], task: ScenarioTask, row: Cell, context: CellContext, wanted: FitOptions
 ) -> tuple[Settings, Cell]:
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     if not isinstance(task.params, models.params):
@@ -269,7 +269,7 @@ def _cell(
     if wanted.select is not None and "select" not in (module.TASK.row_keys or TaskRowKeys).model_fields:
         raise ScenarioError(f"rows of {task.kind} choose no settings (select); write the settings into the row")
     for cell in module.cells(params, context):
-        if cell.seed == 0 and EntryRowKey.of_cell(cell) == row:
+        if cell.seed == 0 and cell.row == row:
             if wanted.select is not None:
                 params = _chosen(params, cell, wanted.select)
             return params, cell if wanted.epsilon is None else replace(cell, epsilon=wanted.epsilon)

@@ -1,6 +1,6 @@
 """The answer of a run: which method to use, whom it trusts, and its ε. A pure function of the rows.
 
-    answered = answer.find_answer(report_rows.group_rows(entries))
+    answered = answer.find_answer(group_rows(entries))
     answered.sentences                               what to read first
     answer.find_best(answered.scores, unit="node", trust=Trust.SUMS, epsilon=1.0)
 
@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 from fedgraph.privacy import Trust
 from fedgraph.report import attack_bounds, chance, question_words
-from fedgraph.report import scores as scored
 from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow
-from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, format_score_mean, report_score_ceiling
+from fedgraph.report.question_words import BestScore
+from fedgraph.report.rows import METRICS, Row, best_without_privacy, compare_rows, format_row
 from fedgraph.report.sections import named_attacks
 
 ANSWER_SENTENCE_UNITS = ("edge", "node", "entity", "client", "graph")
@@ -39,13 +38,13 @@ class Answer:
 
     sentences: tuple[str, ...]
     best: tuple[BestScore, ...]
-    scores: tuple[Score, ...]
+    scores: tuple[Row, ...]
     warnings: int = 0
     remarks: int = 0
-    also: tuple[Score, ...] = ()
+    also: tuple[Row, ...] = ()
 
 
-def find_answer(rows: Sequence[ReportRow]) -> Answer:
+def find_answer(rows: Sequence[Row]) -> Answer:
     """The answer over any rows.
 
     Args:
@@ -53,9 +52,9 @@ def find_answer(rows: Sequence[ReportRow]) -> Answer:
 
     Returns:
         Sentences, and the scores and best rows that they rest on. Of rows without a metric of
-        ``scores.SCORE_METRICS`` only what attacks found is said.
+        ``rows.METRICS`` only what attacks found is said.
     """
-    scores, also = scored.score_rows(rows), scored.report_second_metric(rows)
+    scores, also = compare_rows(rows), compare_rows(rows, 1)
     every = (*scores, *also)
     by_canaries = (
         s
@@ -97,8 +96,8 @@ def find_answer(rows: Sequence[ReportRow]) -> Answer:
 
 
 def find_best_answer(
-    scores: Sequence[Score], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
-) -> Score | None:
+    scores: Sequence[Row], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
+) -> Row | None:
     """The row with the best mean among those that keep an ε and need no more trust than is given.
 
     A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
@@ -108,7 +107,7 @@ def find_best_answer(
         unit: Whom the guarantee protects, one of ``ANSWER_SENTENCE_UNITS``.
         trust: The most that may be trusted.
         epsilon: The provable ε of the row is at most this.
-        asked: The one question (``Score.asked``) to keep to; None where all rows answer the same one.
+        asked: The one question (``Row.asked``) to keep to; None where all rows answer the same one.
 
     Returns:
         None where no row keeps ``epsilon``.
@@ -124,7 +123,7 @@ def find_best_answer(
     return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
 
 
-def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[BestScore]:
+def _table(asked: tuple[str, ...], unit: str, here: Sequence[Row]) -> list[BestScore]:
     own = [s for s in here if s.unit == unit]
     found = []
     for budget in sorted({s.target for s in own if math.isfinite(s.target) and s.private}):
@@ -134,39 +133,39 @@ def _table(asked: tuple[str, ...], unit: str, here: Sequence[Score]) -> list[Bes
     return found
 
 
-def _describe_mean(score: Score) -> str:
-    tested = chance.num_chance_samples(score.row)
+def _describe_mean(score: Row) -> str:
+    tested = chance.num_chance_samples(score)
     if tested is None or score.metric != "accuracy":
-        return format_score_mean(score)
+        return format_row(score)
     low, high = chance.wilson_chance_interval(score.mean, tested)
-    return f"{format_score_mean(score)} ({low:.2f} to {high:.2f}, tested on {chance.describe_chance_samples(score.row)})"
+    return f"{format_row(score)} ({low:.2f} to {high:.2f}, tested on {chance.describe_chance_samples(score)})"
 
 
-def _ties(picked: Score | None, here: Sequence[Score], unit: str, trust: Trust, budget: float) -> tuple[Score, ...]:
-    if picked is None or (picked.deviation is None and chance.num_chance_samples(picked.row) is None):
+def _ties(picked: Row | None, here: Sequence[Row], unit: str, trust: Trust, budget: float) -> tuple[Row, ...]:
+    if picked is None or (picked.deviation is None and chance.num_chance_samples(picked) is None):
         return ()
     able = [s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget) and s.trust.rank <= trust.rank]
     return tuple(s for s in able if s.name != picked.name and not chance.is_worse_beyond_chance(s, picked))
 
 
-def _said(opening: str, found: Sequence[BestScore], here: Sequence[Score], most: int, few: bool) -> list[str]:
+def _said(opening: str, found: Sequence[BestScore], here: Sequence[Row], most: int, few: bool) -> list[str]:
     """One sentence for each ε; of more than ``most`` the least, middle and largest. few: too few were tested to name a row."""
     asked = sorted({b.budget for b in found})
     shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
-    top, said = report_score_ceiling(here), []
+    top, said = best_without_privacy(here), []
     if found[0].asked[1] == "ari" and not few:
-        return [question_words.word_cluster_question(f"{opening} level", found, here, top, format_score_mean)]
+        return [question_words.word_cluster_question(f"{opening} level", found, here, top, format_row)]
     for e in shown:
         lead = f"{opening} level with ε ≤ {phrase_number(e)}"
         own = [b for b in found if b.budget == e]
         text = f"{lead}: {describe_undecided_answer(own, here)}." if few else _one(lead, own, here)
         if top is not None and (few or e == shown[0]):
-            text += f" Without privacy: {format_score_mean(top)}{'' if few else name_answer_ceiling(top, found, here)}."
+            text += f" Without privacy: {format_row(top)}{'' if few else name_answer_ceiling(top, found, here)}."
         said.append(text)
     return said
 
 
-def describe_undecided_answer(found: Sequence[BestScore], here: Sequence[Score]) -> str:
+def describe_undecided_answer(found: Sequence[BestScore], here: Sequence[Row]) -> str:
     """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
     unit, budget = found[0].unit, found[0].budget
     able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
@@ -174,14 +173,14 @@ def describe_undecided_answer(found: Sequence[BestScore], here: Sequence[Score])
         return "no row keeps it"
     low, high = f"{able[0].mean:.2f}", f"{able[-1].mean:.2f}"
     named = f"no row is named, for the reason above; what keeps it has {low}" + (f" to {high}" if low != high else "")
-    tested = [(s.mean, n) for s in (able[0], able[-1]) if s.metric == "accuracy" and (n := chance.num_chance_samples(s.row))]
+    tested = [(s.mean, n) for s in (able[0], able[-1]) if s.metric == "accuracy" and (n := chance.num_chance_samples(s))]
     if len(tested) < 2:
         return named
     least, most = chance.wilson_chance_interval(*tested[0])[0], chance.wilson_chance_interval(*tested[1])[1]
     return f"{named}, and by chance alone anything from {least:.2f} to {most:.2f}"
 
 
-def name_answer_ceiling(top: Score, found: Sequence[BestScore], here: Sequence[Score]) -> str:
+def name_answer_ceiling(top: Row, found: Sequence[BestScore], here: Sequence[Row]) -> str:
     """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
     than two standard errors, that it is.
     """
@@ -193,7 +192,7 @@ def name_answer_ceiling(top: Score, found: Sequence[BestScore], here: Sequence[S
     return f" ({'; '.join(said)})" if said else ""
 
 
-def _one(opening: str, found: Sequence[BestScore], here: Sequence[Score]) -> str:
+def _one(opening: str, found: Sequence[BestScore], here: Sequence[Row]) -> str:
     """From the most trust to the least. Levels with one best row are said once, with the least trust that it needs."""
     parts: list[str] = []
     last, before = "", None
@@ -205,9 +204,9 @@ def _one(opening: str, found: Sequence[BestScore], here: Sequence[Score]) -> str
             free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
             verb = "reaches" if not b.ties and chance.beats_chance(b.score) else "has"
             named = "" if b.score.name == last else f"{question_words.word_question_row(b.score, here)} {verb} "
-            mean = _describe_mean(b.score) if before is None else format_score_mean(b.score)
+            mean = _describe_mean(b.score) if before is None else format_row(b.score)
             by_chance = ""
-            if before is not None and chance.num_chance_samples(before.row) is not None:
+            if before is not None and chance.num_chance_samples(before) is not None:
                 by_chance = "" if chance.is_worse_beyond_chance(b.score, before) else " (the difference may be chance)"
             parts.append(f"{named}{mean} {b.trust.clause}{free}{by_chance}")
             last, before = b.score.name, b.score
@@ -220,17 +219,17 @@ def _one(opening: str, found: Sequence[BestScore], here: Sequence[Score]) -> str
     return text
 
 
-def _majority(picked: Sequence[Score]) -> str:
+def _majority(picked: Sequence[Row]) -> str:
     """A warning where the best rows are no better than somebody who learnt nothing."""
     if any(s.metric == "auc" for s in picked) and not any(map(chance.beats_chance, picked)):
         return " An AUC of 0.5 is chance, and none of these differs from it by more than chance."
-    shares = [s.row.mean("majority_share") for s in picked if s.metric == "accuracy"]
+    shares = [s.mean_of("majority_share") for s in picked if s.metric == "accuracy"]
     if not shares or not all(s.mean <= share + 0.005 for s, share in zip(picked, shares, strict=True)):
         return ""
     return f" Naming the largest class always would be right for {max(shares):.2f}: these rows may have learnt nothing else."
 
 
-def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
+def _nothing_keeps(unit: str, here: Sequence[Row]) -> str:
     """For a question where no row that releases something private has a provable ε within what was asked."""
     able = [s for s in here if s.unit == unit and s.private and s.usable and math.isfinite(s.provable)]
     least = min(able, key=lambda s: s.provable, default=None)
@@ -241,23 +240,23 @@ def _nothing_keeps(unit: str, here: Sequence[Score]) -> str:
         said += f"; the least is {phrase_upper_bound(least.provable)} ({question_words.word_question_row(least, here)})"
     able = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]
     free = max(able, key=lambda s: s.mean, default=None)
-    others = (("without reading private data", free), ("without privacy", report_score_ceiling(here)))
+    others = (("without reading private data", free), ("without privacy", best_without_privacy(here)))
     named = [(how, question_words.word_question_row(s, here), s) for how, s in others if s is not None]
-    beside = "; ".join(f"{how}, {name} reaches {format_score_mean(s)}" for how, name, s in named)
+    beside = "; ".join(f"{how}, {name} reaches {format_row(s)}" for how, name, s in named)
     return f"{said}. {begin_phrase(beside)}." if beside else f"{said}."
 
 
-def _in_clear(here: Sequence[Score], units: Sequence[str], lead: str) -> list[str]:
-    top = report_score_ceiling(here)
+def _in_clear(here: Sequence[Row], units: Sequence[str], lead: str) -> list[str]:
+    top = best_without_privacy(here)
     if units or top is None:
         return []
     where = f"{lead} the" if lead else "The"
-    best = f"{top.name}: {SCORE_METRICS[top.metric]} {format_score_mean(top)}"
+    best = f"{top.name}: {METRICS[top.metric]} {format_row(top)}"
     return [f"{where} best without privacy is {best}. No private row was asked for."]
 
 
-def _how_picked(scores: Sequence[Score]) -> str:
-    metrics = " and ".join(dict.fromkeys(SCORE_METRICS[s.metric] for s in scores))
+def _how_picked(scores: Sequence[Row]) -> str:
+    metrics = " and ".join(dict.fromkeys(METRICS[s.metric] for s in scores))
     seeds = sorted({s.seeds for s in scores})
     many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
     spread = f", mean ± standard deviation over {many} seeds" if seeds[-1] > 1 else ", one seed"
@@ -265,7 +264,7 @@ def _how_picked(scores: Sequence[Score]) -> str:
     return f"Numbers are {metrics}{spread}. The best was picked by the same numbers, so it is a little optimistic.{runs}"
 
 
-def _without_numbers(scores: Sequence[Score]) -> list[str]:
+def _without_numbers(scores: Sequence[Row]) -> list[str]:
     found = [s for s in scores if s.status != "ok"]
     if not found:
         return []

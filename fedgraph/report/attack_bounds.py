@@ -2,67 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from enum import Enum
 
 from fedgraph.audit import one_run
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.rows import AttackBoundVerdict, Row, judge_attack_bounds, num_attack_bounds
 
 ATTACK_BOUND_CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
 ATTACK_BOUND_ABOVE_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
 ATTACK_BOUND_BY_CHANCE = "Canaries contradict no proven ε"  # how one about a bound that chance put above its proof begins
 
 
-class AttackBoundVerdict(Enum):
-    """What an attack says of a row's provable ε.
-
-    Attributes:
-        UNTRIED: The row was not attacked.
-        SOUND: No more was measured than was proven.
-        CHANCE: More was measured, but with the error divided among all rows that were attacked it is not sure.
-        BROKEN: More was measured than was proven.
-    """
-
-    UNTRIED = "not attacked"
-    SOUND = "not contradicted"
-    CHANCE = "above, explained by chance"
-    BROKEN = "contradicted"
-
-
-def num_attack_bounds(rows: Sequence[ReportRow]) -> int:
-    """How many lower bounds on ε the rows show that are held against a provable one: of canaries, and of attacks by name."""
-    by_name = {
-        (place, told.attack)
-        for place, row in enumerate(rows)
-        for entry in row.entries
-        for told in (entry.facts.named.found if entry.facts.named else ())
-        if told.counts and told.comparable
-    }
-    return sum(r.measured is not None for r in rows) + len(by_name)
-
-
-def judge_attack_bounds(rows: Sequence[ReportRow], among: int = 0) -> list[AttackBoundVerdict]:
-    """One per row. Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``; BROKEN holds for all bounds together, of
-    which there are ``among`` in the report (default: those of ``rows``)."""
-    shared = max(among, num_attack_bounds(rows), 1)
-    found = []
-    for row in rows:
-        if row.measured is None or row.measured <= row.guaranteed:
-            found.append(AttackBoundVerdict.UNTRIED if row.measured is None else AttackBoundVerdict.SOUND)
-        else:
-            sure = row.bound(row.attacked, one_run.ONE_RUN_ALPHA / shared) > row.guaranteed
-            found.append(AttackBoundVerdict.BROKEN if sure else AttackBoundVerdict.CHANCE)
-    return found
-
-
-def format_attack_bound(row: ReportRow, digits: int = 2) -> str:
+def format_attack_bound(row: Row, digits: int = 2) -> str:
     """The bound of a row, never above the computed one; — where it was not attacked."""
     if row.measured is None:
         return "—"
     return phrase_number(math.floor(row.measured * 10**digits * (1 + 1e-12)) / 10**digits, digits)
 
 
-def describe_attack_bound(row: ReportRow) -> str:
+def describe_attack_bound(row: Row) -> str:
     """``measured by an attack: …``, with what it rests on."""
     if row.measured is None:
         return "measured by an attack: —"
@@ -75,13 +32,13 @@ def describe_attack_bound(row: ReportRow) -> str:
     )
 
 
-def leads_with_attack_bounds(rows: Sequence[ReportRow]) -> bool:
+def leads_with_attack_bounds(rows: Sequence[Row]) -> bool:
     """Whether more than half of the rows were attacked, so that what attacks found is what a reader asks first."""
-    tried = [r for r in rows if r.measured is not None or any(e.facts.named and e.facts.named.found for e in r.entries)]
+    tried = [r for r in rows if r.measured is not None or any(e.facts.named and e.facts.named.found for e in r.results)]
     return 2 * len(tried) > len(rows)
 
 
-def summarise_attack_bounds(rows: Sequence[ReportRow]) -> list[str]:
+def summarise_attack_bounds(rows: Sequence[Row]) -> list[str]:
     """For the answer: which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and
     which came closest to its proof.
     """
@@ -103,7 +60,7 @@ def summarise_attack_bounds(rows: Sequence[ReportRow]) -> list[str]:
     return found
 
 
-def explain_attack_bounds(rows: Sequence[ReportRow], among: int = 0) -> list[str]:
+def explain_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[str]:
     """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in
     ``judge_attack_bounds``.
     """
@@ -126,7 +83,7 @@ def explain_attack_bounds(rows: Sequence[ReportRow], among: int = 0) -> list[str
     ]
 
 
-def find_contradicting_attack_bounds(rows: Sequence[ReportRow], among: int = 0) -> list[str]:
+def find_contradicting_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
@@ -159,20 +116,20 @@ def find_contradicting_attack_bounds(rows: Sequence[ReportRow], among: int = 0) 
     return found
 
 
-def locate_attack_bound(row: ReportRow) -> str:
+def locate_attack_bound(row: Row) -> str:
     """What names a row's cells in its scenario."""
-    seeds = ", ".join(str(e.seed) for e in row.entries)
+    seeds = ", ".join(str(e.seed) for e in row.results)
     where = f"task {row.head.task}, data set {row.head.dataset}, trust {row.head.world.words}"
     return f"{where}, noise chosen for the {row.head.calibrated_by} ε, seed {seeds}"
 
 
-def _against(rows: Sequence[ReportRow]) -> str:
+def _against(rows: Sequence[Row]) -> str:
     return "; ".join(f"{_measured(r)}, provable ε = {phrase_upper_bound(r.guaranteed, 3)}" for r in rows)
 
 
-def _measured(row: ReportRow) -> str:
+def _measured(row: Row) -> str:
     return f"{_name(row)}: measured ε ≥ {format_attack_bound(row, 3)}"
 
 
-def _name(row: ReportRow) -> str:
-    return f"{row.name} · {row.head.world.words} · ε = {phrase_number(row.head.epsilon)}"
+def _name(row: Row) -> str:
+    return f"{row.who} · {row.head.world.words} · ε = {phrase_number(row.head.epsilon)}"

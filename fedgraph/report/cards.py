@@ -14,8 +14,8 @@ from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import answer, attack_bounds, chance, charts, plots, question_words
 from fedgraph.report.answer import Answer
 from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.question_words import QUESTION_LEAST_INDEX
-from fedgraph.report.scores import SCORE_METRICS, BestScore, Score, describe_score, format_score_mean, report_score_ceiling
+from fedgraph.report.question_words import QUESTION_LEAST_INDEX, BestScore
+from fedgraph.report.rows import METRICS, Row, best_without_privacy, format_row
 
 _MOST_CARDS, _MOST_CONDITIONS = 6, 2
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -83,13 +83,13 @@ def _recommend(own: Sequence[BestScore]) -> BestScore | None:
     return min(learnt, key=lambda b: (b.budget, b.trust.rank), default=None)
 
 
-def _of_graphs(score: Score) -> bool:
-    return isinstance(score.row.head.facts, GraphClassificationCellFacts | GraphClusteringCellFacts)
+def _of_graphs(score: Row) -> bool:
+    return isinstance(score.head.facts, GraphClassificationCellFacts | GraphClusteringCellFacts)
 
 
-def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequence[BestScore], aside: bool) -> Card:
+def _card(every: Sequence[Row], here: Sequence[Row], unit: str, own: Sequence[BestScore], aside: bool) -> Card:
     picked = _recommend(own)
-    top = report_score_ceiling(here)
+    top = best_without_privacy(here)
     title = question_words.word_question_title(every, here)
     what = question_words.word_question_level(unit, here)
     trusts = tuple(dict.fromkeys(b.trust for b in own))
@@ -110,10 +110,10 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
     best = picked.score
     at = f"ε ≤ {phrase_number(picked.budget)}" if best.private else "ε = 0, since it releases nothing private"
     budgets = dict.fromkeys(b.budget for b in own if len(own) > 1)
-    tested, low = chance.num_chance_samples(best.row), ""
+    tested, low = chance.num_chance_samples(best), ""
     if tested is not None and best.metric == "accuracy":
         least, most = chance.wilson_chance_interval(best.mean, tested)
-        low = f" ({100 * least:.0f} to {100 * most:.0f}, tested on {chance.describe_chance_samples(best.row)})"
+        low = f" ({100 * least:.0f} to {100 * most:.0f}, tested on {chance.describe_chance_samples(best)})"
     return Card(
         title, what, f"{begin_phrase(_good(best))}{low}.", without or "No row without privacy was run.", trusts, aside,
         use=(question_words.word_question_row(best, here), picked.trust.title, at),
@@ -122,19 +122,19 @@ def _card(every: Sequence[Score], here: Sequence[Score], unit: str, own: Sequenc
     )  # fmt: skip
 
 
-def _good(score: Score) -> str:
+def _good(score: Row) -> str:
     if chance.looks_for_rare_class(score):
-        row = score.row
-        first = f"of as many as are of the rare class, finds {100 * row.mean('recall_at_alerts'):.0f} of 100 of it"
-        found = f"{first}, and {100 * row.mean('precision_at_alerts'):.0f} of 100 that it names are of it"
-        return f"{found}; AUROC {row.mean('auroc'):.2f}, where 0.5 is chance; right for {100 * score.mean:.0f} of 100"
+        row = score
+        first = f"of as many as are of the rare class, finds {100 * row.mean_of('recall_at_alerts'):.0f} of 100 of it"
+        found = f"{first}, and {100 * row.mean_of('precision_at_alerts'):.0f} of 100 that it names are of it"
+        return f"{found}; AUROC {row.mean_of('auroc'):.2f}, where 0.5 is chance; right for {100 * score.mean:.0f} of 100"
     if score.metric == "accuracy":
         return f"right for {100 * score.mean:.0f} of 100"
     scale = {"ari": ", where 0 is chance and 1 the classes", "auc": ", where 0.5 is chance"}.get(score.metric, "")
-    return f"{SCORE_METRICS[score.metric]} {format_score_mean(score)}{scale}"
+    return f"{METRICS[score.metric]} {format_row(score)}{scale}"
 
 
-def _nothing_gained(own: Sequence[BestScore], here: Sequence[Score]) -> str:
+def _nothing_gained(own: Sequence[BestScore], here: Sequence[Row]) -> str:
     """Said where private rows keep their ε, and none is better than a row that releases nothing private; else nothing."""
     free = max((b.score for b in own if b.score is not None), key=lambda score: score.mean, default=None)
     most = max((b.budget for b in own), default=0.0)
@@ -151,15 +151,15 @@ def _nothing_learnt(own: Sequence[BestScore]) -> str:
         return ""
     top = max(kept, key=lambda score: score.mean)
     if top.metric == "auc":
-        return f"Nothing to use: {SCORE_METRICS['auc']} {format_score_mean(top)} at most, and 0.5 is chance."
+        return f"Nothing to use: {METRICS['auc']} {format_row(top)} at most, and 0.5 is chance."
     always = f"naming the largest class always would be for {100 * chance.find_chance_floor(top):.0f}"
     return f"Nothing to use: {_good(top)} at most, and {always}; more than that may be chance."
 
 
-def _costs(picked: BestScore, best: Score, top: Score | None, own: Sequence[BestScore]) -> str:
+def _costs(picked: BestScore, best: Row, top: Row | None, own: Sequence[BestScore]) -> str:
     """What privacy takes away, what less trust and a smaller ε would take away besides, and what more of them would give."""
 
-    def lost(than: Score, score: Score, more: str) -> str:
+    def lost(than: Row, score: Row, more: str) -> str:
         if not chance.is_worse_beyond_chance(score, than):
             return "nothing beyond chance"
         loss = than.mean - score.mean
@@ -178,20 +178,20 @@ def _costs(picked: BestScore, best: Score, top: Score | None, own: Sequence[Best
     return "; ".join(said)
 
 
-def _rests(best: Score) -> str:
+def _rests(best: Row) -> str:
     """The proof, the first conditions that not every row has, and what an attack showed."""
-    protection = best.row.head.protection
+    protection = best.head.protection
     if not best.private or protection is None:
         return "nothing computed from private data is released"
     named = [a.words.split(";")[0].split(", though")[0].split(" (")[0] for a in protection.assumptions if a not in _USUAL]
     proof = f"a proof of ε ≤ {phrase_upper_bound(best.provable)}" + (f" at δ = {_plain(best.delta)}" if best.delta else "")
-    people = best.row.head.facts.train_nodes
+    people = best.head.facts.train_nodes
     if (best.delta or 0.0) * people > _LARGEST_SHARE:
-        proof += f", which is large: one in {1 / (best.delta or 1.0):,.0f}, and {people:,} {best.row.head.facts.one}s trained"
+        proof += f", which is large: one in {1 / (best.delta or 1.0):,.0f}, and {people:,} {best.head.facts.one}s trained"
     conditions = named[:_MOST_CONDITIONS]
     if more := len(protection.assumptions) - len(conditions):
         conditions.append(f"{more} {'more ' if named else ''}condition{'' if more == 1 else 's'}")
-    attack = "" if best.measured is None else f". An attack showed ε ≥ {attack_bounds.format_attack_bound(best.row)}"
+    attack = "" if best.measured is None else f". An attack showed ε ≥ {attack_bounds.format_attack_bound(best)}"
     return f"{proof}, if: {'; '.join(conditions)}{attack}" if conditions else f"{proof}{attack}"
 
 
@@ -211,13 +211,13 @@ def explain_card_prices(cards: Sequence[Card]) -> str:
     return fill_phrase("page", "prices") + bound
 
 
-def _cell(this: BestScore, own: Sequence[BestScore], here: Sequence[Score]) -> _PriceCell:
+def _cell(this: BestScore, own: Sequence[BestScore], here: Sequence[Row]) -> _PriceCell:
     """A cell of the price of trust: loss is counted from the level that trusts most at the same ε."""
     if this.score is None:
         return ("—", "no row keeps it", "")
     first = next(b.score for b in own if b.score is not None and b.budget == this.budget)
     cost = f" ({this.score.mean - first.mean:+.3f})".replace("-", "−") if this.score is not first else ""
-    return (format_score_mean(this.score, 3), f"{question_words.word_question_row(this.score, here)}{cost}", this.score.anchor)
+    return (format_row(this.score, 3), f"{question_words.word_question_row(this.score, here)}{cost}", this.score.anchor)
 
 
 def draw_card_figures(
@@ -240,7 +240,7 @@ def draw_card_figures(
             panels.append(_panel([s for s in every if s.asked == asked], unit, public, best))
         panels = [p for p in panels if len({x for line in p.lines for x in line.x if math.isfinite(float(x))}) > 1]
         tag = "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()) for part in question if part)
-        caption = fill_phrase("page", "answer", what=begin_phrase(SCORE_METRICS[question[1]]), data=question[0])
+        caption = fill_phrase("page", "answer", what=begin_phrase(METRICS[question[1]]), data=question[0])
         found[aside].extend(charts.draw_chart(f"answer-{tag}", caption, panels, notice, height=5.0, shared=True))
     return tuple(found[0]), tuple(found[1])
 
@@ -262,10 +262,10 @@ def draw_cards_for_notebook(answered: Answer, unit: str | None = None) -> Figure
     return charts.draw_chart_for_notebook(panels)
 
 
-def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str]) -> charts.ChartPanel:
+def _panel(here: Sequence[Row], unit: str, public: str, best: Collection[str]) -> charts.ChartPanel:
     private = {s.name for s in here if s.private and not s.raw}
     shown = [s for s in here if s.private and math.isfinite(s.mean) and (s.unit == unit if s.name in private else s.raw)]
-    groups: dict[tuple[str, str, str, str], list[Score]] = {}
+    groups: dict[tuple[str, str, str, str], list[Row]] = {}
     for s in sorted(shown, key=lambda s: s.provable):
         readings = {o.calibrated_by for o in shown if (o.name, o.trust) == (s.name, s.trust) and math.isfinite(o.target)}
         reading = s.calibrated_by if len(readings) > 1 and math.isfinite(s.target) else ""
@@ -274,18 +274,18 @@ def _panel(here: Sequence[Score], unit: str, public: str, best: Collection[str])
     for key, own in groups.items():
         means = [s.mean for s in own]
         spread = [s.deviation or 0.0 for s in own]
-        tips = tuple(map(describe_score, own))
+        tips = tuple(map(charts.describe_score, own))
         label, at = " — ".join(filter(None, key[:3])), [s.provable for s in own]
         lines.append(charts.ChartSeries(label, at, means, spread, key[:2], tips))
     levels = []
-    top = report_score_ceiling(here)
+    top = best_without_privacy(here)
     free = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]
     if top is not None:
         levels.append((f"without privacy: {question_words.word_question_row(top, here)}", top.mean))
     if free:
         most = max(free, key=lambda s: s.mean)
         levels.append((f"releases nothing: {question_words.word_question_row(most, here)}", most.mean))
-    title, ylabel = f"{question_words.word_question_unit(unit, here)} level{public}", SCORE_METRICS[here[0].metric]
+    title, ylabel = f"{question_words.word_question_unit(unit, here)} level{public}", METRICS[here[0].metric]
     heads, symbols = ("Method", "Whom it trusts"), tuple(t.value for t in Trust)
     best = tuple(dict.fromkeys(best))
     return charts.ChartPanel(title, ylabel, tuple(lines), tuple(levels), "provable ε", "log", heads, symbols, best)

@@ -16,7 +16,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from fedgraph.report import plots
-from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.phrases import phrase_upper_bound
+from fedgraph.report.rows import Row, format_row
 
 _MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's own shapes stand in this order in shapes.html
 _DASHES = ("--", ":", "-.")
@@ -179,9 +180,9 @@ def _paint_all(
             ax.legend(fontsize=8, frameon=False)
 
 
-def chart_over_budgets(label: str, rows: Sequence[ReportRow], metric: str) -> ChartSeries:
+def chart_over_budgets(label: str, rows: Sequence[Row], metric: str) -> ChartSeries:
     """The mean of each row against the ε that it was asked for, with one standard deviation."""
-    means, spread = [r.mean(metric) for r in rows], [r.deviation(metric) for r in rows]
+    means, spread = [r.mean_of(metric) for r in rows], [r.deviation_of(metric) for r in rows]
     return ChartSeries(label, [r.head.epsilon for r in rows], means, spread)
 
 
@@ -301,3 +302,12 @@ def _legend_spec(panels: Sequence[ChartPanel], groups: Sequence[Sequence[str]], 
             entries.append({"label": key, "key": f"{i}-{n}", "colour": colour, "symbol": symbol})
         found.append({"title": heads[i] if i < len(heads) else "", "entries": entries})
     return found
+
+
+def describe_score(score: Row) -> str:
+    """What a chart says of one row, line by line."""
+    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
+    return (
+        f"{score.name}, trust {score.trust.value}\n{format_row(score, 3)} at provable ε = "
+        f"{phrase_upper_bound(score.provable, 4)} ({score.unit_name}){measured}"
+    )

@@ -16,7 +16,7 @@ from enum import Enum
 
 from pydantic import TypeAdapter
 
-from fedgraph.cells import CellEntry
+from fedgraph.cells import Result
 from fedgraph.privacy import Trust
 from fedgraph.report import chance
 from fedgraph.report.sections.base import SectionRecords
@@ -289,7 +289,7 @@ def read_client_choices(records: SectionRecords, metric: str | None = None) -> C
     return found
 
 
-def _count(found: ClientChoices, entries: Sequence[CellEntry]) -> None:
+def _count(found: ClientChoices, entries: Sequence[Result]) -> None:
     """Fill ``tested``, ``usual`` and ``reachable``: sums and means over seeds of what any record of a seed says."""
     sizes = dict[tuple[str, int], float]()
     shares = dict[tuple[str, int], float]()
@@ -310,7 +310,7 @@ def _count(found: ClientChoices, entries: Sequence[CellEntry]) -> None:
             filled[client] = statistics.fmean(value for (one, _), value in given.items() if one == client)
 
 
-def _name_learner(entry: CellEntry) -> str:
+def _name_learner(entry: Result) -> str:
     """Method and variant; the noise of a paper's own formula makes another row."""
     same = entry.variant in ("default", "baseline", entry.method)
     name = str(entry.method) if same else f"{entry.method} · {entry.variant}"

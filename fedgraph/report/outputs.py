@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from fedgraph.cells import Environment, StoredFailure, portable, store
-from fedgraph.report import page, result_files
+import pandas as pd
+
+from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
+from fedgraph.report import page, table
 from fedgraph.report.phrases import fill_phrase, phrase_count
-from fedgraph.report.report_rows import group_report_rows
+from fedgraph.report.rows import group_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.report.table_columns import column_numbers_of_cells
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
 
+_CURVE = ["task", "dataset", "method", "variant", "trust", "world", "calibrated_by", "epsilon", "seed", "round", "accuracy"]
 _MOST_SENTENCES, _MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
 
 
@@ -25,19 +27,18 @@ class _Screen(Protocol):
 
 def write_report(
     out: Path,
-    name: str,
     title: str,
     resolved: str,
     records: Sequence[SectionRecords],
     graphs: Mapping[str, Graph | GraphCollection],
     environment: Environment,
     screen: _Screen,
-    failed: Sequence[StoredFailure] = (),
+    failed: Sequence[Result] = (),
 ) -> None:
     """Write every output of a run into its folder, and print the answer.
 
-    The order is: results.csv and results.json, environment.json, scenario.yaml, ledger.jsonl, curves.csv where a cell kept one,
-    the figures, report.html, a page for each owner, and tables.txt. Each file is written whole or not at all.
+    The order is: results.csv, results.parquet at the end of the run, environment.json, scenario.yaml, ledger.jsonl, curves.csv
+    where a cell kept one, the figures, report.html, and a page for each owner. Each file is written whole or not at all.
 
     Args:
         resolved: The scenario as it was read, as text.
@@ -50,27 +51,22 @@ def write_report(
         OSError: A file cannot be written.
     """
     notice = environment.notice
-    source = {dataset: g.provenance.source for dataset, g in graphs.items()}
-    numbers = [n for r in records for n in column_numbers_of_cells(name, source.get(r.dataset, "none"), r.entries)]
-    lines = result_files.read_result_columns([*numbers, *result_files.read_failed_results(name, source, failed)])
-    cells = sum(len(r.entries) for r in records)
+    found = [result for r in records for result in r.entries]
+    cells, ended = len(found), len(found) + len(failed) >= environment.cells
+    lines = table.tabulate([*found, *failed], {dataset: g.provenance.source for dataset, g in graphs.items()})
     shortened = [SHORT_SAVED_RUN] if any(r.short for r in records) else []
-    shortened += [UNFINISHED_SAVED_RUN.format(cells, environment.cells)] if cells + len(failed) < environment.cells else []
+    shortened += [] if ended else [UNFINISHED_SAVED_RUN.format(cells, environment.cells)]
     short = " ".join(shortened) or None  # said first of a run that was shrunk, or is not at its end
     opening = {key: said for key, said in (("notice", notice), ("short", short)) if said}
-    _text(out / "results.csv", result_files.format_result_csv(lines))
-    noted = result_files.collect_result_notes([entry for r in records for entry in r.entries])
-    head = {**opening, "scenario": name}
-    tables = {"rows": result_files.nest_result_metrics(lines), "notes": noted}
-    _text(out / "results.json", result_files.format_result_json(head, tables))
-    notes = tuple(dict.fromkeys(str(line["note"]) for line in noted))
+    table.write(lines, out, ended)
+    notes = tuple(dict.fromkeys(note for result in found for note in result.notes))
     whole = portable({**opening, **dataclasses.asdict(environment)})
     _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
     ledger = [json.dumps({"kind": "notice", "text": notice})] if notice else []
-    ledger += [line for record in records for entry in record.entries for line in entry.ledger]
+    ledger += [line for result in found for line in result.ledger]
     _text(out / "ledger.jsonl", "".join(line + "\n" for line in ledger))
-    grown = result_files.format_result_curves([entry for r in records for entry in r.entries])
+    grown = _curves(found)
     if grown is not None:
         _text(out / "curves.csv", grown)
 
@@ -80,7 +76,7 @@ def write_report(
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
-    rows = [row for r in records for row in group_report_rows(r.entries)]
+    rows = group_rows(found)
     content = page.make_page_content(rows, title, lead, notice, records, described)
     made = _made(out, resolved, records, environment)
     content = dataclasses.replace(content, secret=environment.seed == "secret", short=short, made=made)
@@ -91,14 +87,13 @@ def write_report(
     for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / file, letter)
-    _text(out / "tables.txt", _whole(content, notes))
     _summary(out, content, notes, screen)
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:
     """Time, version, command, duration, disk: what is known of how the run was made."""
     made = environment.made
-    seconds = sum(e.seconds for r in records for e in r.entries)
+    seconds = sum(e.seconds or 0.0 for r in records for e in r.entries)
     size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
     known = {
         "Finished": made.finished,
@@ -148,7 +143,7 @@ def _span(seconds: float) -> str:
 
 
 def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen: _Screen) -> None:
-    """The answer and the notes, as far as a screen holds them; ``tables.txt`` and the page have everything."""
+    """The answer and the notes, as far as a screen holds them; the page has everything."""
     for said in filter(None, (content.notice, content.short)):
         screen.print(said)
     for note in notes[:_MOST_NOTES]:
@@ -158,21 +153,19 @@ def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen:
     left = len(content.opening[_MOST_SENTENCES:]), len(notes[_MOST_NOTES:])
     kinds = zip(left, ("sentence", "note"), strict=True)
     more = "".join(f", {phrase_count(many, f'more {what}')}" for many, what in kinds if many)
-    screen.print(f"every table{more}: fedgraph show --all {out}")
-    screen.print(f"report: {out / 'report.html'} (for the holder of the data alone)")
+    screen.print(f"every row: fedgraph show {out}")
+    screen.print(f"report{more}: {out / 'report.html'} (for the holder of the data alone)")
 
 
-def _whole(content: page.PageContent, notes: Sequence[str]) -> str:
-    found = [*filter(None, (content.notice, content.short)), *content.opening, *(f"note: {note}" for note in notes)]
-    for part in [part for chapter in content.chapters for part in chapter.parts]:
-        for table in part.section.tables:
-            lines = [[str(cell) for cell in row] for row in (table.header, *table.rows)]
-            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-            found += ["", f"{part.label} — {part.dataset}: {table.title}"]
-            found += ["  ".join(f"{c:{'<' if k < 2 else '>'}{w}}" for k, (c, w) in enumerate(zip(line, widths, strict=True)))
-                      for line in lines]  # fmt: skip
-            found += [table.note] if table.note else []
-    return "\n".join(line.rstrip() for line in found) + "\n"
+def _curves(found: Sequence[Result]) -> str | None:
+    """CSV text of all curves, one line for each kept round of each cell; None where no cell kept one."""
+    rows = [
+        (*r.kind[:4], r.world.trust.value, r.world.kind.value, r.noise_for, r.epsilon, r.seed, *point)
+        for r in found
+        if isinstance(r.facts, NodeClassificationCellFacts)
+        for point in r.facts.curve
+    ]
+    return pd.DataFrame(rows, columns=_CURVE).to_csv(index=False, lineterminator="\n") if rows else None
 
 
 def _text(path: Path, text: str) -> None:

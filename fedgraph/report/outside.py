@@ -16,8 +16,6 @@ A row of the run is first reduced to what may leave (``reduce_to_outside``); sta
 the same code that makes those of the data's holder.
 """
 
-import csv
-import io
 import json
 import math
 import shutil
@@ -26,28 +24,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import yaml
 
-from fedgraph.cells import CellEntry, EntryRowKey, Environment, EnvironmentMaking, NodeClassificationCellFacts, TaskFacts, store
+from fedgraph.cells import (
+    Cell,
+    Environment,
+    EnvironmentMaking,
+    NodeClassificationCellFacts,
+    Result,
+    TaskFacts,
+    result,
+    store,
+)
 from fedgraph.errors import DataError
 from fedgraph.privacy import Assumption
-from fedgraph.report import privacy_sheet, statement
+from fedgraph.report import privacy_sheet, statement, table
 from fedgraph.report.phrases import fill_phrase, phrase_first, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
-from fedgraph.report.scores import name_score_anchor
-from fedgraph.report.table_columns import TABLE_COLUMNS, ColumnNumber
 
 OUTSIDE = "outside"
 _COLUMNS = (
-    "dataset", "task", "method", "variant", "trust", "world", "viewer", "unit", "relation", "assumptions", "calibrated_by",
-    "chosen", "epsilon_trial", "epsilon", "delta", "epsilon_published", "epsilon_provable", "paths", "clients", "public",
-    "seed", "metric", "value", "status",
+    "row", "dataset", "task", "method", "variant", "trust", "world", "viewer", "unit", "relation", "assumptions",
+    "calibrated_by", "chosen", "epsilon_trial", "epsilon", "delta", "epsilon_published", "epsilon_provable", "paths",
+    "clients", "public", "seed", "metric", "value", "status", "theorem", "withheld",
 )  # fmt: skip
-_READ = tuple(column for key in _COLUMNS for column in TABLE_COLUMNS if column.key == key)
 
 
-def reduce_to_outside(entry: CellEntry) -> CellEntry:
+def reduce_to_outside(entry: Result) -> Result:
     """A cell with nothing but what may leave: its name, its guarantee, its ledger, and metrics that follow from public people.
 
     A row that guarantees nothing (ε = ∞) keeps no metric, for nothing bounds what that would tell.
@@ -71,7 +75,8 @@ def reduce_to_outside(entry: CellEntry) -> CellEntry:
     chosen = isinstance(facts, NodeClassificationCellFacts) and facts.choice is not None
     told = NodeClassificationCellFacts(**kept, choice=facts.choice) if chosen else TaskFacts(**kept)  # type: ignore[attr-defined]
     metrics = {name: value for name, value in entry.metrics.items() if name in told.public_metrics}
-    return replace(entry, metrics=metrics, facts=told, epsilon_measured=None, notes=facts.public_notes, seconds=0.0)
+    reduced = replace(entry, metrics=metrics, facts=told, notes=facts.public_notes, artefacts={})
+    return replace(reduced, epsilon_measured=None, seconds=0.0)
 
 
 def see_from_outside(run: SavedRun) -> SavedRun:
@@ -81,10 +86,11 @@ def see_from_outside(run: SavedRun) -> SavedRun:
     seed, data = known.seed, tuple(replace(source, sha256={}) for source in known.data)
     environment = Environment(versions=versions, seed=seed, data=data, made=EnvironmentMaking(known.made.version))
     notice = " ".join(filter(None, (known.notice, SHORT_SAVED_RUN if known.quick else None))) or None
-    return replace(run, entries=tuple(map(reduce_to_outside, run.entries)), environment=environment, notice=notice)
+    lines = table.tabulate([reduce_to_outside(found) for found in run.results], {})
+    return replace(run, table=lines, environment=environment, notice=notice)
 
 
-def explain_withheld(entry: CellEntry) -> str:
+def explain_withheld(entry: Result) -> str:
     """Why a cell that was reduced has no metric; empty where it has one.
 
     Args:
@@ -108,17 +114,17 @@ def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.
     """
     seen = see_from_outside(run)
     if name is not None:
-        return privacy_sheet.make_privacy_sheet(seen, seen.find(name_score_anchor(run.find(name))))
+        return privacy_sheet.make_privacy_sheet(seen, seen.find(run.find(name).row))
     able = [row for row in seen.rows if row.head.protection is not None and row.paths and math.isfinite(row.provable)]
     if len(able) == 1:
         return privacy_sheet.make_privacy_sheet(seen, able[0])
     if able and not any(row.head.metrics for row in able):
-        names = phrase_first([name_score_anchor(row) for row in able], 6)
+        names = phrase_first([f'"{row.row}"' for row in able], 6, "; ")
         raise DataError(f"{run.folder}: {fill_phrase('outside', 'unnamed')} Name a ROW, one of: {names}")
     return privacy_sheet.make_privacy_sheet(seen)
 
 
-def write_outside(run: SavedRun, resolved: str, plans: Mapping[EntryRowKey, Mapping[str, object]]) -> Path:
+def write_outside(run: SavedRun, resolved: str, plans: Mapping[Cell, Mapping[str, object]]) -> Path:
     """Write ``outside`` anew into the run's folder.
 
     Args:
@@ -136,13 +142,13 @@ def write_outside(run: SavedRun, resolved: str, plans: Mapping[EntryRowKey, Mapp
     if out.exists():
         shutil.rmtree(out)
     (out / "sheets").mkdir(parents=True)
-    named = {row.head.row_key: name_score_anchor(row) for row in seen.rows}
+    named = {row.head.row: row.row for row in seen.rows}
     declared = [json.dumps({"row": named[key], **plan}, ensure_ascii=False) for key, plan in plans.items() if key in named]
     files = {
         "scenario.yaml": _scenario(resolved),
         "results.csv": _results(seen),
         "statement.txt": _statement(seen),
-        "ledger.jsonl": "".join(f"{line}\n" for entry in seen.entries for line in entry.ledger),
+        "ledger.jsonl": "".join(f"{line}\n" for entry in seen.results for line in entry.ledger),
         "plans.jsonl": "".join(f"{line}\n" for line in declared),
         "README.txt": _readme(seen),
     }
@@ -168,15 +174,22 @@ def _scenario(resolved: str) -> str:
 
 
 def _results(seen: SavedRun) -> str:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*(column.key for column in _READ), "theorem", "withheld"])
-    for entry in seen.entries:
+    """One line for each metric that may leave, or one for a cell without any."""
+    lines = []
+    for entry, row in zip(seen.results, seen.table["row"], strict=True):
+        told = result.to_line(entry) | {
+            "row": row,
+            "trust": entry.world.trust.value,
+            "world": entry.world.kind.value,
+            "assumptions": "" if entry.protection is None else " ".join(a.value for a in entry.protection.assumptions),
+            "calibrated_by": entry.noise_for,
+            "paths": " ".join(f"{path}={price:.6g}" for path, price in entry.paths.items()),
+            "withheld": explain_withheld(entry),
+        }
         nothing: tuple[tuple[str | None, float | None], ...] = ((None, None),)
-        for name, value in tuple(entry.metrics.items()) or nothing:
-            number = ColumnNumber(ReportRow((entry,)), name, value, entry.epsilon_provable, entry.status)
-            writer.writerow([*(column.value(number) for column in _READ), entry.theorem, explain_withheld(entry)])
-    return out.getvalue()
+        lines += [told | {"metric": name, "value": value} for name, value in tuple(entry.metrics.items()) or nothing]
+    counts = dict.fromkeys(("clients", "seed"), "Int64")
+    return pd.DataFrame(lines, columns=_COLUMNS).astype(counts).to_csv(index=False, lineterminator="\n")
 
 
 def _statement(seen: SavedRun) -> str:
@@ -185,7 +198,7 @@ def _statement(seen: SavedRun) -> str:
         if row.head.protection is None:
             continue
         said = statement.make_statement(row)
-        found += [f"{said.title} ({row.head.task}, {row.head.dataset}; {said.anchor})"]
+        found += [f"{said.title} ({row.head.task}, {row.head.dataset}; {row.row})"]
         found += [f"  {sentence}" for sentence in said.sentences]
         found += [f"  It holds only if: {condition}." for condition in said.conditions]
         found += [f"  Note: {note}" for note in said.notes] + [""]
@@ -196,7 +209,7 @@ def _statement(seen: SavedRun) -> str:
 def _readme(seen: SavedRun) -> str:
     """What lies here. The price of all of it together is the sum of the prices, which bounds what the parts cost together."""
     spent: dict[tuple[str, str], list[float]] = {}
-    for entry in seen.entries:
+    for entry in seen.results:
         if entry.protection is not None and entry.paths and math.isfinite(entry.epsilon_provable):
             unit = entry.protection.unit.value
             spent.setdefault((entry.dataset, unit), []).append(entry.epsilon_provable)

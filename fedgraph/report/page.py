@@ -15,11 +15,10 @@ from fedgraph.report.answer import Answer
 from fedgraph.report.cards import Card
 from fedgraph.report.phrases import fill_phrase, read_phrase_asset
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.report_rows import ReportRow
-from fedgraph.report.scores import Score, name_score_anchor
+from fedgraph.report.rows import Row
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
-from fedgraph.report.table_columns import ColumnCell, PageColumn, TableColumn, fill_page_columns, list_page_columns
+from fedgraph.report.table_columns import ColumnCell, PageColumn, fill_page_columns, list_page_columns
 
 _LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 _LONGEST = 26  # letters of a cell that may break into lines
@@ -102,8 +101,8 @@ class PageContent:
     datasets: tuple[references.ReferencedEntry, ...]
     references: tuple[references.Reference, ...]
     made: PageHowMade
-    columns: tuple[tuple[TableColumn, PageColumn], ...] = ()
-    lines: tuple[tuple[Score, tuple[ColumnCell, ...]], ...] = ()
+    columns: tuple[PageColumn, ...] = ()
+    lines: tuple[tuple[Row, tuple[ColumnCell, ...]], ...] = ()
     secret: bool = False
     short: str | None = None
 
@@ -133,7 +132,7 @@ def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tup
 
 
 def make_page_content(
-    rows: Sequence[ReportRow],
+    rows: Sequence[Row],
     title: str,
     lead: str,
     notice: str | None,
@@ -162,7 +161,7 @@ def make_page_content(
     )  # fmt: skip
 
 
-def render_page_of_runs(rows: Sequence[ReportRow], runs: Sequence[str], notice: str | None = None) -> str:
+def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
     """The self-contained page of rows from several runs.
 
     Args:
@@ -182,7 +181,7 @@ def _page_opening(answered: Answer, parts: Sequence[PageChapter]) -> tuple[str, 
 
 
 def _page_library(
-    rows: Sequence[ReportRow], described: Mapping[str, str], kinds: Sequence[str]
+    rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
 ) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
     """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
     methods: dict[str, references.ReferencedEntry] = {}
@@ -194,7 +193,7 @@ def _page_library(
         ):
             if name not in entries:
                 entries[name] = references.ReferencedEntry(name, words(name), tuple(r.key for r in papers(name)))
-            entries[name].rows.setdefault(f"{row.name} ({row.head.task})", name_score_anchor(row))
+            entries[name].rows.setdefault(f"{row.name} ({row.head.task})", row.anchor)
     papers_of_all = references.collect_references(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
     return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
 
@@ -280,7 +279,7 @@ def _hides_its_order(cell: ColumnCell) -> bool:
     return shown is None or abs(float(shown[0]) - cell.sort) > 0.005 * abs(cell.sort)
 
 
-def _shared_tips(lines: Sequence[tuple[Score, Sequence[ColumnCell]]]) -> dict[str, int]:
+def _shared_tips(lines: Sequence[tuple[Row, Sequence[ColumnCell]]]) -> dict[str, int]:
     counted = Counter(cell.tip for _, cells in lines for cell in cells if cell.tip)
     return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
 

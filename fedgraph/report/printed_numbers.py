@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import yaml
 
 from fedgraph.report.phrases import read_phrase_asset
-from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.rows import Row
 
 PRINTED_PER_GRAPH = 0.0  # in place of an ε, where the paper gives each graph its own ε = 1/|V|
 PRINTED_TEST_GRAPHS = {"tu/proteins": 111, "tu/mutag": 19, "tu/imdb-binary": 100}  # a tenth of each, as the paper tests on
@@ -66,12 +66,12 @@ def find_printed_number(
     return None
 
 
-def compare_printed_number(row: ReportRow, metric: str, printed: PrintedNumber) -> tuple[str, str]:
+def compare_printed_number(row: Row, metric: str, printed: PrintedNumber) -> tuple[str, str]:
     """Our mean less the printed one, as a table shows it.
 
     Returns:
         (the difference, the same in standard errors of our mean; ``—`` where these are not known).
     """
-    mean, spread, count = row.mean(metric), row.deviation(metric), len(row.values(metric))
+    mean, spread, count = row.mean_of(metric), row.deviation_of(metric), len(row.values(metric))
     away = "—" if count < 2 or spread == 0 else f"{(mean - printed.value) / (spread / math.sqrt(count)):+.1f}"
     return f"{mean - printed.value:+.3f}", away

@@ -20,14 +20,13 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from fedgraph.cells import CellEntry, store
+from fedgraph.cells import Result, store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds, page
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow, bound_report_row, format_row_mean
+from fedgraph.report.rows import METRICS, Row, best_without_privacy, bound_of_guesses, format_row_mean
 from fedgraph.report.saved_run import SavedRun
-from fedgraph.report.scores import SCORE_METRICS, find_score_trust, name_score_anchor, report_score_ceiling
 from fedgraph.report.statement import list_statement_caveats
 
 _Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
@@ -53,7 +52,7 @@ class PrivacySheet:
     record: _Told | None
 
 
-def make_privacy_sheet(run: SavedRun, row: ReportRow | None = None) -> PrivacySheet:
+def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
     """The sheet of one row; its price is computed anew from the ledger lines in its cells.
 
     Args:
@@ -64,11 +63,11 @@ def make_privacy_sheet(run: SavedRun, row: ReportRow | None = None) -> PrivacySh
     """
     chosen = _answer(run) if row is None else row
     if chosen.head.protection is None:
-        raise DataError(f"{run.folder}: {name_score_anchor(chosen)} states no protection, so there is nothing to sign")
+        raise DataError(f"{run.folder}: {chosen.row} states no protection, so there is nothing to sign")
     _require_price(run, chosen)
     told = _told(run, chosen)
     made = _record(chosen, told) if math.isfinite(chosen.provable) else None
-    return PrivacySheet(name_score_anchor(chosen), page.load_page_template("sheet.html").render(told), made)
+    return PrivacySheet(chosen.anchor, page.load_page_template("sheet.html").render(told), made)
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
@@ -112,16 +111,16 @@ def _round_up(value: float) -> float:
     return rounded if rounded >= value else math.nextafter(value, math.inf)
 
 
-def _answer(run: SavedRun) -> ReportRow:
+def _answer(run: SavedRun) -> Row:
     found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
     if not found:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
     least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
     assert least is not None
-    return least.row
+    return least
 
 
-def _told(run: SavedRun, row: ReportRow) -> _Told:
+def _told(run: SavedRun, row: Row) -> _Told:
     held, head, unit, environment = row.protection, row.head, row.protection.unit.value, run.environment
     conditions = [held.sentence(a) for a in held.assumptions]
     verdict = f"ε = {phrase_upper_bound(row.provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
@@ -140,9 +139,9 @@ def _told(run: SavedRun, row: ReportRow) -> _Told:
     found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
     left = len(found) - _MOST_KINDS + 1
     return {
-        "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": find_score_trust(row),
-        "name": f"{row.name} · {head.world.words}",
-        "anchor": name_score_anchor(row),
+        "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
+        "name": f"{row.who} · {head.world.words}",
+        "anchor": row.row,
         "holds": math.isfinite(row.provable),
         "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.path(path), 4)}" for path in head.paths),
         "allowed": _delta_words(row, head.facts.train_nodes),
@@ -150,7 +149,7 @@ def _told(run: SavedRun, row: ReportRow) -> _Told:
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(_shares(row, held)),
         "utility": list(_utility(run, row)),
-        "notes": list(dict.fromkeys(note for e in row.entries for note in e.notes)),
+        "notes": list(dict.fromkeys(note for e in row.results for note in e.notes)),
         "unprotected": [sentence for sentence in conditions if "public" in sentence],
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
@@ -159,10 +158,10 @@ def _told(run: SavedRun, row: ReportRow) -> _Told:
     }  # fmt: skip
 
 
-def _require_price(run: SavedRun, row: ReportRow) -> None:
+def _require_price(run: SavedRun, row: Row) -> None:
     """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
-    for entry in row.entries:
-        name = f"{run.file_of(entry)}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
+    for entry in row.results:
+        name = f"{run.folder}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
             account, lines = _ledger_of(entry)
             costs = {path: settle.of_account(account, lines, path or None).epsilon for path in ("", *entry.paths)}
@@ -178,12 +177,12 @@ def _require_price(run: SavedRun, row: ReportRow) -> None:
                 raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
 
 
-def _ledger_of(entry: CellEntry) -> tuple[LedgerAccount, list[LedgerLine]]:
+def _ledger_of(entry: Result) -> tuple[LedgerAccount, list[LedgerLine]]:
     first, *others = (json.loads(line) for line in entry.ledger)
     return LedgerAccount.from_dict(first), [LedgerLine.from_dict(line) for line in others]
 
 
-def _shares(row: ReportRow, protection: Protection) -> Iterator[tuple[str, str]]:
+def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
@@ -204,7 +203,7 @@ def _shares(row: ReportRow, protection: Protection) -> Iterator[tuple[str, str]]
         )
 
 
-def _delta_words(row: ReportRow, people: int) -> str:
+def _delta_words(row: Row, people: int) -> str:
     """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
     delta, one = row.head.delta or 0.0, row.head.facts.one
     if delta * people < 0.01:
@@ -215,32 +214,32 @@ def _delta_words(row: ReportRow, people: int) -> str:
     return fill_phrase("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
 
 
-def _measured(row: ReportRow) -> str:
+def _measured(row: Row) -> str:
     found = attack_bounds.describe_attack_bound(row).removeprefix("measured by an attack").lstrip(" :")
     if row.measured is None or row.attack.estimator != "curve":
         return found
-    plain = bound_report_row(tuple(row.attacked), row.head.delta or 0.0, "counting")
+    plain = bound_of_guesses(tuple(row.attacked), row.head.delta or 0.0, "counting")
     return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
 
 
-def _utility(run: SavedRun, row: ReportRow) -> Iterator[tuple[str, str]]:
-    seeds = len(row.entries)
+def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
+    seeds = len(row.results)
     over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
-    if not any(e.metrics for e in row.entries):
+    if not any(e.metrics for e in row.results):
         yield "Accuracy", fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open")
-    for name in dict.fromkeys(m for e in row.entries for m in e.metrics if not m.startswith("attack_")):
-        yield SCORE_METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
+    for name in dict.fromkeys(m for e in row.results for m in e.metrics if not m.startswith("attack_")):
+        yield METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
         over = ""
-    top = report_score_ceiling([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    top = best_without_privacy([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
     if top is not None:
-        yield "Without privacy", f"{SCORE_METRICS[top.metric]} {format_row_mean(top.row, top.metric)} ({top.name})"
+        yield "Without privacy", f"{METRICS[top.metric]} {format_row_mean(top, top.metric)} ({top.name})"
 
 
-def _record(row: ReportRow, told: _Told) -> _Told:
+def _record(row: Row, told: _Told) -> _Told:
     name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {row.protection.unit.value} level"
     more = {
         "name": name,
-        "classifier": "accuracy" in row.head.metrics and find_score_trust(row) is not Trust.NOBODY,
+        "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
         "attacked": attack_bounds.describe_attack_bound(row) if row.measured is not None else "No attack was run.",
         "model": _MODELS.get(row.protection.viewer, "Federated"),
         "dashed": lambda items: [f"- {item}" for item in items],

@@ -1,11 +1,12 @@
 """What is asked of the rows that can be compared with each other, in words; and the answer where graphs are clustered."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from fedgraph.cells import GraphClusteringCellFacts
-from fedgraph.privacy import Assumption
+from fedgraph.privacy import Assumption, Trust
 from fedgraph.report.phrases import begin_phrase, phrase_number, read_phrases
-from fedgraph.report.scores import SCORE_METRICS, BestScore, Score
+from fedgraph.report.rows import METRICS, Row
 
 _CLASSIFY, _DISTANCES = read_phrases()["classify"], read_phrases()["distances"]
 QUESTION_UNIT_WORDS = read_phrases()["units"]  # from the smallest to the largest
@@ -20,7 +21,27 @@ _SCALE = (
 QUESTION_OPEN_EDGES = "Node level: a node's features and label are private, its edges are public"
 
 
-def open_question_sentence(scores: Sequence[Score], here: Sequence[Score]) -> str:
+@dataclass(frozen=True)
+class BestScore:
+    """The best row within one provable ε and one level of trust.
+
+    Attributes:
+        asked: The question, as in ``Row``.
+        budget: The ε that was asked for.
+        trust: The most that may be trusted.
+        score: None where no row keeps ``budget``.
+        ties: Rows that are not worse by two standard errors.
+    """
+
+    asked: tuple[str, ...]
+    unit: str
+    budget: float
+    trust: Trust
+    score: Row | None
+    ties: tuple[Row, ...] = ()
+
+
+def open_question_sentence(scores: Sequence[Row], here: Sequence[Row]) -> str:
     """How a sentence about some rows begins.
 
     Args:
@@ -42,7 +63,7 @@ def open_question_sentence(scores: Sequence[Score], here: Sequence[Score]) -> st
     return f"{text[0].upper()}{text[1:]},"
 
 
-def word_question_title(scores: Sequence[Score], here: Sequence[Score]) -> str:
+def word_question_title(scores: Sequence[Row], here: Sequence[Row]) -> str:
     """The question of ``here`` as a heading: what is to be done, and where that is not plain, on which data."""
     asked = (open_question_sentence(scores, here) or f"{_task(here[0])},").removesuffix(",")
     where = f"On {here[0].dataset}, "
@@ -50,8 +71,8 @@ def word_question_title(scores: Sequence[Score], here: Sequence[Score]) -> str:
     return f"{title} ({here[0].dataset})" if asked.startswith(where) else title
 
 
-def word_question_unit(unit: str, here: Sequence[Score]) -> str:
-    """What a unit is called in sentences about ``here`` (``Score.unit_name``)."""
+def word_question_unit(unit: str, here: Sequence[Row]) -> str:
+    """What a unit is called in sentences about ``here`` (``Row.unit_name``)."""
     return next((s.unit_name for s in here if s.unit == unit), unit)
 
 
@@ -66,24 +87,24 @@ def word_question_public(public: str) -> str:
     return f" when {public} is public and the asked nodes are not"
 
 
-def has_question_public_edges(score: Score) -> bool:
+def has_question_public_edges(score: Row) -> bool:
     """Whether its guarantee takes all edges as public, so that of a node only features and label are protected."""
-    protection = score.row.head.protection
+    protection = score.head.protection
     return protection is not None and Assumption.EDGES_PUBLIC in protection.assumptions
 
 
-def word_question_level(unit: str, here: Sequence[Score]) -> str:
+def word_question_level(unit: str, here: Sequence[Row]) -> str:
     """What a unit of ``here`` means, in words; empty where it has none. Where links alone are private, a node's are."""
     name = word_question_unit(unit, here)
-    held = [s.row.head.protection for s in here if s.unit == unit and s.row.head.protection is not None]
+    held = [s.head.protection for s in here if s.unit == unit and s.head.protection is not None]
     if name == "node" and held and all(protection.relation.links_alone for protection in held):
         return _LINKS_OF_NODE
     return QUESTION_UNIT_WORDS.get(name, "")
 
 
-def explain_question_units(units: Sequence[str], picked: Sequence[Score]) -> str:
+def explain_question_units(units: Sequence[str], picked: Sequence[Row]) -> str:
     """What the units of the sentences mean, one after another. picked: the rows that these name."""
-    nodes = [s.row.head.protection for s in picked if s.unit == "node"]
+    nodes = [s.head.protection for s in picked if s.unit == "node"]
     linked = bool(nodes) and all(held is not None and held.relation.links_alone for held in nodes)
     words = {**QUESTION_UNIT_WORDS, **({"node": _LINKS_OF_NODE} if linked else {})}
     said = [words[unit] for unit in units if unit in words]
@@ -92,13 +113,13 @@ def explain_question_units(units: Sequence[str], picked: Sequence[Score]) -> str
     return ". ".join([*said, "A smaller ε protects more: ε = 0 gives nothing away about the unit, ε = ∞ promises nothing."])
 
 
-def word_question_row(score: Score, here: Sequence[Score]) -> str:
+def word_question_row(score: Row, here: Sequence[Row]) -> str:
     """What a sentence about ``here`` calls a row: the label in its scenario where no other row has it, else its whole name."""
     name = score.name if any(s.short == score.short and s.name != score.name for s in here) else score.short
     return f"“{name}”" if "," in name else name
 
 
-def question_reads_nothing(score: Score, unit: str) -> bool:
+def question_reads_nothing(score: Row, unit: str) -> bool:
     """Whether the row releases nothing computed from a unit: of its own unit, or of a smaller one that lies inside it."""
     if score.private:
         return False
@@ -106,21 +127,21 @@ def question_reads_nothing(score: Score, unit: str) -> bool:
     return unit == score.unit or (unit in sizes and score.unit in sizes and sizes.index(unit) < sizes.index(score.unit))
 
 
-def _task(score: Score) -> str:
+def _task(score: Row) -> str:
     _, metric, protocol, *_ = score.asked
     if metric == "ari":
         return "to find the classes of whole graphs by clustering"
     if metric == "auc":
         return "to say which two nodes will be linked"
     if metric != "accuracy":
-        return f"by {SCORE_METRICS[metric]}"
-    if score.row.head.facts.one == "graph":
+        return f"by {METRICS[metric]}"
+    if score.head.facts.one == "graph":
         return "to classify whole graphs, each as one row"
     return _CLASSIFY.get(protocol, f"to classify with the {protocol} protocol")
 
 
 def word_cluster_question(
-    opening: str, picked: Sequence[BestScore], here: Sequence[Score], top: Score | None, value: Callable[[Score], str]
+    opening: str, picked: Sequence[BestScore], here: Sequence[Row], top: Row | None, value: Callable[[Row], str]
 ) -> str:
     """One sentence for each level of trust, the ceiling without privacy, and what finds nothing.
 
@@ -137,9 +158,9 @@ def word_cluster_question(
     return " ".join([*said, *_blind(here), _SCALE])
 
 
-def _steps(own: Sequence[BestScore], here: Sequence[Score], value: Callable[[Score], str]) -> list[str]:
+def _steps(own: Sequence[BestScore], here: Sequence[Row], value: Callable[[Row], str]) -> list[str]:
     found: list[str] = []
-    last: Score | None = None
+    last: Row | None = None
     for p in own:
         begin = f"with ε ≤ {phrase_number(p.budget)}"
         if p.score is None:
@@ -153,7 +174,7 @@ def _steps(own: Sequence[BestScore], here: Sequence[Score], value: Callable[[Sco
     return found
 
 
-def _blind(here: Sequence[Score]) -> list[str]:
+def _blind(here: Sequence[Row]) -> list[str]:
     found = []
     for how, words in _DISTANCES.items():
         own = [s for s in here if s.private and s.usable and _compared(s) == how]
@@ -164,6 +185,6 @@ def _blind(here: Sequence[Score]) -> list[str]:
     return found
 
 
-def _compared(score: Score) -> str:
-    facts = score.row.head.facts
+def _compared(score: Row) -> str:
+    facts = score.head.facts
     return facts.how if isinstance(facts, GraphClusteringCellFacts) else ""

@@ -1,21 +1,19 @@
-"""A finished run, read back from its folder: what ``sheet`` and other commands work on."""
+"""A finished run, read back from its folder: what every command and the library work on."""
 
-import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
 import yaml
 from pydantic import TypeAdapter
 
-from fedgraph.cells import CellEntry, Environment, ParticipationCellFacts, from_json, portable, read_file
+from fedgraph.cells import Environment, Result, result, store
 from fedgraph.errors import DataError
-from fedgraph.report.phrases import phrase_first
-from fedgraph.report.report_rows import ReportRow, group_report_rows
-from fedgraph.report.result_files import RESULT_NAMING, identify_result_cell, identify_result_row
-from fedgraph.report.scores import Score, name_score_anchor, score_rows
+from fedgraph.report import table
+from fedgraph.report.rows import Row, compare_rows, find_row_name, group_rows
 
 SHORT_SAVED_RUN = (
     "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
@@ -27,115 +25,103 @@ UNFINISHED_SAVED_RUN = (
 _UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written. “fedgraph run … --resume DIR” writes it."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SavedRun:
     """A run as its folder holds it.
 
     Attributes:
-        entries: Finished cells as stored, in the order of results.json.
+        table: One line for each cell (``report.table``).
         title: Of its scenario, or its name.
         notice: Says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its
             end; None where nothing is to say.
-        files: The file of each of ``entries``.
     """
 
     folder: Path
-    entries: tuple[CellEntry, ...]
+    table: pd.DataFrame
     environment: Environment
     title: str
     notice: str | None
-    files: tuple[Path, ...]
-
-    def file_of(self, entry: CellEntry) -> Path:
-        """Where this very entry is stored."""
-        return next(file for file, kept in zip(self.files, self.entries, strict=True) if kept is entry)
 
     @cached_property
-    def rows(self) -> tuple[ReportRow, ...]:
+    def results(self) -> tuple[Result, ...]:
+        """Every finished cell, in the order of the table."""
+        return tuple(table.results_of(self._done))
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
         """Every configuration, its seeds together."""
-        return tuple(group_report_rows(self.entries))
+        return _rows(self.results, self._done["row"])
 
     @cached_property
-    def scores(self) -> tuple[Score, ...]:
+    def scores(self) -> tuple[Row, ...]:
         """The rows that can be compared."""
-        return score_rows(self.rows)
+        return compare_rows(self.rows)
 
-    def find(self, name: str) -> ReportRow:
-        """One row by its name.
+    def find(self, name: str) -> Row:
+        """One row by its name; nothing else of the run is read.
 
         Args:
-            name: Its anchor; or a name, or a part of an anchor or a name, that only one row has.
+            name: As a person types it (``rows.find_row_name``).
 
         Raises:
-            DataError: No row, or more than one, has this name; the line lists anchors.
+            DataError: No row, or more than one, has this name; the line lists those that may be meant.
         """
-        anchors = {name_score_anchor(row): row for row in self.rows}
-        if name in anchors:
-            return anchors[name]
-        near = [s.anchor for s in self.scores if s.name == name] or [a for a in anchors if name in a]
-        near = near or [s.anchor for s in self.scores if name in s.name]
-        if len(near) == 1:
-            return anchors[near[0]]
-        allowed = phrase_first(near or list(anchors), 6)
-        many = f"{len(near)} rows" if near else "no row"
-        raise DataError(f"{self.folder}: {many} with a name like {name!r}; allowed: {allowed}")
+        said = self._done.drop_duplicates("row").set_index("row")[["method", "task", "dataset"]].agg(" ".join, axis=1)
+        meant = find_row_name(said.to_dict(), name, self.folder)
+        lines = self._done[self._done["row"] == meant]
+        return _rows(table.results_of(lines), lines["row"])[0]
+
+    @property
+    def _done(self) -> pd.DataFrame:
+        return table.finished(self.table)
+
+
+def _rows(found: Sequence[Result], names: Iterable[str]) -> tuple[Row, ...]:
+    return tuple(group_rows(found, {one.row: name for one, name in zip(found, names, strict=True)}))
 
 
 def load_saved_run(folder: Path) -> SavedRun:
     """Read a run, also one that is at work or was broken off.
 
     Raises:
-        DataError: There is no run, a file is damaged, or a cell and results.json say different things.
+        DataError: There is no run, or a file is damaged.
     """
-    results, environment, scenario = (folder / name for name in ("results.json", "environment.json", "scenario.yaml"))
+    environment, scenario = (folder / name for name in ("environment.json", "scenario.yaml"))
     for file in (environment, scenario):
         if not file.is_file():
             raise DataError(f"{folder}: not the folder of a run: {file.name} is missing")
     try:
-        listed = json.loads(results.read_text(encoding="utf-8")) if results.is_file() else {"rows": []}
-        order: dict[tuple[str, ...], int] = {}
-        for i, row in enumerate(listed["rows"]):
-            order.setdefault(identify_result_row(row), i)
         told = TypeAdapter(Environment).validate_json(environment.read_text(encoding="utf-8"))
         asked = yaml.safe_load(scenario.read_text(encoding="utf-8"))
         title = str(asked.get("title") or asked["name"])
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, yaml.YAMLError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
         raise DataError(f"{folder}: not the folder of a run: {' '.join(str(error).split())}") from error
-    cells = {file: _read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))}
+    reported = (folder / store.RESULTS_FILE).is_file()
+    if reported:
+        lines = table.read(folder / store.RESULTS_FILE)
+    else:
+        found = [_read_cell(file) for file in sorted((folder / "cells").glob("*.json.gz"))]
+        labels = [str(one.get("label") or one["name"]) for one in asked.get("datasets") or ()]
+        sources = dict(zip(labels, (source.source for source in told.data), strict=False))
+        lines = table.tabulate(_in_order(found), sources)
+    cells = len(table.finished(lines)) if len(lines) else 0
     if not cells:
         raise DataError(f"{folder}: no finished cell of this run is in {folder / 'cells'}")
-    unreported = not results.is_file() or UNFINISHED_SAVED_RUN[:10] in str(listed.get("short"))
-    if not unreported and len(cells) >= told.cells:
-        _require_rows(cells, listed["rows"], order)
-    files = sorted(cells, key=lambda f: (order.get(identify_result_cell(cells[f]), len(order)), identify_result_cell(cells[f])))
-    done = _UNREPORTED.format(told.cells) if unreported else None
-    if len(files) < told.cells:
-        done = UNFINISHED_SAVED_RUN.format(len(files), told.cells)
+    done = None if reported else _UNREPORTED.format(told.cells)
+    if cells < told.cells:
+        done = UNFINISHED_SAVED_RUN.format(cells, told.cells)
     short = SHORT_SAVED_RUN if told.quick else None
-    notice = " ".join(filter(None, (listed.get("notice") or told.notice, short, done))) or None
-    return SavedRun(folder, tuple(cells[f] for f in files), told, title, notice, tuple(files))
+    return SavedRun(folder, lines, told, title, " ".join(filter(None, (told.notice, short, done))) or None)
 
 
-def _read_cell(file: Path) -> CellEntry:
+def _in_order(found: Sequence[Result]) -> list[Result]:
+    """Of a run that has no table yet: by their names."""
+    return sorted(found, key=lambda one: (*one.kind[:4], one.world.words, one.epsilon, one.calibrated_by, one.seed))
+
+
+def _read_cell(file: Path) -> Result:
     try:
-        return from_json(read_file(file))
+        return result.from_line(result.read_file(file))
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError) as error:
         why = " ".join(str(error).split())[:200]
         raise DataError(f"{file}: this cell is damaged, so nothing of its run is shown ({why})") from error
-
-
-def _require_rows(
-    cells: Mapping[Path, CellEntry], rows: Sequence[Mapping[str, object]], order: Mapping[tuple[str, ...], int]
-) -> None:
-    names = (*RESULT_NAMING, "participation", "client", "epsilon_provable")
-    free = set(order) - set(map(identify_result_cell, cells.values()))
-    for file, entry in cells.items():
-        own = identify_result_cell(entry)
-        near = own if own in order else min(free, key=lambda row: sum(map(str.__ne__, own, row)), default=None)
-        there = None if near is None else rows[order[near]]["epsilon_provable"]
-        per_client = isinstance(entry.facts, ParticipationCellFacts)
-        stated = (*own, str(there if per_client else portable(entry.epsilon_provable)))
-        both = zip(names, stated, (*(near or own), str(there)), strict=True)
-        differ = [f"{name} is {a}, in results.json {b}" for name, a, b in both if a != b]
-        if entry.metrics and (near is None or differ):
-            raise DataError(f"{file}: {'; '.join(differ) or 'results.json has no row of this cell'}; one of the two was edited")

@@ -11,8 +11,7 @@ from fedgraph.cells import GraphClusteringCellFacts
 from fedgraph.privacy import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow
-from fedgraph.report.scores import name_score_anchor
+from fedgraph.report.rows import Row
 
 
 def list_statement_caveats(secret: bool) -> tuple[str, ...]:
@@ -51,18 +50,18 @@ class Statement:
         return f"{self.who} · {self.at}"
 
 
-def make_statement(row: ReportRow) -> Statement:
+def make_statement(row: Row) -> Statement:
     """The statement of one row."""
     protection = row.protection
     target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {phrase_number(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
-    notes = tuple(dict.fromkeys(note for e in row.entries for note in e.notes))
+    notes = tuple(dict.fromkeys(note for e in row.results for note in e.notes))
     conditions = tuple(protection.sentence(a) for a in protection.assumptions)
     said = tuple(_sentences(row, protection))
-    return Statement(name_score_anchor(row), row.name, row.head.world.words, f"{target}{reading}", said, conditions, notes)
+    return Statement(row.anchor, row.who, row.head.world.words, f"{target}{reading}", said, conditions, notes)
 
 
-def _sentences(row: ReportRow, protection: Protection) -> list[str]:
+def _sentences(row: Row, protection: Protection) -> list[str]:
     who = f"from {protection.viewer.words}"
     unit, relation = protection.unit.value, protection.relation.words
     if not row.paths and math.isinf(row.provable):
@@ -70,7 +69,7 @@ def _sentences(row: ReportRow, protection: Protection) -> list[str]:
     if not row.paths:
         return ["Nothing private is sent; only public sizes are used, so nothing is to be protected."]
     found = []
-    broken = next((e.facts.broken_promise for e in row.entries if e.facts.broken_promise), None)
+    broken = next((e.facts.broken_promise for e in row.results if e.facts.broken_promise), None)
     if broken is not None:
         found.append(f"It protects nothing that can be proven {who}, ε = ∞: {broken}")
     elif math.isinf(row.provable):
@@ -85,7 +84,7 @@ def _sentences(row: ReportRow, protection: Protection) -> list[str]:
         found += [f"Protected {who}.", f"{row.head.world.words}: what is seen in the two worlds differs by at most {cost}."]
     if len(row.paths) > 1 and broken is None:
         count = max(
-            (e.facts.worst_node_clients for e in row.entries if isinstance(e.facts, GraphClusteringCellFacts)), default=0
+            (e.facts.worst_node_clients for e in row.results if isinstance(e.facts, GraphClusteringCellFacts)), default=0
         )
         worst = f", which {count} clients hold" if count > 1 else ""
         for path in row.paths:
@@ -100,8 +99,8 @@ def _sentences(row: ReportRow, protection: Protection) -> list[str]:
     found.append(f"The published formula {published}; {attack_bounds.describe_attack_bound(row)}.")
     if row.measured is not None:
         found.append(f"The attacker read: {row.attack.what}.")
-    if len(row.entries) > 1:
-        found.append(fill_phrase("statement", "one_run", runs=len(row.entries)))
+    if len(row.results) > 1:
+        found.append(fill_phrase("statement", "one_run", runs=len(row.results)))
     return found
 
 
@@ -135,12 +134,12 @@ class StatementFamily:
     shared: tuple[SharedStatement, ...]
 
 
-def group_statements(rows: Sequence[ReportRow]) -> tuple[StatementFamily, ...]:
+def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
     """Every row that states a protection, in order of first appearance."""
     groups: dict[tuple[str, str, str], list[Statement]] = {}
     for row in rows:
         if row.head.protection is not None:
-            groups.setdefault((row.head.task, row.head.dataset, row.name), []).append(make_statement(row))
+            groups.setdefault((row.head.task, row.head.dataset, row.who), []).append(make_statement(row))
     return tuple(_family(who, task, dataset, every) for (task, dataset, who), every in groups.items())
 
 

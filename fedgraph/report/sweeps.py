@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import phrase_number
-from fedgraph.report.report_rows import group_report_rows
-from fedgraph.report.scores import SCORE_METRICS, Score, describe_score, format_score_mean, score_rows
+from fedgraph.report.rows import METRICS, Row, compare_rows, format_row, group_rows
 from fedgraph.report.sections.base import SectionRecords, SectionTable
 
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -47,7 +46,7 @@ def _alike(one: SectionRecords, other: SectionRecords) -> bool:
     mine, theirs = _names(one), _names(other)
     if one.kind != other.kind or not (mine and theirs):
         return False
-    if not score_rows(group_report_rows(one.entries)) or not score_rows(group_report_rows(other.entries)):
+    if not compare_rows(group_rows(one.entries)) or not compare_rows(group_rows(other.entries)):
         return False
     if one.label == other.label:
         return True
@@ -151,7 +150,7 @@ def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure
         # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
         figures: list[plots.PlotFigure] = []
         tables: list[SectionTable] = []
-        scores = [s for record in sweep.parts for s in score_rows(group_report_rows(record.entries))]
+        scores = [s for record in sweep.parts for s in compare_rows(group_rows(record.entries))]
         for thing, rows_of in inside.items():
             known = [(place, s) for s in scores if (place := rows_of.get(f"{s.method}/{s.variant}"))]
             drawn = _drawn(sweep.parts[0].name, thing, [_Point(at, s, line) for (at, line), s in known], True, notice)
@@ -159,14 +158,14 @@ def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure
             tables += drawn[1]
         return tuple(figures), tuple(tables)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
-    rows = [row for r in sweep.parts for row in group_report_rows(r.entries)]
-    points = [_Point(places[s.task, s.dataset], s, s.name) for s in score_rows(rows) if (s.task, s.dataset) in places]
+    rows = [row for r in sweep.parts for row in group_rows(r.entries)]
+    points = [_Point(places[s.task, s.dataset], s, s.name) for s in compare_rows(rows) if (s.task, s.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
 class _Point(NamedTuple):
     at: float | str
-    score: Score
+    score: Row
     line: str
 
 
@@ -188,9 +187,9 @@ def _drawn(
             budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {phrase_number(target)}"
             title = ", ".join(filter(None, (dataset if several else "", budget)))
             heads = ("Method", "Whom it trusts")
-            panels.append(charts.ChartPanel(title, SCORE_METRICS[own[0].score.metric], lines, (), thing, "even", heads))
+            panels.append(charts.ChartPanel(title, METRICS[own[0].score.metric], lines, (), thing, "even", heads))
             body += [
-                (title, " ".join(filter(None, (line, reading))), trust, {at: format_score_mean(s, 3) for at, s, _ in drawn})
+                (title, " ".join(filter(None, (line, reading))), trust, {at: format_row(s, 3) for at, s, _ in drawn})
                 for (line, trust, reading), drawn in _groups(own).items()
             ]
     if not panels:
@@ -219,7 +218,7 @@ def _lines(own: Sequence[_Point]) -> tuple[charts.ChartSeries, ...]:
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p.at))
         named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
-        tips = tuple(f"{describe_score(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        tips = tuple(f"{charts.describe_score(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
         means = [s.mean for _, s, _ in ordered]
         spread = [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph.privacy import Candidate
-from fedgraph.report import Score
+from fedgraph.report import Row
 
 if TYPE_CHECKING:
     from fedgraph.models import Model
 
 
-@dataclass(frozen=True)
-class ChosenRow(Score):
+@dataclass(frozen=True, repr=False)
+class ChosenRow(Row):
     """A row of a run, which can be fitted.
 
     Attributes:
@@ -23,8 +23,8 @@ class ChosenRow(Score):
         others: Gives the rows of the run that a budget might still carry.
     """
 
-    folder: Path
-    others: Callable[[], list[Candidate]] = field(compare=False, repr=False)
+    folder: Path = field(kw_only=True)
+    others: Callable[[], list[Candidate]] = field(kw_only=True, compare=False)
 
     def fit(
         self,
@@ -68,4 +68,4 @@ class ChosenRow(Score):
         asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
         place = None if budget is None else Path(budget)
         wanted = fits.FitOptions(epsilon, delta, place, public, nothing_protected, columns, asked or None)
-        return fits.fit_row(self.folder, self.row.head.row_key, data, wanted, self.others())
+        return fits.fit_row(self.folder, self.head.row, data, wanted, self.others())

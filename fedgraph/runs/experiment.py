@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from fedgraph import data, plugins, runtime, seeds
-from fedgraph.cells import Cell, CellContext, EntryRowKey, store
+from fedgraph.cells import Cell, CellContext, Result, store
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.learning import public_cache
 from fedgraph.methods import Plan, method_kinds
@@ -136,8 +136,8 @@ def _computed(
         try:
             for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):
                 _save(done, kept, charged, console)
-                if engine is not None and not isinstance(done.outcome, str):
-                    engine.spent(tuple(map(str, done.cell.path)), done.outcome.epsilon_provable)
+                if engine is not None and not done.failed:
+                    engine.spent(tuple(map(str, done.path)), done.epsilon_provable)
                 reporting.report_now_and_then()
             reporting.where = beginning.ready().describe() | rounds
         except BaseException:  # also Ctrl-C: what is done has its page
@@ -149,22 +149,21 @@ def _computed(
     (out / live.LIVE_FILE).unlink(missing_ok=True)  # the report says more
     reporting.hide_times()
     if failed:
-        first = "; ".join(f"{f.cell.task}/{f.cell.dataset}/{f.cell.method}/{f.cell.variant}: {f.why}" for f in failed[:3])
+        first = "; ".join(f"{f.task}/{f.dataset}/{f.method}/{f.variant}: {f.failed}" for f in failed[:3])
         others = f", the others are in {out}" if len(failed) < total else f"; the report is in {out}"
         raise RuntimeFailure(f"{len(failed)} of {total} cells failed{others}; --resume tries again. {first}")
     return out
 
 
-def _save(done: schedule.ScheduledResult, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
+def _save(done: Result, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
     """Keep what a cell found, or why it failed."""
-    if isinstance(done.outcome, str):
-        kept.fail(done.cell, done.outcome, done.seconds)
-        console.say(f"FAILED {done.cell.name}: {done.outcome}")
-        return
-    if charged is not None:
-        charged.note(done.cell)
-    kept.save(done.cell, done.outcome, done.seconds)
-    console.note_score(done.cell, done.outcome.metrics)
+    if charged is not None and not done.failed:
+        charged.note(done)
+    kept.save(done)
+    if done.failed:
+        console.say(f"FAILED {done.name}: {done.failed}")
+    else:
+        console.note_score(done, done.metrics)
 
 
 def _is_ceiling(cell: Cell) -> bool:
@@ -174,7 +173,7 @@ def _is_ceiling(cell: Cell) -> bool:
 
 def _require_plans(
     ready: ReadyScenario, first: Iterable[tuple[ScheduledStage, Cell]]
-) -> tuple[dict[ScheduledStage, float], dict[EntryRowKey, Mapping[str, object]]]:
+) -> tuple[dict[ScheduledStage, float], dict[Cell, Mapping[str, object]]]:
     """Every row must have a plan before the first cell runs; ``ScenarioError`` that names the place otherwise.
 
     Args:
@@ -183,12 +182,12 @@ def _require_plans(
     Returns: of each stage, how many rounds its plans have on average; of each row that releases something its plan, JSON-ready.
     """
     found: dict[ScheduledStage, list[int]] = {}
-    declared: dict[EntryRowKey, Mapping[str, object]] = {}
+    declared: dict[Cell, Mapping[str, object]] = {}
     for stage, cell in first:
         made = plan_cell(ready, stage, cell)
         found.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
         if made is not None:
-            declared[EntryRowKey.of_cell(cell)] = made.to_dict()
+            declared[cell.row] = made.to_dict()
     return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}, declared
 
 

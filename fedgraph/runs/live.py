@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from rich.console import Group
 from rich.table import Table
 
-from fedgraph.cells import Environment, entry, store
+from fedgraph.cells import Environment, portable, result, store
 from fedgraph.errors import DataError
 from fedgraph.runtime import Runtime, RuntimeCount
 
@@ -77,7 +77,7 @@ class LiveWriter:
         self._at, self._messages = now, messages
         state = LiveState("running", now - self._began, done, total, tuple(working), left, rates, runtime)
         with contextlib.suppress(OSError):
-            store.write_atomically(self._file, json.dumps(entry.portable(asdict(state))).encode())
+            store.write_atomically(self._file, json.dumps(portable(asdict(state))).encode())
         return True
 
 
@@ -148,7 +148,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
 @functools.cache
 def _price(file: Path) -> tuple[str, float]:
     """(task, provable ε) of a finished cell; its file never changes."""
-    stored = entry.read_file(file)
+    stored = result.read_file(file)
     return str(stored["task"]), float(str(stored["epsilon_provable"]))
 
 

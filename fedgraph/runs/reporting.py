@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph import plugins
-from fedgraph.cells import EntryRowKey, Environment, EnvironmentMaking, EnvironmentSource, environment, portable, store
+from fedgraph.cells import Cell, Environment, EnvironmentMaking, EnvironmentSource, Result, environment, portable, store
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.scenario import ReadyScenario, read
@@ -69,7 +69,7 @@ class Reporting:
     where: Mapping[str, object]
     began: float
     latest: float = field(default_factory=time.monotonic)
-    plans: Mapping[EntryRowKey, Mapping[str, object]] = field(default_factory=dict)
+    plans: Mapping[Cell, Mapping[str, object]] = field(default_factory=dict)
 
     def environment(self) -> Environment:
         """As it is now: how long the run has taken, and how many cells it asks for."""
@@ -101,21 +101,21 @@ class Reporting:
             asked = self.ready.scenario
             store.write_atomically(self.out / "report.html", _first_page(asked.title or asked.name, self.out).encode())
 
-    def report(self, console: Console, ended: bool = True) -> list[store.StoredFailure]:
+    def report(self, console: Console, ended: bool = True) -> list[Result]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
-        from fedgraph.report import attack_bounds, outside, plots, report_rows, saved_run
+        from fedgraph.report import outside, plots, rows, saved_run
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
         found = [replace(_records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
-        rows = report_rows.group_report_rows([entry for records in found for entry in records.entries])
-        among = attack_bounds.num_attack_bounds(rows)  # they share one error probability
+        every = rows.group_rows([entry for records in found for entry in records.entries])
+        among = rows.num_attack_bounds(every)  # they share one error probability
         whole = [replace(records, among=among) for records in found if records.entries]
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
         title = asked.title or asked.name
         with plots.plot_on_all_cores() if ended else contextlib.nullcontext():
-            report.write_report(self.out, asked.name, title, self.text, whole, graphs, self.environment(), console, failed)
+            report.write_report(self.out, title, self.text, whole, graphs, self.environment(), console, failed)
         if ended and whole:
             may_leave = outside.write_outside(saved_run.load_saved_run(self.out), self.text, self.plans)
             seeded = "" if isinstance(self.ready.scenario.seed, str) else " (of real people only with seed: secret)"
@@ -142,7 +142,7 @@ class Reporting:
         except KeyboardInterrupt:
             cells = [cell for stage in self.stages for cell in stage.cells]
             many, page = sum(map(self.kept.written, cells)), self.out / "report.html"
-            where = f", and what they say is in {page}" if many and (self.out / "results.json").exists() else ""
+            where = f", and what they say is in {page}" if many and (self.out / "results.csv").exists() else ""
             words = f"{many} of {len(cells)} cells are done{where}; the same command with --resume {self.out} goes on"
             raise KeyboardInterrupt(words) from None
 
@@ -178,7 +178,7 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
     name = read.file_name(f"{stage.task.label}-{stage.context.dataset}")
-    entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+    entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     task, dataset = stage.task, stage.context.dataset
     return SectionRecords(name, task.kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
 

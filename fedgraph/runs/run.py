@@ -2,10 +2,10 @@
 
 run = fedgraph.run("quickstart")
 run.answer                                          # the sentences of the first screen
-run.table()                                         # pandas: one line per configuration
+run.table()                                         # pandas: one line per cell; table(per="row"): per configuration
 run.best(unit="node", trust="curator", epsilon=1)   # its name, mean, provable ε, …; None where no row keeps it
 run.figure().savefig("answer.png")
-run.sheet(run.best(unit="node", trust="curator", epsilon=1).anchor)
+run.sheet("label_hop, sums, ε=1")
 run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fedgraph.models
 """
 
@@ -14,22 +14,28 @@ from __future__ import annotations
 import html
 import os
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedgraph import privacy
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import Candidate, Ledger
-from fedgraph.report import Score, answer, name_score_anchor, report_rows
+from fedgraph.report import Row, answer, rows, table
 from fedgraph.report import saved_run as stored
 from fedgraph.runs.chosen_row import ChosenRow
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
+
+
+_SHOWN = (
+    "row", "trust", "unit", "epsilon", "epsilon_published", "epsilon_provable", "epsilon_measured", "metric", "mean",
+    "deviation", "seeds", "status",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +78,22 @@ class Run:
         return " ".join(f"{name}: {notice}" for name, notice in said) or None
 
     @cached_property
-    def rows(self) -> tuple[report_rows.ReportRow, ...]:
+    def rows(self) -> tuple[Row, ...]:
         """Every configuration, its seeds together, run by run."""
         return tuple(row for _, row in self._owned)
 
     @cached_property
-    def _owned(self) -> tuple[tuple[Path, report_rows.ReportRow], ...]:
-        found = [(run.folder, row) for run in self.kept for row in run.rows]
-        seen = Counter(name_score_anchor(row) for _, row in found)
+    def _owned(self) -> tuple[tuple[stored.SavedRun, Row], ...]:
+        found = [(run, row) for run in self.kept for row in run.rows]
+        twice = self._twice
         called = dict(zip(self.folders, self.names, strict=True))
-        return tuple((f, row.of_run(called[f]) if seen[name_score_anchor(row)] > 1 else row) for f, row in found)
+        return tuple((run, rows.of_run(row, called[run.folder]) if row.row in twice else row) for run, row in found)
+
+    @cached_property
+    def _twice(self) -> frozenset[str]:
+        """Names of rows that several of the runs have."""
+        seen = Counter(name for run in self.kept for name in run.table["row"].unique())
+        return frozenset(name for name, count in seen.items() if count > 1)
 
     @cached_property
     def answered(self) -> answer.Answer:
@@ -106,7 +118,7 @@ class Run:
             dataset: The data set, needed where the run has rows of several.
 
         Returns:
-            The row with its mean, deviation, provable ε and anchor; None where no row keeps ``epsilon``.
+            The row with its mean, deviation, provable ε and name; None where no row keeps ``epsilon``.
 
         Raises:
             ScenarioError: A word or a data set is not known, ``epsilon`` is no number above 0, or ``dataset`` is missing.
@@ -134,42 +146,53 @@ class Run:
         """One row by its name.
 
         Args:
-            row: The anchor of the row, its name (with `` · `` and its trust), or a part of either that only one row has.
+            row: As the page and ``table()`` name it, ``"label_hop, sums, ε=4"``; or its beginning, or a part of it, that only
+                one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
 
         Returns:
-            The row with its mean, deviation, provable ε and anchor.
+            The row with its mean, deviation and provable ε.
 
         Raises:
-            ScenarioError: No row, or more than one, has this name; the line lists anchors.
+            ScenarioError: No row, or more than one, has this name; the line lists those that may be meant.
         """
         scores = self.answered.scores
-        found = [s for s in scores if row in (s.anchor, s.name, f"{s.name} · {s.trust.value}")]
-        found = found or [s for s in scores if row and (row in s.anchor or row in s.name)]
-        exact = [s for s in found if s.anchor == row]
-        if len(exact) == 1 or len(found) == 1:
-            return self._chosen((exact or found)[0])
-        listed = "; ".join(s.anchor for s in (found or scores)[:12])
-        what = "names several rows" if found else "is no row of this run"
-        raise ScenarioError(f"{row!r} {what}; say one of: {listed}")
+        try:
+            said = {s.row: f"{s.method} {s.task} {s.dataset}" for s in scores}
+            name = rows.find_row_name(said, row, "this run" if len(self.kept) == 1 else "these runs")
+        except DataError as error:
+            raise ScenarioError(str(error)) from None
+        return self._chosen(next(s for s in scores if s.row == name))
 
-    def table(self) -> pandas.DataFrame:
-        """All rows as a pandas table.
+    def table(self, per: str = "cell") -> pandas.DataFrame:
+        """What the run found, as a pandas table.
+
+        Args:
+            per: ``cell``: one line for each method, trust, ε and seed, as ``results.parquet`` holds it. ``row``: one line for
+                each configuration, over its seeds. ``client``: what single clients reach, where owners are compared.
 
         Returns:
-            One line for each configuration, with the columns of ``report.table_columns.TABLE_COLUMNS``. ε and δ are floats, ∞
-            included; ``mean`` and ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions.
+            The columns of ``report.table``; of several runs also ``run``. ε and δ are floats, ∞ included. Of rows, ``mean`` and
+            ``deviation`` are in the unit of ``metric``, over ``seeds`` repetitions, and every ε is the largest.
+
+        Raises:
+            ScenarioError: ``per`` is another word.
 
         Example:
-            >>> run.table().query("epsilon_provable <= 1")
+            >>> run.table(per="row").query("epsilon_provable <= 1")
         """
         import pandas
 
-        from fedgraph.report import TABLE_COLUMNS, column_number_of_score
-
-        called = dict(zip(self.folders, self.names, strict=True))
-        owner = {id(row): called[folder] for folder, row in self._owned}
-        numbers = [column_number_of_score(s, owner[id(s.row)]) for s in self.answered.scores]
-        return pandas.DataFrame({c.key: [c.value(n) for n in numbers] for c in TABLE_COLUMNS if c.table})
+        read = {"cell": lambda whole: whole, "row": table.group, "client": table.per_client}
+        if per not in read:
+            raise ScenarioError(f"per is {per!r}; allowed: {', '.join(read)}")
+        parts = []
+        for name, run in zip(self.names, self.kept, strict=True):
+            one = read[per](run.table)
+            if len(self.kept) > 1:
+                one = one.assign(row=one["row"].where(~one["row"].isin(self._twice), one["row"] + f" @ {name}"))
+                one.insert(0, "run", name)
+            parts.append(one)
+        return pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0].copy()
 
     def figure(self, unit: str | None = None) -> Figure:
         """A figure of accuracy against provable ε, of every row that releases something.
@@ -188,7 +211,7 @@ class Run:
         """The privacy sheet of a row, to be read and signed (``fedgraph sheet`` also writes the record for the registry).
 
         Args:
-            row: The anchor of the row, or its name where only one row has it.
+            row: The row's name, as for ``score``.
 
         Returns:
             One HTML page that needs no other file.
@@ -198,33 +221,33 @@ class Run:
         """
         from fedgraph.report import outside
 
-        asked = self.score(row).row
-        run = next(run for run, folder in zip(self.kept, self.folders, strict=True) if self.folder_of(asked) == folder)
-        here = [row for folder, row in self._owned if folder == run.folder]  # in the order of the run's own rows
-        own = next(own for own, row in zip(run.rows, here, strict=True) if row is asked)
-        return outside.make_outside_sheet(run, name_score_anchor(own)).html
+        name = self.score(row).row
+        run, place = next((run, place) for place, (run, own) in enumerate(self._owned) if own.row == name)
+        first = next(place for place, (other, _) in enumerate(self._owned) if other is run)
+        return outside.make_outside_sheet(run, run.rows[place - first].row).html
 
-    def folder_of(self, row: report_rows.ReportRow) -> Path:
+    def folder_of(self, row: Row) -> Path:
         """The run that ``row`` is of."""
-        return next(folder for folder, own in self._owned if own is row)
+        return next(run.folder for run, own in self._owned if own.row == row.row)
 
     def candidates(self) -> list[Candidate]:
         """Rows that a budget might still carry, those of the best mean first."""
         scores = sorted((s for s in self.answered.scores if s.private and s.usable), key=lambda s: -s.mean)
         found = []
         for score in scores:
-            ledger = Ledger.of_lines(score.row.head.ledger)
-            found += [Candidate.released(score.anchor, account, ledger.of(account.cell)) for account in ledger.accounts]
+            ledger = Ledger.of_lines(score.head.ledger)
+            found += [Candidate.released(score.row, account, ledger.of(account.cell)) for account in ledger.accounts]
         return found
 
-    def _chosen(self, score: Score) -> ChosenRow:
-        given = {f.name: vars(score)[f.name] for f in fields(score)}
-        return ChosenRow(**given, folder=self.folder_of(score.row), others=self.candidates)
+    def _chosen(self, score: Row) -> ChosenRow:
+        given = (score.results, score.row, score.metric, score.verdict)
+        return ChosenRow(*given, folder=self.folder_of(score), others=self.candidates)
 
     def _repr_html_(self) -> str:
         """In a notebook: the answer, and every row."""
         said = "<br>".join(map(html.escape, filter(None, (self.notice, *self.answered.sentences))))
-        return f"<p>{said}</p>{self.table().to_html(index=False)}"
+        table = self.table("row")[list(_SHOWN)]
+        return f"<p>{said}</p>{table.to_html(index=False)}"
 
     def __repr__(self) -> str:
         return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"

@@ -23,10 +23,10 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from fedgraph.cells import Cell, CellContext, CellOutcome, CellPairKeeper
+from fedgraph.cells import Cell, CellContext, CellPairKeeper, Result
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
 from fedgraph.runtime import RUNTIME_LANES, Runtime, RuntimeDealing, RuntimeParties, SerialRuntime, process
@@ -50,21 +50,6 @@ class ScheduledStage:
     task: ScenarioTask
     context: CellContext
     cells: tuple[Cell, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduledResult:
-    """A computed cell.
-
-    Attributes:
-        cell: Which one.
-        outcome: What it found, or one sentence that says why it failed.
-        seconds: Wall time of it alone; 0 where it must not be known.
-    """
-
-    cell: Cell
-    outcome: CellOutcome | str
-    seconds: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +122,7 @@ def compute_cells(
     console: Console,
     spread: _Spread = "clients",
     is_up: Callable[[], bool] = lambda: True,
-) -> Iterator[ScheduledResult]:
+) -> Iterator[Result]:
     """Every cell of ``todo``, as soon as it is done.
 
     Args:
@@ -160,7 +145,7 @@ def compute_cells(
     if engine.name == "serial":
         for stage, cell in todo:
             console.begin(cell)
-            yield ScheduledResult(cell, *_attempted(stage.task, cell, stage.context))
+            yield _attempted(stage.task, cell, stage.context)
             console.finish(cell)
         return
     alone = [spread == "cells" or _is_scheduled_alone(stage, cell) for stage, cell in todo]
@@ -182,7 +167,7 @@ def compute_cells(
 
 def _in_driver(
     cells: Sequence[tuple[ScheduledStage, Cell]], is_up: Callable[[], bool], console: Console, taken: set[Cell]
-) -> Iterator[ScheduledResult | None]:
+) -> Iterator[Result | None]:
     """``cells`` one after another in a thread, until ``is_up``; None while one is at work. taken: receives those begun."""
     run = next(_orders)
     for stage, cell in itertools.takewhile(lambda one: not is_up(), cells):
@@ -191,7 +176,7 @@ def _in_driver(
         context = stage.context
         group = (run, context.label, context.dataset, cell.seed)
         order = _Order(group, stage.task, context.root, context.seeds, cell, True, context.pairs)
-        found: queue.SimpleQueue[tuple[CellOutcome | str, float] | BaseException] = queue.SimpleQueue()
+        found: queue.SimpleQueue[Result | BaseException] = queue.SimpleQueue()
         name = "curator in the driver"
         threading.Thread(target=_computed_into, args=(found, order, context.data), name=name, daemon=True).start()
         while found.empty():
@@ -199,7 +184,7 @@ def _in_driver(
         value = found.get()
         if isinstance(value, BaseException):
             raise value
-        yield ScheduledResult(cell, *value)
+        yield value
         console.finish(cell)
     _kept.clear()
 
@@ -242,7 +227,7 @@ def _most_at_once(stage: ScheduledStage, curators: int) -> int | None:
 
 def _dealt(
     todo: Sequence[tuple[ScheduledStage, Cell, bool]], engine: Runtime, console: Console, most: int | None
-) -> Iterator[ScheduledResult]:
+) -> Iterator[Result]:
     own: dict[Hashable, list[tuple[_Order, Any]]] = {}
     led: dict[Hashable, list[tuple[_Order, Any]]] = {}
     run = next(_orders)
@@ -252,39 +237,35 @@ def _dealt(
         data = engine.share(("data", context.dataset), context.data)
         order = _Order(group, stage.task, context.root, context.seeds, cell, whole, context.pairs)
         (own if whole else led).setdefault(group, []).append((order, data))
-    begin, lost = (lambda task: console.begin(task[0].cell)), (lambda why: (why, 0.0))
+    begin, lost = (lambda task: console.begin(task[0].cell)), str
     dealing = RuntimeDealing(list(own.values()), list(led.values()), begin, console.wait, lost, most)
-    for (order, _), (outcome, seconds) in engine.as_done(_compute, dealing):
-        yield ScheduledResult(order.cell, outcome, seconds)
+    for (order, _), found in engine.as_done(_compute, dealing):
+        yield found if isinstance(found, Result) else Result.of(order.cell, failed=found, seconds=0.0)
         console.finish(order.cell)
 
 
-def _compute(
-    federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection
-) -> tuple[CellOutcome | str, float]:
-    """At a curator: (outcome or why it failed, seconds) of one cell. federation: makes a runtime at clients and server."""
+def _compute(federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection) -> Result:
+    """At a curator: one cell. federation: makes a runtime at clients and server."""
     context = _kept.take(federation, order, data)
     found = _attempted(order.task, order.cell, context)
     _kept.give_back(order.group, context)
     return found
 
 
-def _attempted(task: ScenarioTask, cell: Cell, context: CellContext) -> tuple[CellOutcome | str, float]:
+def _attempted(task: ScenarioTask, cell: Cell, context: CellContext) -> Result:
     """A cell that fails must not end the others: its error becomes a sentence. A machine that fails (``OSError``) ends all."""
     began = time.perf_counter()
-    found: CellOutcome | str
     try:
         found = run_cell(task, cell, context)
         wrong = [name for name, value in found.metrics.items() if math.isnan(value)]
-        if wrong and found.account is not None:
-            found = f"{', '.join(wrong)} cannot be computed (not a number)"
+        if wrong and found.protection is not None:
+            found = Result.of(cell, failed=f"{', '.join(wrong)} cannot be computed (not a number)")
     except OSError:
         raise
     except Exception as error:
-        found = describe_error(error)
+        found = Result.of(cell, failed=describe_error(error))
     process.give_back_process_memory()
-    told = isinstance(found, str) or found.timed
-    return found, time.perf_counter() - began if told else 0.0
+    return found if found.seconds is not None else replace(found, seconds=time.perf_counter() - began)
 
 
 def describe_error(error: Exception) -> str:
@@ -295,6 +276,6 @@ def describe_error(error: Exception) -> str:
     return " ".join(text.split())[:_MOST_CHARACTERS]
 
 
-def run_cell(task: ScenarioTask, cell: Cell, context: CellContext) -> CellOutcome:
+def run_cell(task: ScenarioTask, cell: Cell, context: CellContext) -> Result:
     """What the task finds of one cell, in this process."""
     return tasks.load(task.kind).run(task.params, cell, context)

@@ -19,7 +19,7 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.audit import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference, worlds
-from fedgraph.cells import Cell, CellContext, CellKind, entry
+from fedgraph.cells import Cell, CellContext, CellKind
 from fedgraph.errors import FedgraphError, UnboundedValueError
 from fedgraph.federation import ClientJob, client, rounds
 from fedgraph.methods import Plan, method_kinds
@@ -323,7 +323,7 @@ def compare_cell(
         context = context_on(engine, graph)
         made = module.plan(params, cell, context)
         outcome = module.run(params, cell, context)
-        handed_out = reduce_to_outside(entry.make(cell, outcome, 0.0))
+        handed_out = reduce_to_outside(outcome)
         return {"plan": made, "account": outcome.account, "ledger": outcome.releases, "cell as it is handed out": handed_out}
 
     return _tell_apart(row, work, plan, found[:most], held, HOSTILE[hostile] if hostile else None)

@@ -74,3 +74,25 @@ def _relaxed(schema: Any) -> Any:
     if found.get("type") == "number":
         found["type"] = ["number", "string"]
     return found
+
+
+def allowed_words(about: _Schema, definitions: _Schema) -> str:
+    """What a setting may be, in a few words.
+
+    Args:
+        about: Its JSON schema.
+        definitions: What it may refer to, by name.
+
+    Returns:
+        Such as ``number > 0 | auto``; empty where a few words do not say it.
+    """
+    if "$ref" in about:
+        return allowed_words(definitions[about["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in about:
+        return " | ".join(filter(None, dict.fromkeys(allowed_words(one, definitions) for one in about["anyOf"])))
+    if "enum" in about or "const" in about:
+        return " | ".join(map(str, about.get("enum", [about.get("const")])))
+    limits = {"exclusiveMinimum": "> ", "minimum": "≥ ", "exclusiveMaximum": "< ", "maximum": "≤ "}
+    said = ", ".join(f"{sign}{about[key]:g}" for key, sign in limits.items() if key in about)
+    word = {"boolean": "true | false", "integer": "whole number", "number": "number", "null": "none", "array": "list"}
+    return " ".join(filter(None, (word.get(about.get("type", ""), ""), said)))

@@ -16,7 +16,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.tasks import graph_classification, graph_clustering
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome
+from fedgraph.tasks.base import Cell, CellContext, Result
 from fedgraph.types import Graph, GraphCollection, Partition
 from fedgraph.worlds.world import world_of_trust
 from tests.mutants import bench
@@ -47,7 +47,7 @@ def cell_of(given: graph_clustering.Params, where: CellContext) -> Cell:
     return next(c for c in graph_clustering.cells(given, where) if c.method == "local_dp")
 
 
-def outcome(model: dict[str, Any], where: CellContext, **changes: Any) -> CellOutcome:
+def outcome(model: dict[str, Any], where: CellContext, **changes: Any) -> Result:
     given = params(model, **changes)
     return graph_clustering.run(given, cell_of(given, where), where)
 

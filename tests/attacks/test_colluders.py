@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -91,10 +90,9 @@ def test_a_scenario_with_colluders_is_priced_and_attacked(tmp_path: Path) -> Non
     }  # fmt: skip
     file = tmp_path / "colluders.yaml"
     file.write_text(yaml.safe_dump({"name": "c", "datasets": [{"name": "embedded/library"}], "tasks": [task]}))
-    run(str(file), out=tmp_path / "out", runtime="serial")
-    rows = json.loads((tmp_path / "out" / "results.json").read_text())["rows"]
-    assert [row["epsilon_provable"] for row in rows] == pytest.approx([4.0] * len(rows), rel=1e-3)
-    assert all(0 <= row["epsilon_measured"] <= 4.0 for row in rows)
+    done = run(str(file), out=tmp_path / "out", runtime="serial")
+    assert done.table()["epsilon_provable"].to_list() == pytest.approx([4.0], rel=1e-3)
+    assert done.table()["epsilon_measured"].between(0, 4.0).all()
     assert '"colluders":2' in (tmp_path / "out" / "ledger.jsonl").read_text()
     assert "(t = 2)" in (tmp_path / "out" / "report.html").read_text()
 

@@ -19,7 +19,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph, Partition, Subgraph
 
 PLAIN = {
@@ -33,7 +33,7 @@ PLAIN = {
 }
 
 
-def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> CellOutcome:
+def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Result:
     attack = {"canaries": 0, "named": named, "shadows": 4} | changes.pop("attack", {})
     given = {"methods": [method], "trust": ["curator"], "epsilons": [1.0], "attack": attack, "delta": 1e-3} | changes
     params = node_classification.Params(**given)
@@ -42,7 +42,7 @@ def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], *
     return node_classification.run(params, cell, where)
 
 
-def told(found: CellOutcome) -> dict[str, dict[str, Any]]:
+def told(found: Result) -> dict[str, dict[str, Any]]:
     return {v.attack: asdict(v) for v in found.facts.named.found}
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 NODES: list[dict[str, Any]] = [{"attack": "lira"}, {"attack": "gradient_inversion"}]
@@ -44,7 +44,7 @@ def graph(shape: str) -> Graph:
     return plain_graph(shape, adjacency, features, labels, int(labels.max()) + 1, GraphProvenance("own", "drawn for a test"))
 
 
-def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> CellOutcome:
+def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **changes: Any) -> Result:
     given: dict[str, Any] = {
         "methods": [method],
         "trust": ["own-client"],
@@ -59,7 +59,7 @@ def outcome(on: Graph, method: dict[str, Any], named: list[dict[str, Any]], **ch
     return node_classification.run(params, cell, where)
 
 
-def every_attack_is_told(found: CellOutcome, named: list[dict[str, Any]]) -> None:
+def every_attack_is_told(found: Result, named: list[dict[str, Any]]) -> None:
     told = {v.attack: asdict(v) for v in found.facts.named.found}
     names = {str(spec.get("label", spec["attack"])) for spec in named}
     assert set(told) | set(found.facts.named.refused) == names

@@ -16,13 +16,13 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph, Partition, Subgraph
 
 ATTACK = {"canaries": 200, "guesses": [0.2]}
 
 
-def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 1, **changes: Any) -> list[CellOutcome]:
+def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 1, **changes: Any) -> list[Result]:
     given = {"methods": [method], "trust": ["curator"], "epsilons": [epsilon], "attack": ATTACK, "delta": 1e-3}
     params = node_classification.Params(**(given | changes))
     where = CellContext("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())

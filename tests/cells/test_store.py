@@ -19,24 +19,26 @@ from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import LedgerAccount, LedgerRelease
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Relation, Viewer
-from fedgraph.tasks.base import Cell, CellOutcome
+from fedgraph.tasks.base import Cell, Result
 from fedgraph.worlds.world import world_of_trust
 
 CELL = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), math.inf, "none", 0)
 
 
-def outcome() -> CellOutcome:
+def outcome() -> Result:
     account = LedgerAccount(CELL.key, Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ()), 1e-5)
     release = LedgerRelease(CELL.key, "model", 0, 0, "noise", Gaussian(2.0))
-    return CellOutcome(
+    return Result.of(
+        CELL,
+        account,
+        (release,),  # type: ignore[arg-type]
         metrics={"accuracy": 0.5},
         facts=TaskFacts(clients=3),
-        account=account,
-        releases=(release,),
         epsilon_published=None,
         epsilon_provable=math.inf,
         theorem="none",
         paths={"model": math.inf},
+        seconds=1.5,
         artefacts={"map": np.eye(2)},
     )
 
@@ -44,13 +46,13 @@ def outcome() -> CellOutcome:
 def test_round_trip(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
     assert not store.has(CELL)
-    store.save(CELL, outcome(), 1.5)
+    store.save(outcome())
     assert store.has(CELL)
     record = store.load(CELL)
-    assert record.entry.epsilon_provable == math.inf
-    assert record.entry.epsilon_published is None
-    assert record.entry.paths == {"model": math.inf}
-    assert len(record.entry.ledger) == 2
+    assert record.epsilon_provable == math.inf
+    assert record.epsilon_published is None
+    assert record.paths == {"model": math.inf}
+    assert len(record.ledger) == 2
     assert np.array_equal(record.artefacts["map"], np.eye(2))
 
 
@@ -58,8 +60,8 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_whatever_of_a_cell_is_changed_it_is_computed_again(tmp_path: Path, ending: str) -> None:
     """A whole file in the place of another one, such as that of another run."""
     store, other = CellStore(tmp_path / "one"), CellStore(tmp_path / "other")
-    store.save(CELL, outcome(), 1.5)
-    other.save(CELL, replace(outcome(), metrics={"accuracy": 0.6}, artefacts={"map": np.ones((2, 2))}), 1.5)
+    store.save(outcome())
+    other.save(replace(outcome(), metrics={"accuracy": 0.6}, artefacts={"map": np.ones((2, 2))}))
     (mine,), (theirs,) = (list(kept.folder.glob(f"*{ending}")) for kept in (store, other))
     assert store.has(CELL)
     mine.write_bytes(theirs.read_bytes())
@@ -68,15 +70,24 @@ def test_whatever_of_a_cell_is_changed_it_is_computed_again(tmp_path: Path, endi
     assert not store.has(CELL)
 
 
-def test_a_cell_says_everything_once(tmp_path: Path) -> None:
+def test_a_cell_reads_back_as_its_task_made_it(tmp_path: Path) -> None:
     store = CellStore(tmp_path)
-    store.save(CELL, outcome(), 1.5)
-    file = next(store.folder.glob("*.json.gz"))
-    stored = cells.entry.read_file(file)
-    assert json.dumps(stored).count(CELL.name) == 1
-    entry = store.load(CELL).entry
+    store.save(outcome())
+    entry = store.load(CELL)
     assert [json.loads(line)["cell"] for line in entry.ledger] == [CELL.name] * 2
-    assert entry.ledger == cells.entry.make(CELL, outcome(), 1.5).ledger
+    assert entry == outcome()
+    assert (entry.account, entry.releases) == (outcome().account, outcome().releases)
+
+
+def test_a_cell_that_failed_says_why_and_stays_missing(tmp_path: Path) -> None:
+    store = CellStore(tmp_path)
+    store.save(Result.of(CELL, failed="no memory", seconds=2.0))
+    assert not store.has(CELL)
+    failed = store.failure(CELL)
+    assert failed is not None
+    assert (failed.failed, failed.seconds, failed.status) == ("no memory", 2.0, "failed: no memory")
+    store.save(outcome())
+    assert store.failure(CELL) is None
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +104,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_portable_numbers() -> None:
-    assert cells.entry.portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
+    assert cells.result.portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
         "a": ["inf", "-inf", "nan", 1.5, [1]]
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -63,6 +64,20 @@ def test_ls_names_everything_with_one_line_each(capsys: pytest.CaptureFixture[st
     methods = said(capsys, "ls", "methods").splitlines()
     assert len(methods) == len(plugins.names("methods"))
     assert all(len(line.split(None, 1)) == 2 for line in methods), "each method says what it is"
+
+
+def test_ls_of_one_says_its_settings_defaults_and_meanings(capsys: pytest.CaptureFixture[str]) -> None:
+    text = said(capsys, "ls", "methods", "features")
+    assert text.startswith("Features: a learner with clipped gradients.")
+    settings = plugins.load("methods", "features").Params.model_fields
+    assert all(re.search(rf"(?m)^  {name} +\S", text) for name in settings)
+    assert re.search(r"(?m)^  momentum +0\.9 +heavy-ball momentum", text)
+    assert "(number > 0 | auto)" in " ".join(text.split())
+    assert len(text) < 4000
+    assert max(map(len, text.splitlines())) <= 100
+    for kind, room in (("methods", "methods"), ("partitions", "partition"), ("tasks", "tasks")):
+        assert all("setting" in said(capsys, "ls", kind, name) for name in plugins.names(room))
+    assert "data have no settings" in said(capsys, "ls", "data", "planetoid", status=2)
 
 
 @pytest.mark.parametrize("words", ["ls", "--help", "check --help", "run --help"])
@@ -247,7 +262,7 @@ def test_a_folder_that_is_no_run_is_refused(command: str, capsys: pytest.Capture
     assert str(tmp_path) in said(capsys, command, str(tmp_path), status=2)
 
 
-@pytest.mark.parametrize("words", [["show"], ["show", "--all"], ["explain"], ["compare"], ["watch"], ["sheet", "row"]])
+@pytest.mark.parametrize("words", [["show"], ["explain"], ["compare"], ["watch"], ["sheet", "row"]])
 def test_a_folder_that_is_no_run_is_the_same_kind_of_error_everywhere(words: list[str], tmp_path: Path) -> None:
     options = cli.parser(words[0]).parse_args([words[0], str(tmp_path), *words[1:]])
     with pytest.raises(DataError, match=str(tmp_path)):

@@ -115,7 +115,7 @@ def test_every_round_ran_with_the_noise_of_the_plan(ran: tuple[str, Path], impor
 def test_the_accuracy_is_the_rows(ran: tuple[str, Path]) -> None:
     """Within three binomial deviations of the row, on the nodes that the row was tested on."""
     name, place = ran
-    found = project.open_row(place / "run", "features-features-sums")
+    found = project.open_row(place / "run", "features, sums")
     graph = found.plan.facts.public_graph
     assert graph is not None
     with (place / ANSWERS[name] / "predictions.csv").open(encoding="utf-8") as file:
@@ -131,8 +131,8 @@ def script(name: str, place: Path, opened: Callable[[str], project.ProjectSource
     """What a program prints that the framework's own Python runs beside the project's package."""
     require(name)
     framework = {"Flower": "flower", "NVIDIA FLARE": "nvflare"}[name]
-    project.write(opened("features-features-sums"), framework, place / "app")
-    project.write_clients(opened("features-features-sums"), place / "clients")
+    project.write(opened("features, sums"), framework, place / "app")
+    project.write_clients(opened("features, sums"), place / "clients")
     home = next((place / "app").rglob("planned.py")).parents[1]
     python = Path(shutil.which(COMMANDS[name], path=FOLDERS[name] or None) or "").with_name("python")
     env = environment(name, place) | {"PYTHONPATH": f"{ROOT}{os.pathsep}{home}", "FEDGRAPH_GRAPHS": str(place / "clients")}

@@ -29,8 +29,8 @@ from tests.export.conftest import SECRET
 
 Opened = Callable[[str], project.ProjectSource]
 Imported = Callable[[Path], ModuleType]
-SUMS, MESSAGES, HOP, GAP = "features-features-sums", "features-features-own", "label-hop-hop-sums", "gap-edge-gap-sums"
-NET, SOME, SOME_SEEN = "features-net-sums", "features-some-sums", "features-some-own"
+SUMS, MESSAGES, HOP, GAP = "features, sums", "features, own-client", "hop, sums", "gap_edge gap, sums"
+NET, SOME, SOME_SEEN = "net, sums", "some, sums", "some, own-client"
 
 
 def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
@@ -142,7 +142,7 @@ def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "why"),
     [
-        ("features-features-curator", "one party computes it"),
+        ("features, curator", "one party computes it"),
         ("nonprivate-clear", "ε = ∞"),
         ("dpar-walks", "allowed: Gaussian noise on a sum"),
         ("local-dp-clear", "ε = ∞"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import fedgraph
 from fedgraph import privacy, run, seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import round_attendance, rounds
@@ -171,8 +171,8 @@ def test_a_scenario_tells_who_answered_and_what_travelled(tmp_path: Path, capsys
         SCENARIO.format(federation=federation, methods="{method: features, steps: 4}, {method: nonprivate, rounds: 3}")
     )
     assert run.main([str(path), "--out", str(tmp_path / "out")]) == 0
-    rows = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["rows"]
-    found = {(r["method"], r["trust"], m): v for r in rows for m, v in r["metrics"].items()}
+    results = fedgraph.open_run(tmp_path / "out").kept[0].results
+    found = {(r.method, r.world.trust.value, m): v for r in results for m, v in r.metrics.items()}
     assert ("features", "curator", "bytes_up") not in found
     assert found["features", "own-client", "bytes_up"] == found["features", "own-client", "bytes_down"] == 4 * (16 * 4 + 4)
     assert found["features", "own-client", "seconds_home"] > found["features", "own-client", "seconds_data_centre"] > 0

@@ -159,7 +159,7 @@ def compared() -> dict[tuple[str, str], tuple[float, str, float]]:
             methods[1] = {"method": "lpgnn", "trust": ["nobody"]}  # type: ignore[index]
         table = fedgraph.compare(graph, methods, epsilons=[8], trust=trust, protocol=protocol).table()  # type: ignore[arg-type]
         for row in table.to_dict("records"):
-            found[row["method"], protocol] = (row["mean"], row["paths"], row["epsilon_provable"])
+            found[row["method"], protocol] = (row["value"], row["paths"], row["epsilon_provable"])
     logging.disable(logging.NOTSET)
     return found
 

@@ -16,13 +16,13 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph
 
 CLIENTS = {"partition": {"partition": "uniform", "clients": 3}}
 
 
-def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **changes: Any) -> CellOutcome:
+def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **changes: Any) -> Result:
     attack = {"canaries": 200, "guesses": [0.3]} | changes.pop("attack", {})
     given = {"methods": [method], "trust": [trust], "epsilons": [epsilon], "attack": attack, "delta": 1e-3} | changes
     params = node_classification.Params(**given)

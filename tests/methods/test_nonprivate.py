@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import math
 from dataclasses import replace
@@ -52,10 +51,7 @@ def test_a_run_gives_one_client_what_it_gives_a_curator(tmp_path: Path) -> None:
     }  # fmt: skip
     asked = {"name": "one", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": [task]}
     fedgraph.run(asked, out=tmp_path / "out", quiet=True)
-    lines = (tmp_path / "out" / "results.csv").read_text(encoding="utf-8").splitlines()
-    found: dict[str, dict[str, str]] = {}
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        found.setdefault(row["trust"], {})[row["metric"]] = row["value"]
+    found = {one.world.trust.value: one.metrics for one in fedgraph.open_run(tmp_path / "out").kept[0].results}
     assert found["curator"] == found["own-client"] == found["sums"]
     assert "auroc" in found["curator"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import pytest
 import yaml
 
+import fedgraph
 from fedgraph import pricing, run
 from fedgraph.privacy.events import Gaussian, PoissonGaussian
 from fedgraph.privacy.ledger import Ledger
@@ -41,8 +41,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_ledger_agrees_with_the_report(finished: Path) -> None:
-    rows = json.loads((finished / "out" / "results.json").read_text(encoding="utf-8"))["rows"]
-    reported = sorted({(r["trust"], math.inf if r["epsilon_provable"] == "inf" else r["epsilon_provable"]) for r in rows})
+    lines = fedgraph.open_run(finished / "out").table()
+    reported = sorted(set(zip(lines["trust"], lines["epsilon_provable"], strict=True)))
     quote = pricing.price(finished / "out" / "ledger.jsonl")
     priced = sorted(p.per_round.epsilon for p in quote.rows)
     assert priced == pytest.approx(sorted(epsilon for _, epsilon in reported), rel=1e-9)
@@ -64,8 +64,7 @@ def test_a_neutral_description_of_a_cell_agrees_with_the_report(finished: Path) 
     }  # fmt: skip
     path = finished / "cell.yaml"
     path.write_text(yaml.safe_dump(described), encoding="utf-8")
-    rows = json.loads((finished / "out" / "results.json").read_text(encoding="utf-8"))["rows"]
-    finite = {r["epsilon_provable"] for r in rows if r["epsilon_provable"] != "inf"}
+    finite = [epsilon for epsilon in fedgraph.open_run(finished / "out").table()["epsilon_provable"] if math.isfinite(epsilon)]
     total = pricing.price(path).headline.total
     assert total is not None
     assert any(total.epsilon == pytest.approx(epsilon, rel=1e-9) for epsilon in finite)

@@ -6,10 +6,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from fedgraph.audit import one_run
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import (
     CanaryAttackCellFacts,
     NamedAttackCellFacts,
@@ -18,15 +16,17 @@ from fedgraph.cells.task_facts import (
 )
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, attack_bounds, report_rows, result_files, statement, table_columns
+from fedgraph.report import answer, attack_bounds, statement, table
+from fedgraph.report.rows import Row, group_rows
 from fedgraph.worlds.world import world_of_trust
+from tests.results import plain_result
 
 
-def entry(right: int | None, seed: int = 0, **changes: Any) -> CellEntry:
+def entry(right: int | None, seed: int = 0, **changes: Any) -> Result:
     attack = None if right is None else CanaryAttackCellFacts(((500, 100, right),), "canaries, seen somewhere", "counting")
     measured = None if right is None else one_run.epsilon_lower(one_run.OneRunCount(500, 100, right), 1e-5)
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    made = CellEntry(
+    made = plain_result(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
         "provable", 1.0, seed, {"accuracy": 0.5}, NodeClassificationCellFacts(attack=attack),
         protection, 1e-5, None, 1.0, measured, "theorem", {"model": 1.0}, (), 0.1, (),
@@ -34,8 +34,8 @@ def entry(right: int | None, seed: int = 0, **changes: Any) -> CellEntry:
     return replace(made, **changes)
 
 
-def row(*entries: CellEntry) -> report_rows.ReportRow:
-    (found,) = report_rows.group_report_rows(entries)
+def row(*entries: Result) -> Row:
+    (found,) = group_rows(entries)
     return found
 
 
@@ -107,6 +107,9 @@ def test_more_than_was_published_is_said() -> None:
 
 
 def test_every_row_of_the_table_has_the_measured_value() -> None:
-    numbers = table_columns.column_numbers_of_cells("s", "real", [entry(80), entry(None, 1)])
-    rows = result_files.read_result_columns(numbers)
-    assert [r["epsilon_measured"] for r in rows] == [pytest.approx(entry(80).epsilon_measured), None]
+    cells = [entry(80), entry(None, 1), entry(90, 2)]
+    lines = table.tabulate(cells, {})
+    assert lines["epsilon_measured"].isna().to_list() == [False, True, False]
+    assert [one.epsilon_measured for one in table.results_of(lines)] == [one.epsilon_measured for one in cells]
+    (together,) = table.group(lines)["epsilon_measured"]
+    assert together == row(*cells).measured, "by all their guesses"

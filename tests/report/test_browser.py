@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 
 from fedgraph import report
-from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.environment import Environment
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
+from tests.results import plain_result
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the extra 'browser' (Selenium) is not installed")
 CHROMIUM, DRIVER = (
@@ -41,7 +42,7 @@ FLAGS = (
 SUMS = (Assumption.IDEAL_SECURE_AGGREGATION, Assumption.ONE_COLLUDER)
 
 
-def cells(dataset: str, lift: float) -> list[CellEntry]:
+def cells(dataset: str, lift: float) -> list[Result]:
     """Two methods at node and at edge level, three settings, two budgets and none, two seeds."""
     found = []
     for seed in range(2):
@@ -59,7 +60,7 @@ def cells(dataset: str, lift: float) -> list[CellEntry]:
                     attack=attack if method == "features" else None,
                 )  # fmt: skip
                 reading, measured = "provable" if math.isfinite(epsilon) else "none", 0.4 if method == "features" else None
-                found.append(CellEntry(
+                found.append(plain_result(
                     "price-of-trust", dataset, method, "default", world_of_trust(trust), reading, epsilon, seed,
                     {"accuracy": accuracy + lift - loss + seed / 100}, facts, Protection(relation, trust.viewer, assumed),
                     1e-5, epsilon, epsilon, measured, "composition of Gaussian releases", {"model": epsilon},

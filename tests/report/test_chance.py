@@ -9,20 +9,21 @@ import numpy as np
 import pytest
 
 from fedgraph.cells import task_facts
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
-from fedgraph.report import answer, cards, chance, report_rows
+from fedgraph.report import answer, cards, chance
+from fedgraph.report.rows import group_rows
 from tests.report.test_answer import cell
 
 
-def graded(method: str, right: np.ndarray, *, least: int = 200, **rest: Any) -> CellEntry:
+def graded(method: str, right: np.ndarray, *, least: int = 200, **rest: Any) -> Result:
     """A cell whose answers are right where ``right`` says so."""
     facts = NodeClassificationCellFacts(tested=right.size, least_class=least, right=task_facts.pack_answers(right))
     return cell(method, float(right.mean()), facts=facts, **rest)
 
 
-def said(*cells: CellEntry) -> tuple[str, ...]:
-    return answer.find_answer(report_rows.group_report_rows(list(cells))).sentences
+def said(*cells: Result) -> tuple[str, ...]:
+    return answer.find_answer(group_rows(list(cells))).sentences
 
 
 @pytest.mark.parametrize(("share", "number"), [(0.5, 100), (1.0, 7), (0.0, 12), (0.93, 640)])
@@ -49,7 +50,7 @@ def test_small_classes_and_a_large_delta_conclude_nothing(change: dict[str, Any]
 
 def test_where_nothing_can_be_concluded_no_row_is_named() -> None:
     rows = [graded("one", np.ones(7, bool)), graded("two", np.arange(7) % 2 > 0)]
-    answered = answer.find_answer(report_rows.group_report_rows(rows))
+    answered = answer.find_answer(group_rows(rows))
     text = " ".join(answered.sentences)
     low, high = chance.wilson_chance_interval(3 / 7, 7)[0], chance.wilson_chance_interval(1.0, 7)[1]
     assert f"what keeps it has 0.43 to 1.00, and by chance alone anything from {low:.2f} to {high:.2f}" in text
@@ -82,11 +83,9 @@ def test_paired_answers_tell_apart_what_unpaired_ones_cannot() -> None:
     first = np.arange(1000) % 3 > 0
     second = first.copy()
     second[np.flatnonzero(first)[:20]] = False
-    rows = report_rows.group_report_rows([graded("one", first), graded("two", second)])
+    rows = group_rows([graded("one", first), graded("two", second)])
     assert chance._error_of_difference(rows[0], rows[1], "accuracy") < 0.005
-    alone = report_rows.group_report_rows([cell("two", float(second.mean()), facts=NodeClassificationCellFacts(tested=1000))])[
-        0
-    ]
+    alone = group_rows([cell("two", float(second.mean()), facts=NodeClassificationCellFacts(tested=1000))])[0]
     assert chance._error_of_difference(rows[0], alone, "accuracy") > 0.02
 
 

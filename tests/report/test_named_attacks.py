@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import (
     NamedAttackCellFacts,
     NamedAttacksCellFacts,
@@ -13,15 +13,17 @@ from fedgraph.cells.task_facts import (
 )
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, report_rows
+from fedgraph.report import answer
+from fedgraph.report.rows import Row, group_rows
 from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
+from tests.results import plain_result
 
 
-def entry(facts: NodeClassificationCellFacts) -> CellEntry:
+def entry(facts: NodeClassificationCellFacts) -> Result:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    return CellEntry(
+    return plain_result(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
         "provable", 1.0, 0, {"accuracy": 0.5}, facts, protection, 1e-5, None, 1.0, None, "theorem",
         {"model": 1.0}, (), 0.1, (),
@@ -38,14 +40,14 @@ def verdict(right: int, **changes: Any) -> NamedAttackCellFacts:
     return NamedAttackCellFacts(**{**found, **changes})
 
 
-def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) -> report_rows.ReportRow:
+def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) -> Row:
     named = NamedAttacksCellFacts(verdicts, {"linkteller": "it says nothing here"}, risk)
-    (found,) = report_rows.group_report_rows([entry(NodeClassificationCellFacts(named=named))])
+    (found,) = group_rows([entry(NodeClassificationCellFacts(named=named))])
     return found
 
 
-def section(found: report_rows.ReportRow) -> Any:
-    records = SectionRecords("r", "node_classification", "t", "d", {}, found.entries, ({},) * len(found.entries))
+def section(found: Row) -> Any:
+    records = SectionRecords("r", "node_classification", "t", "d", {}, found.results, ({},) * len(found.results))
     return named_attacks.build(records, None)
 
 
@@ -74,7 +76,7 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
 
 
 def test_no_attack_by_name_no_section() -> None:
-    (plain,) = report_rows.group_report_rows([entry(NodeClassificationCellFacts())])
+    (plain,) = group_rows([entry(NodeClassificationCellFacts())])
     assert section(plain) == named_attacks.Section((), (), ())
 
 

@@ -10,23 +10,25 @@ from typing import Any
 import pytest
 
 from benchmarks.page import measure
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import GraphClassificationCellFacts, LinkPredictionCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer, cards, charts, page, references, report_rows, statement, sweeps, table_columns
+from fedgraph.report import answer, cards, charts, page, references, statement, sweeps, table_columns
+from fedgraph.report.rows import group_rows
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
+from tests.results import plain_result
 
 
-def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> CellEntry:
+def cell(method: str, accuracy: float, epsilon: float = 1.0, **changes: Any) -> Result:
     unit = changes.pop("unit", "node")
     relation = Relation.NODE_REPLACE if unit == "node" else Relation.EDGE_UNDIRECTED
     assumed = () if unit == "node" else (Assumption.FEATURES_LABELS_PUBLIC,)
     price = changes.pop("provable", epsilon)
     held = Protection(relation, Viewer.CURATOR_TRUSTED, assumed)
-    made = CellEntry(
+    made = plain_result(
         "t", "d", method, "default", world_of_trust(Trust.CURATOR),
         "provable", epsilon, 0, {"accuracy": accuracy}, NodeClassificationCellFacts(), held,
         1e-5, None, price, None, "theorem", {"model": price}, (), 0.1, (),
@@ -38,7 +40,7 @@ def held_by(clients: int) -> NodeClassificationCellFacts:
     return NodeClassificationCellFacts(clients=clients)
 
 
-def record(label: str, entries: list[CellEntry], dataset: str = "d", **params: Any) -> SectionRecords:
+def record(label: str, entries: list[Result], dataset: str = "d", **params: Any) -> SectionRecords:
     own = [replace(e, task=label, dataset=dataset) for e in entries]
     return SectionRecords(f"{label}-{dataset}", "node_classification", label, dataset, params, tuple(own), ({},) * len(own))
 
@@ -91,14 +93,14 @@ def test_a_single_line_of_three_points_is_no_chart_and_the_best_alone_has_a_colo
 def test_panels_never_mix_units() -> None:
     cells = [cell(name, 0.4, epsilon, unit=unit) for name, unit in (("e", "edge"), ("n", "node")) for epsilon in (1.0, 8.0)]
     cells.append(cell("clear", 0.9, math.inf, unit="edge"))
-    (figure,), _ = cards.draw_card_figures(answer.find_answer(report_rows.group_report_rows(cells)), None)
+    (figure,), _ = cards.draw_card_figures(answer.find_answer(group_rows(cells)), None)
     assert figure.spec is not None
     shown = {p["title"]: {line["names"][0] for line in p["lines"]} for p in figure.spec["panels"]}
     assert shown == {"edge level": {"e", "clear"}, "node level": {"n", "clear"}}, "a row in clear is a ceiling everywhere"
 
 
 def test_a_question_without_a_private_answer_has_no_chart_on_the_first_screen() -> None:
-    answered = answer.find_answer(report_rows.group_report_rows([cell("a", 0.5, provable=math.inf)]))
+    answered = answer.find_answer(group_rows([cell("a", 0.5, provable=math.inf)]))
     assert cards.draw_card_figures(answered, None) == ((), ())
     (card,) = cards.make_cards(answered)
     assert (card.use, card.prices) == ((), ())
@@ -119,7 +121,7 @@ def test_a_card_takes_the_smallest_epsilon_and_the_least_trust_that_chance_canno
         cell("a", 0.68, 4.0, facts=tested, protection=sums, world=world_of_trust(Trust.SUMS)),
         cell("clear", 0.90, math.inf, facts=tested),
     ]
-    (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows(cells)))
+    (card,) = cards.make_cards(answer.find_answer(group_rows(cells)))
     assert card.use == ("a", Trust.SUMS.title, "ε ≤ 4")
     assert card.right == "Right for 68 of 100 (63 to 72, tested on 400 nodes)."
     assert card.without == "Without privacy: right for 90 of 100 (clear)."
@@ -141,17 +143,17 @@ def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
         (tied[:1], (), "Nothing to use: area under the ROC curve of hidden edges 0.53 at most, and 0.5 is chance"),
         (tied, ("high", Trust.CURATOR.title, "ε ≤ 8"), "Area under the ROC curve of hidden edges 0.70"),
     ):
-        (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows(entries)))
+        (card,) = cards.make_cards(answer.find_answer(group_rows(entries)))
         assert card.use == use
         assert card.right.startswith(right)
-    said = " ".join(answer.find_answer(report_rows.group_report_rows(tied[:1])).sentences)
+    said = " ".join(answer.find_answer(group_rows(tied[:1])).sentences)
     assert "low has 0.53" in said
     assert "none of these differs from it by more than chance" in said
 
 
 def test_what_an_epsilon_lets_others_guess_is_never_said_too_small() -> None:
     entries = [cell("a", 0.7, epsilon, facts=NodeClassificationCellFacts(tested=400)) for epsilon in (1.0, 8.0)]
-    note = cards.explain_card_prices(cards.make_cards(answer.find_answer(report_rows.group_report_rows(entries))))
+    note = cards.explain_card_prices(cards.make_cards(answer.find_answer(group_rows(entries))))
     assert "at most (but for δ): 2.8 times at ε = 1, 2,981 at 8." in note
     two = [cards.Card("", "", "", "", (), False, prices=tuple((e, ()) for e in own)) for own in (("1", "16"), ("0.5",))]
     assert cards.explain_card_prices(two).endswith("at most (but for δ): 2.8 times at ε = 1, 1.7 times at ε = 0.5.")
@@ -159,16 +161,16 @@ def test_what_an_epsilon_lets_others_guess_is_never_said_too_small() -> None:
 
 def test_questions_about_whole_graphs_stand_aside_where_others_are_about_nodes() -> None:
     graphs = [cell("g", 0.9, facts=GraphClassificationCellFacts(), task="graphs", dataset="e")]
-    alone = cards.make_cards(answer.find_answer(report_rows.group_report_rows(graphs)))
-    both = cards.make_cards(answer.find_answer(report_rows.group_report_rows([*graphs, cell("n", 0.5)])))
+    alone = cards.make_cards(answer.find_answer(group_rows(graphs)))
+    both = cards.make_cards(answer.find_answer(group_rows([*graphs, cell("n", 0.5)])))
     assert [card.aside for card in alone] == [False]
     assert [card.aside for card in both] == [False, True]
 
 
 def test_the_table_shows_infinity_and_no_plus_minus_for_one_seed() -> None:
-    scores = answer.find_answer(report_rows.group_report_rows([cell("a", 0.5, provable=math.inf)])).scores
+    scores = answer.find_answer(group_rows([cell("a", 0.5, provable=math.inf)])).scores
     ((_, cells),) = table_columns.fill_page_columns(scores)
-    told = dict(zip((c.key for c, _ in table_columns.list_page_columns(scores)), cells, strict=True))
+    told = dict(zip((c.key for c in table_columns.list_page_columns(scores)), cells, strict=True))
     assert told["epsilon_provable"].text == "∞"
     assert "Nothing is guaranteed" in told["epsilon_provable"].tip
     assert told["mean"].text == "0.500"
@@ -256,7 +258,7 @@ def test_trust_has_one_symbol_in_every_figure() -> None:
             for name, viewer in zip("ab", viewers, strict=True)
             for epsilon in (1.0, 8.0)
         ]
-        (figure,), _ = cards.draw_card_figures(answer.find_answer(report_rows.group_report_rows(entries)), None)
+        (figure,), _ = cards.draw_card_figures(answer.find_answer(group_rows(entries)), None)
         assert figure.spec is not None
         (group,) = [g for g in figure.spec["legend"] if g["title"] == "Whom it trusts"]
         seen.append([(e["label"], e["symbol"]) for e in group["entries"]])
@@ -286,9 +288,7 @@ def test_every_method_names_a_paper_that_can_be_followed() -> None:
         assert references.describe_referenced_method(name)
         for reference in found:
             assert reference.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", reference.doi), reference
-    methods, datasets, papers = page._page_library(
-        report_rows.group_report_rows([cell("features", 0.5, dataset="planetoid/cora")]), {}, []
-    )
+    methods, datasets, papers = page._page_library(group_rows([cell("features", 0.5, dataset="planetoid/cora")]), {}, [])
     assert set(methods[0].references) | set(datasets[0].references) <= {r.key for r in papers}
     assert list(methods[0].rows.values()) == list(datasets[0].rows.values())
 
@@ -297,15 +297,13 @@ def test_text_cannot_break_out_of_the_page() -> None:
     spec = page._embed_json({"label": "</script><script>alert(1)</script>"})
     assert "<" not in spec
     bad = [cell(f'"><i>{name}', 0.5, epsilon) for name in "ab" for epsilon in (1.0, 8.0)]
-    text = page.render_page_of_runs(report_rows.group_report_rows(bad), ["one"])
+    text = page.render_page_of_runs(group_rows(bad), ["one"])
     assert "svg role=img" in text or 'svg role="img"' in text
     assert "<i>" not in text
 
 
 def test_a_statement_keeps_the_notes_of_its_plan() -> None:
-    row = report_rows.group_report_rows(
-        [cell("a", 0.5, notes=("Mind the gap.",)), cell("a", 0.6, seed=1, notes=("Mind the gap.",))]
-    )[0]
+    row = group_rows([cell("a", 0.5, notes=("Mind the gap.",)), cell("a", 0.6, seed=1, notes=("Mind the gap.",))])[0]
     said = statement.make_statement(row)
     assert said.notes == ("Mind the gap.",)
     assert "one run" in said.sentences[-1]
@@ -331,7 +329,7 @@ def test_a_page_stays_light() -> None:
         for seed in range(2)
     ]
     parts = [record("t", rows)]
-    grouped = report_rows.group_report_rows(parts[0].entries)
+    grouped = group_rows(parts[0].entries)
     assert len(grouped) == 40
     text = page.render_report_page(page.make_page_content(grouped, "title", "lead", None, parts))
     size, words = measure(text)
@@ -346,7 +344,7 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
     facts = NodeClassificationCellFacts(tested=1_000)
     for area, use in ((0.89, True), (0.5, False)):
         entry = cell("a", 0.93, metrics={**found, "auroc": area}, facts=facts)
-        (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows([entry])))
+        (card,) = cards.make_cards(answer.find_answer(group_rows([entry])))
         assert bool(card.use) == use
         assert card.right.startswith("Of as many as are of the rare class, finds 60 of 100 of it") == use
         assert card.right.startswith("Nothing to use") != use
@@ -360,6 +358,6 @@ def test_where_nothing_private_is_better_than_what_releases_nothing_the_card_say
         cell("private", 0.5, 8.0, metrics={"auc": 0.6}, facts=facts, protection=links),
         cell("public features", 0.5, 8.0, metrics={"auc": 0.8}, facts=facts, protection=links, provable=0.0, paths={}),
     ]
-    (card,) = cards.make_cards(answer.find_answer(report_rows.group_report_rows(cells)))
+    (card,) = cards.make_cards(answer.find_answer(group_rows(cells)))
     assert card.right.startswith("No private row does better than public features, which releases nothing private (ε = 0)")
     assert card.unit == "Node level: all edges of one node are private; features and labels are public"

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from fedgraph.cells import task_facts
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import client_choices, owner_letters, page, result_files, table_columns
+from fedgraph.report import client_choices, owner_letters, page, table
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
@@ -60,9 +60,9 @@ def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short:
     return SectionRecords("n", "participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
 
 
-def finished(given: dict[str, Any]) -> CellEntry:
+def finished(given: dict[str, Any]) -> Result:
     facts = given["facts"] | {"results": tuple(ClientResultCellFacts(**r) for r in given["facts"]["results"])}
-    return CellEntry(**given | {"facts": ParticipationCellFacts(**facts)})
+    return Result(**given | {"facts": ParticipationCellFacts(**facts)})
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
@@ -299,8 +299,7 @@ def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:
-    numbers = table_columns.column_numbers_of_cells("s", "real", [finished(e) for e in entries()])
-    rows = result_files.read_result_columns(numbers)
+    rows = table.per_client(table.tabulate([finished(e) for e in entries()], {})).to_dict("records")
     assert {(r["participation"], r["client"]) for r in rows if r["trust"] == "sums"} >= {
         ("federated", "all"), ("federated", "a"), ("personalised", "b"),
     }  # fmt: skip

@@ -11,18 +11,20 @@ from unittest.mock import Mock
 import pytest
 from matplotlib.axes import Axes
 
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import phrases, plots, references, report_rows, result_files, statement, table_columns
+from fedgraph.report import phrases, plots, references, statement
+from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections import node_classification
 from fedgraph.worlds.world import world_of_trust
+from tests.results import plain_result
 
 
-def entry(**changes: Any) -> CellEntry:
+def entry(**changes: Any) -> Result:
     protection = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.CLIENTS_DISJOINT,))
-    made = CellEntry(
+    made = plain_result(
         "t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT),
         "provable", 1.0, 0, {"accuracy": 0.5}, NodeClassificationCellFacts(), protection, 1e-5, None,
         1.0, None, "theorem", {"model": 1.0}, (), 0.1, (),
@@ -40,18 +42,18 @@ def test_numbers(value: float | None, text: str) -> None:
 
 def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
     entries = [entry(seed=s, metrics={"accuracy": a}, epsilon_provable=e) for s, a, e in ((0, 0.4, 1.0), (1, 0.6, 2.0))]
-    (row,) = report_rows.group_report_rows(entries)
-    assert row.mean("accuracy") == pytest.approx(0.5)
-    assert row.deviation("accuracy") == pytest.approx(0.1414, abs=1e-3)
+    (row,) = group_rows(entries)
+    assert row.mean_of("accuracy") == pytest.approx(0.5)
+    assert row.deviation_of("accuracy") == pytest.approx(0.1414, abs=1e-3)
     assert row.provable == 2.0
-    assert report_rows.format_row_mean(row, "accuracy") == "0.500 ± 0.141"
+    assert format_row_mean(row, "accuracy") == "0.500 ± 0.141"
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_every_price_of_a_row_is_that_of_its_dearest_seed(order: tuple[int, ...]) -> None:
     paid = (0.5, 2.0, 1.0)
     made = [entry(seed=s, epsilon_provable=paid[s], epsilon_published=2 * paid[s], paths={"model": paid[s] / 2}) for s in order]
-    (row,) = report_rows.group_report_rows(made)
+    (row,) = group_rows(made)
     assert (row.provable, row.published, row.path("model")) == (2.0, 4.0, 1.0)
     said = " ".join(statement.make_statement(row).sentences)
     assert "ε = 2 with δ" in said
@@ -60,14 +62,14 @@ def test_every_price_of_a_row_is_that_of_its_dearest_seed(order: tuple[int, ...]
 
 def test_seeds_that_chose_otherwise_are_one_row_with_all_their_paths() -> None:
     other = entry(seed=1, paths={"meetings": 0.2, "labels": 0.7})
-    row = report_rows.group_report_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
+    row = group_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
     assert row.paths == ("meetings", "rows", "labels")
     assert row.path("labels") == 0.7
     assert all(f"“{path}”" in " ".join(statement.make_statement(row).sentences) for path in row.paths)
 
 
 def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
-    said = statement.make_statement(report_rows.group_report_rows([entry()])[0])
+    said = statement.make_statement(group_rows([entry()])[0])
     text = " ".join(said.sentences)
     for part in (
         "each node",
@@ -82,7 +84,7 @@ def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
 
 
 def test_an_open_path_is_said_to_protect_nothing() -> None:
-    row = report_rows.group_report_rows([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
+    row = group_rows([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
     text = " ".join(statement.make_statement(row).sentences)
     assert "protects nothing" in text
     assert "“model” is sent in clear" in text
@@ -90,19 +92,11 @@ def test_an_open_path_is_said_to_protect_nothing() -> None:
 
 
 def test_rows_on_raw_data_are_not_called_public() -> None:
-    raw = report_rows.ReportRow((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),))
+    raw = Row((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),), "m")
     assert "raw data" in " ".join(statement.make_statement(raw).sentences)
     assert "ε = ∞" in " ".join(statement.make_statement(raw).sentences)
-    sizes = report_rows.ReportRow((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),))
+    sizes = Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),), "m")
     assert "only public sizes" in " ".join(statement.make_statement(sizes).sentences)
-
-
-def test_csv_writes_infinity_and_leaves_none_empty() -> None:
-    numbers = table_columns.column_numbers_of_cells("s", "real", [entry(epsilon=math.inf, epsilon_provable=math.inf)])
-    text = result_files.format_result_csv(result_files.read_result_columns(numbers))
-    assert text.startswith("scenario,dataset,source,")
-    assert ",inf," in text
-    assert len(text.splitlines()) == 2
 
 
 def test_bibliography_reads_the_methods_own_bibtex() -> None:
@@ -129,7 +123,9 @@ def test_published_numbers_are_found_and_compared() -> None:
     told = {}
     for count, spread in ((4, 0.02), (4, 0.0), (1, 0.02)):
         row = Mock(
-            mean=Mock(return_value=0.9263), deviation=Mock(return_value=spread), values=Mock(return_value=[0.9263] * count)
+            mean_of=Mock(return_value=0.9263),
+            deviation_of=Mock(return_value=spread),
+            values=Mock(return_value=[0.9263] * count),
         )
         told[count, spread] = printed_numbers.compare_printed_number(row, "accuracy", printed)
     assert told == {(4, 0.02): ("+0.020", "+2.0"), (4, 0.0): ("+0.020", "—"), (1, 0.02): ("+0.020", "—")}
@@ -137,7 +133,7 @@ def test_published_numbers_are_found_and_compared() -> None:
 
 def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
 
-    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> CellEntry:
+    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> Result:
         relation = Relation.EDGE_UNDIRECTED if unit == "edge" else Relation.NODE_ZERO_OUT
         known = (Assumption.FEATURES_LABELS_PUBLIC,) if unit == "edge" else ()
         assumed = (*known, Assumption.OWN_EDGES_KNOWN) if own else known
@@ -151,11 +147,9 @@ def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
         )
 
     cells = [cell("own", 0.9, 1.0, own=True), cell("sound", 0.8, 0.0), cell("weak", 0.7, 1.0), cell("claims", 0.95, 1.45)]
-    (table,) = node_classification._best_edge_level(
-        report_rows.group_report_rows([*cells, cell("node", 0.99, 1.0, unit="node")])
-    )
+    (table,) = node_classification._best_edge_level(group_rows([*cells, cell("node", 0.99, 1.0, unit="node")]))
     assert table.rows == ((Trust.CURATOR.title, "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
-    assert node_classification._best_edge_level(report_rows.group_report_rows(cells[:1])) == []
+    assert node_classification._best_edge_level(group_rows(cells[:1])) == []
 
 
 def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_noise() -> None:
@@ -169,19 +163,10 @@ def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_no
             (math.inf, "none", 0.9),
         ]
     ]
-    first, second = node_classification._lines(report_rows.group_report_rows(cells))
+    first, second = node_classification._lines(group_rows(cells))
     assert (list(first.x), list(first.y)) == ([1.0, 8.0, math.inf], [0.5, 0.6, 0.9])
     assert (list(second.x), list(second.y)) == ([1.0, 8.0, math.inf], [0.3, 0.4, 0.9])
     assert first.label != second.label
-
-
-def test_every_note_of_a_plan_reaches_results_json() -> None:
-    """One line for each row and sentence, seeds together; nothing that a plan says is dropped."""
-    both = entry(method="x", notes=("first", "second"))
-    found = result_files.collect_result_notes(
-        [both, entry(method="x", seed=1, notes=("first",)), entry(method="y", notes=("first",))]
-    )
-    assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
 
 
 def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
@@ -202,12 +187,10 @@ def test_a_row_that_cannot_be_private_says_what_it_is() -> None:
     told = NodeClassificationCellFacts(broken_promise="degree 9 > 5")
     broken = entry(epsilon=8.0, epsilon_provable=math.inf, paths={"model": math.inf}, facts=told)
     free = entry(epsilon=math.inf, calibrated_by="none", epsilon_provable=math.inf, paths={"model": math.inf})
-    rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("s", "real", [clear, broken, free, entry()]))
-    assert [(row["calibrated_by"], row["status"]) for row in rows] == [
+    assert [(one.noise_for, one.status) for one in (clear, broken, free, entry())] == [
         ("provable (embedding alone)", "not private: ε = ∞ (model)"),
         ("provable", "not private: the promise is broken: degree 9 > 5"),
         ("none", "ok"),
         ("provable", "ok"),
     ]
-    assert result_files.identify_result_row(rows[0]) == result_files.identify_result_cell(clear)
-    assert clear.row_key.calibrated_by == "provable", "streams and rows keep their names"
+    assert clear.row.calibrated_by == "provable", "streams and rows keep their names"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 import fedgraph
-from fedgraph.cells.entry import CellEntry, portable, to_json
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
@@ -22,21 +22,22 @@ from fedgraph.privacy.events import PureDP, Unprotected
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import privacy_sheet, result_files, saved_run, table_columns
-from fedgraph.report.report_rows import ReportRow
+from fedgraph.report import privacy_sheet, saved_run, table
+from fedgraph.report.rows import Row
 from fedgraph.worlds.world import world_of_trust
+from tests.results import plain_result
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
 
 
-def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> CellEntry:
+def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> Result:
     price = epsilon if provable is None else provable
     held = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED)
     event = Unprotected("clear") if math.isinf(price) else PureDP(price / 2)
     lines = [LedgerLine("c", "model", ((0, 2),), ((0, 1),), 1, "Gaussian noise, σ = 3", event)]
     ledger = tuple(Ledger([LedgerAccount("c", held, 1e-5)], lines).lines())
-    return CellEntry(
+    return plain_result(
         "t", "embedded/library", method, "v", world_of_trust(Trust.OWN_CLIENT), "provable", epsilon, seed,
         {"accuracy": accuracy},
         NodeClassificationCellFacts(clients=3, train_nodes=2000), held, 1e-5, None, price, None, "a theorem", {"model": price},
@@ -48,13 +49,10 @@ def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: floa
 def folder(tmp_path: Path) -> Path:
     """A finished run of three rows: a private one, one that is ∞, one without privacy."""
     run = tmp_path / "run"
-    (run / "cells").mkdir(parents=True)
+    run.mkdir()
     cells = [cell("sound", 1.2345678, 0.6 + s / 10, s) for s in range(2)]
     cells += [cell("claims", 1.0, 0.9, 0, math.inf), cell("clear", math.inf, 0.95, 0)]
-    for i, entry in enumerate(cells):
-        (run / "cells" / f"{i}.json.gz").write_bytes(gzip.compress(json.dumps(to_json(entry)).encode()))
-    rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("tiny", "embedded", cells))
-    (run / "results.json").write_text(json.dumps(portable({"rows": rows})), encoding="utf-8")
+    table.write(table.tabulate(cells, {"embedded/library": "embedded"}), run)
     environment = {"seed": 7, "versions": {"torch": "2"}, "data": [{"name": "embedded/library", "source": "embedded"}]}
     (run / "environment.json").write_text(json.dumps(environment), encoding="utf-8")
     (run / "scenario.yaml").write_text("name: tiny\ntitle: A <tiny> run\n", encoding="utf-8")
@@ -97,28 +95,24 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
         {"name": "x", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [asked]}, out=tmp_path / "r", quiet=True
     )
     row = done.rows[0].head
-    page = done.sheet(done.answered.scores[0].anchor)
+    page = done.sheet(done.answered.scores[0].row)
     people = row.facts.train_nodes
     assert f"δ = {1 / people:.3g} of {people:,} people: a method that publishes one of them" in page
     assert "Δ₂ = 0.5: noise of standard deviation" in page, "the clip, as the noise and its multiplier say"
     assert ("the server reads only the sum" in page) == (task == "sums")
     assert ("the shares of 9 of 10 clients hide one person" in page) == (task == "sums")
-    for own in ({"epsilon_provable": 0.5}, {"paths": {"model": 0.5}}):  # though results.json were edited alike
-        edited = replace(row, **own)  # type: ignore[arg-type]
-        with pytest.raises(DataError, match=r"states ε = 0\.5.* and its ledger costs ε = "):
-            privacy_sheet.make_privacy_sheet(replace(done.kept[0], entries=(edited,)), ReportRow((edited,)))
-    (file,) = (tmp_path / "r" / "cells").glob("*.json.gz")
-    whole = json.loads(gzip.decompress(file.read_bytes()))
-    smaller = json.loads(json.dumps(whole["ledger"]).replace('"noise_multiplier": ', '"noise_multiplier": 9'))
-    edits = [{"epsilon_provable": 0.5}, {"paths": {"model": 0.5}}, {"paths": {}}, {"ledger": []}, {"delta": 1e-9},
-             {"ledger": whole["ledger"][:1]}, {"ledger": smaller}]  # fmt: skip
+    smaller = tuple(line.replace('"noise_multiplier":', '"noise_multiplier":9') for line in row.ledger)
+    edits: list[dict[str, Any]] = [
+        {"epsilon_provable": 0.5}, {"paths": {"model": 0.5}}, {"paths": {}}, {"ledger": ()}, {"delta": 1e-9},
+        {"ledger": row.ledger[:1]}, {"ledger": smaller},
+    ]  # fmt: skip
     for edit in edits:
-        file.write_bytes(gzip.compress(json.dumps({**whole, **edit}).encode()))
-        assert cli.main(["sheet", str(tmp_path / "r"), done.answered.scores[0].anchor, "--out", str(tmp_path / "o")]) == 2, edit
+        table.write(table.tabulate([replace(row, **edit)], {}), tmp_path / "r")
+        assert cli.main(["sheet", str(tmp_path / "r"), done.answered.scores[0].row, "--out", str(tmp_path / "o")]) == 2, edit
         (line,) = capsys.readouterr().err.splitlines()
-        told = "states ε = .*its ledger costs ε = |states another guarantee|holds no ledger|is 0.5, in results.json"
+        told = "states ε = .*its ledger costs ε = |states another guarantee|holds no ledger"
         assert re.search(told, line), edit
-        assert str(file) in line, edit
+        assert f"{tmp_path / 'r'}: the cell of features · default, seed 0," in line, edit
     assert not (tmp_path / "o").exists()
 
 
@@ -127,9 +121,9 @@ def test_a_measured_epsilon_says_which_bound_it_is() -> None:
     counts = ((1000, 200, 195),)
     attack = CanaryAttackCellFacts(counts, "what", "curve", None)
     entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationCellFacts(attack=attack))
-    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", privacy_sheet._measured(ReportRow((entry,)))))
+    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", privacy_sheet._measured(Row((entry,), "sound"))))
     assert curve > plain > 0
-    assert "refutes curves of Gaussian noise only" in privacy_sheet._measured(ReportRow((entry,)))
+    assert "refutes curves of Gaussian noise only" in privacy_sheet._measured(Row((entry,), "sound"))
 
 
 def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> None:
@@ -183,7 +177,7 @@ def test_a_registered_epsilon_is_never_below_the_proven_one(value: float) -> Non
 def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["sheet", str(folder)]) == 0
     page, record = (Path(line) for line in capsys.readouterr().out.split())
-    assert page.name.startswith("privacy_sheet_row_sound")
+    assert page.name.startswith("privacy_sheet_row_v_own_client_eps_1_23")
     assert re.fullmatch(r"[a-z0-9_]+\.yaml", record.name), "the registry's rule for names"
     assert cli.main(["sheet", str(folder)]) == 0, "the same content again is no loss"
     page.write_text("signed", encoding="utf-8")
@@ -199,7 +193,7 @@ def test_the_command_writes_both_files_and_overwrites_nothing(folder: Path, caps
     [
         (["missing"], "not the folder of a run: environment.json is missing"),
         (["RUN", "nothing-like-it"], "no row with a name like 'nothing-like-it'"),
-        (["RUN", "row-"], "3 rows with a name like 'row-'"),
+        (["RUN", "own-client"], "3 rows with a name like 'own-client'"),
     ],
 )
 def test_bad_input_is_one_line(folder: Path, change: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,24 +204,16 @@ def test_bad_input_is_one_line(folder: Path, change: list[str], told: str, capsy
 
 
 def test_a_damaged_run_is_one_line(folder: Path) -> None:
-    (folder / "results.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="not the folder of a run"):
+    (folder / "results.parquet").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"results\.parquet: damaged"):
         saved_run.load_saved_run(folder)
 
 
-def test_a_cell_that_was_damaged_or_edited_is_named_with_what_disagrees(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One line names the file; of an edited one, also which number is another in results.json."""
+def test_a_damaged_cell_of_a_run_without_a_table_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "results.parquet").unlink()
+    (folder / "cells").mkdir()
     file = folder / "cells" / "0.json.gz"
-    stored = json.loads(gzip.decompress(file.read_bytes()))
-    asked, provable = (gzip.compress(json.dumps({**stored, key: 0.5}).encode()) for key in ("epsilon", "epsilon_provable"))
-    for content, told in (
-        (asked, "epsilon is 0.5, in results.json 1.2345678; one of the two was edited"),
-        (provable, "epsilon_provable is 0.5, in results.json 1.2345678; one of the two was edited"),
-        (b"no gzip", "this cell is damaged"),
-    ):
-        file.write_bytes(content)
-        assert cli.main(["sheet", str(folder)]) == 2
-        (line,) = capsys.readouterr().err.splitlines()
-        assert line.startswith(f"{file}: {told}"), line
+    file.write_bytes(b"no gzip")
+    assert cli.main(["sheet", str(folder)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{file}: this cell is damaged"), line

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fedgraph import run
-from fedgraph.cells.entry import CellEntry
+from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
@@ -35,9 +35,9 @@ def written(folder: Path, text: str = TEXT, row: str = ROW) -> Path:
     return folder / "s.yaml"
 
 
-def entries(out: Path) -> list[CellEntry]:
+def entries(out: Path) -> list[Result]:
     (row,) = load_saved_run(out).rows
-    return sorted(row.entries, key=lambda e: e.seed)
+    return sorted(row.results, key=lambda e: e.seed)
 
 
 @pytest.fixture(scope="module")

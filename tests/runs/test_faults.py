@@ -17,6 +17,7 @@ import pytest
 
 from fedgraph import run
 from fedgraph.cells import store
+from fedgraph.cells.result import Result
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment
@@ -255,7 +256,7 @@ def _planned(ready: scenario.ReadyScenario) -> Any:
 def test_a_cell_that_is_other_json_is_computed_again(tmp_path: Path, junk: str) -> None:
     cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
     kept = store.CellStore(tmp_path)
-    kept.fail(cell, "why", 0.0)
+    kept.save(Result.of(cell, failed="why", seconds=0.0))
     next(kept.folder.glob("*.failed")).with_suffix(".json.gz").write_bytes(gzip.compress(junk.encode()))
     assert not kept.has(cell)
     assert "damaged or was edited" in kept.damaged[0]

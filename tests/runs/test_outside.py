@@ -20,7 +20,7 @@ from fedgraph.privacy import budget_book, settle
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Unit
 from fedgraph.report import outside, saved_run
-from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.rows import Row
 from fedgraph.runs.run import Run
 
 PEOPLE, TESTED = 90, range(60, 90)
@@ -168,14 +168,14 @@ def test_the_ledger_outside_prices_what_is_stated(run: Run) -> None:
     assert {settle.of_account(account, ledger.of(account.cell)).epsilon for account in ledger.accounts} == stated
     declared = [json.loads(line) for line in (run.folder / outside.OUTSIDE / "plans.jsonl").read_text("utf-8").splitlines()]
     assert [[release["path"] for release in plan["releases"]] for plan in declared] == [["model"], ["model"]]
-    assert {plan["row"] for plan in declared} == {score.anchor for score in run.answered.scores}
+    assert {plan["row"] for plan in declared} == {score.row for score in run.answered.scores}
 
 
 def test_a_sheet_that_is_handed_out_is_not_chosen_by_exact_accuracies(run: Run) -> None:
     kept = saved_run.load_saved_run(run.folder)
-    with pytest.raises(DataError, match=r"cannot choose by them\. Name a ROW, one of: row-features"):
+    with pytest.raises(DataError, match=r'cannot choose by them\. Name a ROW, one of: "features, curator'):
         outside.make_outside_sheet(kept)
-    page = outside.make_outside_sheet(kept, run.answered.scores[0].anchor).html
+    page = outside.make_outside_sheet(kept, run.answered.scores[0].row).html
     assert "withheld" in page
     assert "Finished" not in page
     assert "Command" not in page
@@ -188,12 +188,12 @@ def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_se
     assert "DO NOT HAND THIS OUT IF THE PEOPLE ARE REAL" in text
     assert "at node level, all 2 private trainings here together cost at most ε = 4." in text
     entries = tuple(row.head for row in run.rows)
-    assert ReportRow(entries).provable <= 2
+    assert Row(entries, "features").provable <= 2
     assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())
 
 
 def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: Path) -> None:
-    row = run.score(run.answered.scores[0].anchor)
+    row = run.score(run.answered.scores[0].row)
     content = row.fit(str(people)).to_bytes()
     for name in FILES:
         assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
@@ -203,7 +203,7 @@ def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: 
 
 def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
     done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
-    found = project.open_row(done.folder, done.answered.scores[0].anchor)
+    found = project.open_row(done.folder, done.answered.scores[0].row)
     assert found.plan.facts.public_graph is not None, "there is a graph that could bring them"
     project.write(found, "flower", tmp_path / "app")
     (plan,) = (tmp_path / "app").rglob("plan.json")

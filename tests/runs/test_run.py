@@ -19,7 +19,7 @@ import pytest
 from fedgraph import run
 from fedgraph.commands.base import main as fedgraph
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.result_files import _WRITTEN
+from fedgraph.report import table
 from fedgraph.runs import experiment
 
 TINY = """\
@@ -66,10 +66,10 @@ def numbers(folder: Path) -> list[dict[str, str]]:
 def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run.main([str(scenario_file), "--out", str(out)]) == 0
-    for name in ("results.csv", "results.json", "ledger.jsonl", "scenario.yaml", "environment.json", "report.html"):
+    for name in ("results.csv", "results.parquet", "ledger.jsonl", "scenario.yaml", "environment.json", "report.html"):
         assert (out / name).stat().st_size > 100, name
     rows = numbers(out)
-    assert {column.key for column in _WRITTEN} - {"seconds"} == set(rows[0])
+    assert set(table.COLUMNS) - {"seconds", "facts", "ledger", "record"} < set(rows[0])
     assert {r["trust"] for r in rows} == {"curator", "own-client"}
     assert len([r for r in rows if r["metric"] == "accuracy"]) == 2 * 2 * 2
     assert {r["epsilon_provable"] for r in rows if r["epsilon"] == "inf" and r["method"] == "features"} == {"inf"}
@@ -94,10 +94,9 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert len((said.out + said.err).splitlines()) <= 40
     assert "At node level with ε ≤ 1" in said.out.replace("at node level", "At node level")
     assert "Test accuracy" not in said.out
-    assert fedgraph(["show", str(out), "--all"]) == 0
+    assert fedgraph(["show", str(out)]) == 0
     whole = capsys.readouterr().out
-    assert "node_classification — embedded/library: Test accuracy" in whole
-    assert "note: " in whole
+    assert "features, curator, ε=1" in whole
     assert fedgraph(["explain", str(out)]) == 0
     explained = capsys.readouterr().out
     assert " · curator · eps=1.0 · " in explained
@@ -109,8 +108,6 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     )
     for text in (seen, said.out, said.err, whole, explained, (out / "ledger.jsonl").read_text(encoding="utf-8")):
         assert not re.search(r"(?i)(?<![\w-])(central|secure|local|root seed)(?![\w-])", text), "trust has one word each"
-    assert fedgraph(["show", str(tmp_path), "--all"]) == 2
-    assert "no tables.txt" in capsys.readouterr().err
 
 
 def test_resume_after_a_kill_gives_the_same_result(
@@ -203,13 +200,11 @@ def test_synthetic_data_is_announced_first_everywhere(
     scenario_file.write_text(text, encoding="utf-8")
     changes = ["--set", "seeds=1", "--set", "tasks.0.epsilons=[1]"]
     assert run.main([str(scenario_file), "--out", str(out), "--data-root", str(empty), *changes]) == 0
-    header, first_row = (out / "results.csv").read_text(encoding="utf-8").splitlines()[:2]
-    assert dict(zip(header.split(","), first_row.split(","), strict=False))["source"] == "synthetic"
+    assert {row["source"] for row in numbers(out)} == {"synthetic"}
     for name in ("ledger.jsonl", "scenario.yaml", "report.html"):
         first = (out / name).read_text(encoding="utf-8").splitlines()[0]
         assert "SYNTHETIC" in first, f"{name}: {first}"
-    for name in ("results.json", "environment.json"):
-        assert next(iter(json.loads((out / name).read_text(encoding="utf-8")).items()))[0] == "notice"
+    assert next(iter(json.loads((out / "environment.json").read_text(encoding="utf-8")).items()))[0] == "notice"
     assert capsys.readouterr().out.startswith("SYNTHETIC DATA")
     assert len(Ledger.read(out / "ledger.jsonl")) > 0
 

@@ -22,7 +22,7 @@ from fedgraph.runtime.base import RuntimeDealing
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome
+from fedgraph.tasks.base import Cell, CellContext, Result
 from fedgraph.types import Graph
 from fedgraph.worlds.world import world_of_trust
 
@@ -60,7 +60,7 @@ def numbers(folder: Path) -> list[dict[str, str]]:
 
 def facts(folder: Path) -> dict[tuple[str, ...], object]:
     """What was found beside the numbers by the rows that choose their settings: which settings, and what was tried."""
-    chosen = [entry for row in load_saved_run(folder).rows for entry in row.entries if entry.variant == "chosen"]
+    chosen = [entry for row in load_saved_run(folder).rows for entry in row.results if entry.variant == "chosen"]
     assert chosen
     return {(entry.method, str(entry.seed)): (entry.facts, entry.ledger) for entry in chosen}
 
@@ -138,7 +138,7 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
     cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), e, "provable", 0)) for e, trust in trusts.items()]
     found = []
     for done in schedule.compute_cells(cells, Later, Console(quiet=True), is_up=here.is_set):
-        found.append((done.cell.epsilon, done.outcome))
+        found.append((done.epsilon, done.failed))
         if len(found) == 2:
             others.set()
     assert sorted(found) == [(e, f"cell {e:g}") for e in trusts]
@@ -201,9 +201,9 @@ def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time
 def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[CellContext] = []
 
-    outcome = CellOutcome({"accuracy": 1.0}, {}, None, (), None, 1.0, "none", {})
+    outcome = Result.of(_order("a").cell, metrics={"accuracy": 1.0}, epsilon_provable=1.0, seconds=0.0)
 
-    def looks(params: object, cell: Cell, context: CellContext) -> CellOutcome:
+    def looks(params: object, cell: Cell, context: CellContext) -> Result:
         found.append(context)
         context.cached("split", lambda: np.zeros(3))
         return outcome
@@ -211,7 +211,7 @@ def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: G
     def met(groups: str) -> list[CellContext]:
         found.clear()
         schedule._kept.clear()
-        assert [schedule._compute(SerialRuntime, _order(group), library)[0] for group in groups] == [outcome] * len(groups)
+        assert [schedule._compute(SerialRuntime, _order(group), library) for group in groups] == [outcome] * len(groups)
         return found
 
     monkeypatch.setattr(node_classification, "run", looks)
@@ -230,7 +230,7 @@ def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: G
 
     order, nested = _order("a"), []
 
-    def leads(params: object, cell: Cell, context: CellContext) -> CellOutcome:
+    def leads(params: object, cell: Cell, context: CellContext) -> Result:
         nested.append(context)
         if len(nested) == 1:
             schedule._compute(SerialRuntime, order, library)
@@ -245,9 +245,9 @@ def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: G
 
     monkeypatch.setattr(node_classification, "run", fails)
     error: Exception = DataError("node 3 is missing")
-    assert schedule._compute(SerialRuntime, _order("a"), library)[0] == "node 3 is missing"
+    assert schedule._compute(SerialRuntime, _order("a"), library).failed == "node 3 is missing"
     error = ValueError("shapes\ndiffer")
-    assert schedule._compute(SerialRuntime, _order("a"), library)[0] == "ValueError: shapes differ"
+    assert schedule._compute(SerialRuntime, _order("a"), library).failed == "ValueError: shapes differ"
     error = OSError("no space left")  # the machine fails, not the cell
     with pytest.raises(OSError, match="no space left"):
         schedule._compute(SerialRuntime, _order("a"), library)

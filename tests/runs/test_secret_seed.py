@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from fedgraph import seeds
+from fedgraph import open_run, seeds
 from fedgraph.errors import FedgraphError
 from fedgraph.federation.messages import ClientJob
 from fedgraph.methods.base.plan import PlanStreams
@@ -126,8 +126,8 @@ def test_a_run_writes_no_secret_says_so_and_another_run_draws_other_noise(
             assert str(int.from_bytes(key, "big")).encode() not in held, path
         assert json.loads((folder / "environment.json").read_text(encoding="utf-8"))["seed"] == "secret"
         assert "256-bit key was drawn from the" in (folder / "report.html").read_text(encoding="utf-8")
-        (row,) = json.loads((folder / "results.json").read_text(encoding="utf-8"))["rows"]
-        scores.append(row["metrics"])
+        (found,) = open_run(folder).kept[0].results
+        scores.append(found.metrics)
     assert out.exists()
     assert scores[0] == scores[2]
     assert scores[0] != scores[1]

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 import fedgraph
+from fedgraph.cells.result import Result
 from fedgraph.commands import base as cli
 from fedgraph.runs import live, schedule
 
@@ -25,7 +26,7 @@ ASKED: dict[str, Any] = {
 
 
 def numbers(run: fedgraph.Run) -> list[tuple[object, ...]]:
-    return sorted(run.table()[["name", "epsilon", "mean"]].itertuples(index=False, name=None))
+    return sorted(run.table()[["name", "epsilon", "value"]].itertuples(index=False, name=None))
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was interrupted after two of its five cells."""
     computed = schedule.compute_cells
 
-    def some(*args: Any) -> Iterator[schedule.ScheduledResult]:
+    def some(*args: Any) -> Iterator[Result]:
         for count, done in enumerate(computed(*args)):
             if count == 2:
                 raise KeyboardInterrupt
@@ -56,21 +57,16 @@ def test_what_is_done_has_its_page_and_its_answer(cut: Path, capsys: pytest.Capt
 
 def test_a_run_without_a_page_is_read_from_its_cells(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As it is after SIGKILL, or while the run is at work."""
-    for name in ("results.json", "report.html"):
+    for name in ("results.csv", "report.html"):
         (cut / name).unlink()
     assert cli.main(["show", str(cut)]) == 0
     assert capsys.readouterr().out.startswith("UNFINISHED RUN: 2 of 5 cells are done")
 
 
-@pytest.mark.parametrize("left", ["no page", "an early page"])
-def test_a_run_that_ended_between_its_last_cell_and_its_page(cut: Path, left: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Nothing was edited, and nothing says so."""
-    early = (cut / "results.json").read_bytes()
+def test_a_run_that_ended_between_its_last_cell_and_its_page(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fedgraph.run(ASKED, out=cut, resume=True, quiet=True)
     whole = capsys.readouterr() and cli.main(["show", str(cut)]) == 0 and capsys.readouterr().out
-    (cut / "results.json").unlink()
-    if left == "an early page":
-        (cut / "results.json").write_bytes(early)
+    (cut / "results.parquet").unlink()
     assert cli.main(["show", str(cut)]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("UNFINISHED RUN: all 5 cells are done, but no report was written.")
@@ -83,7 +79,7 @@ def test_a_run_that_is_killed_at_once_says_how_to_go_on(
     """After SIGKILL nobody writes any more; whoever opens the page must not find nothing."""
     out = tmp_path / "<out> & more"
 
-    def killed(*args: Any) -> Iterator[schedule.ScheduledResult]:
+    def killed(*args: Any) -> Iterator[Result]:
         page = (out / "report.html").read_text(encoding="utf-8")
         assert "UNFINISHED RUN" in page
         assert f"“fedgraph show {html.escape(str(out))}”" in page
@@ -108,7 +104,7 @@ def test_who_interrupts_a_run_reads_one_line(
     scenario, out, computed = tmp_path / "cut.yaml", tmp_path / "out", schedule.compute_cells
     scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
 
-    def some(*args: Any) -> Iterator[schedule.ScheduledResult]:
+    def some(*args: Any) -> Iterator[Result]:
         yield from itertools.islice(computed(*args), done)
         raise KeyboardInterrupt
 
@@ -158,4 +154,4 @@ def test_a_notebook_says_so_first(cut: Path) -> None:
 
 
 def test_the_dearest_cell_is_the_first(cut: Path) -> None:
-    assert "nonprivate" in {entry.method for entry in fedgraph.open_run(cut).kept[0].entries}
+    assert "nonprivate" in {entry.method for entry in fedgraph.open_run(cut).kept[0].results}

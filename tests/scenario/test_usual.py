@@ -67,7 +67,7 @@ def test_rows_and_numbers_are_equal(people: Any, handed: Path, tmp_path: Path) -
     changes = {"seed": 0, "seeds": 1, "tasks.0.methods": methods}
     one = fedgraph.run(out, quiet=True, runtime="serial", changes=changes, out=tmp_path / "r").table()
     other = fedgraph.compare(people, methods, [8], ["curator", "sums"], clients=3, name="people").table()
-    same = ["task", "method", "variant", "trust", "epsilon", "epsilon_provable", "mean"]
+    same = ["task", "method", "variant", "trust", "epsilon", "epsilon_provable", "value"]
     assert one[same].to_dict("records") == other[same].to_dict("records")
 
 

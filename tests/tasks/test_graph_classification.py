@@ -12,14 +12,13 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph import data, runtime
-from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import GraphClassificationCellFacts
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.errors import ScenarioError
 from fedgraph.partition import dirichlet
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report.report_rows import ReportRow
+from fedgraph.report.rows import Row
 from fedgraph.report.sections import graph_classification as section
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
@@ -30,6 +29,7 @@ from fedgraph.tasks.base.graphs import graph_distances
 from fedgraph.tasks.graph_classification import classified_graphs as graph_models
 from fedgraph.types import Graph, GraphCollection
 from fedgraph.worlds.world import JOINED_WORLD
+from tests.results import plain_result
 
 
 @pytest.fixture(scope="module")
@@ -250,11 +250,10 @@ def test_tuning_on_the_test_graphs_is_never_worse_and_only_where_asked(mutag: Gr
 def test_printed_spreads_below_chance_are_named() -> None:
     """MUTAG, 19 test graphs: √(.9308 · .0692 / 19) = .0582 by chance; 3.35 points are printed."""
 
-    def row(dataset: str) -> ReportRow:
+    def row(dataset: str) -> Row:
         rest = (GraphClassificationCellFacts(), None, None, None, math.inf, None, "", {}, (), 0.0, ())
-        return ReportRow(
-            (CellEntry("t", dataset, "GW(A)", "baseline", JOINED_WORLD, "none", math.inf, 0, {"accuracy": 0.9}, *rest),)
-        )
+        named = ("t", dataset, "GW(A)", "baseline", JOINED_WORLD, "none", math.inf, 0)
+        return Row((plain_result(*named, {"accuracy": 0.9}, *rest),), "GW(A)")
 
     (words,) = section._printed_spreads([row("tu/mutag")])
     assert "0.9308 ± 0.0335 (chance: 0.0582)" in words

@@ -13,7 +13,7 @@ from benchmarks.reproductions.tasks import graph_metrics as task
 from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph
 
 
@@ -22,7 +22,7 @@ def params(**changes: Any) -> task.Params:
     return task.Params(**(given | changes))
 
 
-def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[dict[str, CellOutcome], SectionRecords]:
+def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[dict[str, Result], SectionRecords]:
     where = CellContext("t", "d", graph, 0, seeds, runtime.start("serial"))
     store, cells = CellStore(folder), task.cells(given, where)
     outcomes = {}
@@ -38,12 +38,12 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
 
 
 @pytest.fixture(scope="module")
-def plain(library: Graph, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, CellOutcome], SectionRecords]:
+def plain(library: Graph, tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Result], SectionRecords]:
     """What the settings above give."""
     return run(library, params(), tmp_path_factory.mktemp("plain"))
 
 
-def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, CellOutcome], SectionRecords]) -> None:
+def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, Result], SectionRecords]) -> None:
     found, records = plain
     assert list(found) == ["graph size", "GED", "GW(A)", "FGW(A, X)", "GW(H)"]
     matrices = {name: out.artefacts["distances"] for name, out in found.items()}
@@ -63,7 +63,7 @@ def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, Cel
     assert f"{int(alike.sum()) // 2} of 28 pairs are isomorphic" in words
 
 
-def test_one_edit_moves_topology_and_embeddings(plain: tuple[dict[str, CellOutcome], SectionRecords]) -> None:
+def test_one_edit_moves_topology_and_embeddings(plain: tuple[dict[str, Result], SectionRecords]) -> None:
     found, _ = plain
     for name in ("GW(A)", "GW(H)"):
         out = found[name]
@@ -105,7 +105,7 @@ def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
 
 
 def test_weights_and_metric_are_settings(
-    library: Graph, plain: tuple[dict[str, CellOutcome], SectionRecords], tmp_path: Path
+    library: Graph, plain: tuple[dict[str, Result], SectionRecords], tmp_path: Path
 ) -> None:
     """Weights by degree move every row but GED; the metric moves embeddings alone."""
     found = {0: {m: o.artefacts["distances"] for m, o in plain[0].items()}}

@@ -18,6 +18,7 @@ from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
+from tests.results import plain_result
 
 
 def params(**changes: Any) -> task.Params:
@@ -77,14 +78,13 @@ def test_the_report_answers(library: Graph, tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
     from benchmarks.reproductions.facts import GraphStartsCellFacts
-    from fedgraph.cells.entry import CellEntry
-    from fedgraph.report.report_rows import ReportRow
+    from fedgraph.report.rows import Row
 
-    def row(name: str, gains: list[float]) -> ReportRow:
+    def row(name: str, gains: list[float]) -> Row:
         facts = GraphStartsCellFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
         given = ("t", "d", "GW(H)", name, "local", "none", np.inf)
         rest = (facts, None, None, None, np.inf, None, "", {}, (), 0.0, ())
-        return ReportRow(tuple(CellEntry(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)))
+        return Row(tuple(plain_result(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)), name)
 
     assert f": {verdict}" in section._against([row("noise 0.1", noise)], row("two random", rival))
 

@@ -14,12 +14,11 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
-from fedgraph.report import client_choices, owner_letters
+from fedgraph.report import client_choices, owner_letters, table
 from fedgraph.report.client_choices import ALL_CHOICE_CLIENTS, ALONE_CHOICE
 from fedgraph.report.saved_run import load_saved_run
 from fedgraph.report.sections import link_prediction
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.report.table_columns import column_numbers_of_cells
 from fedgraph.runs.run import Run
 from fedgraph.worlds import world
 from tests.models.test_link_models import write_accounts
@@ -56,7 +55,7 @@ def run(home: Path) -> Run:
 
 
 def records(home: Path) -> SectionRecords:
-    entries = load_saved_run(home / "run").entries
+    entries = load_saved_run(home / "run").results
     return SectionRecords("n", "link_prediction", "links", "d", {"called": ["account", "accounts"]}, entries)
 
 
@@ -97,8 +96,11 @@ def test_what_owners_pay(home: Path) -> None:
 
 def test_numbers_are_written_for_the_row_and_for_each_owner(home: Path) -> None:
     entry = next(e for e in records(home).entries if e.world != world.ALONE_WORLD)
-    numbers = column_numbers_of_cells("s", "csv", [entry])
-    assert [(n.participation, n.client) for n in numbers if n.metric == "auc"][:2] == [("all", "all"), ("curator", "all")]
+    whole = table.tabulate([entry], {})
+    assert whole["metric"].item() == "auc"
+    told = table.per_client(whole).query("metric == 'auc'")
+    assert (told["participation"].iloc[0], told["client"].iloc[0]) == ("curator", "all")
+    assert len(told) > 1
 
 
 def test_units_are_not_mixed_on_an_owners_page(home: Path) -> None:

@@ -17,7 +17,7 @@ from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
-from fedgraph.tasks.base import CellContext, CellOutcome
+from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph, GraphMasks, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.world import ALONE_WORLD
@@ -35,13 +35,13 @@ def params(**given: Any) -> participation.Params:
     return participation.Params(**(known | {"trust": ["sums"]} | given))
 
 
-def outcomes(graph: Graph, **given: Any) -> dict[str, CellOutcome]:
+def outcomes(graph: Graph, **given: Any) -> dict[str, Result]:
     """Setting → outcome, of one method at one budget."""
     made, where = params(**given), context(graph)
     return {cell.world.words: participation.run(made, cell, where) for cell in participation.cells(made, where)}
 
 
-def prices(outcome: CellOutcome, kind: str) -> dict[str, float]:
+def prices(outcome: Result, kind: str) -> dict[str, float]:
     return {r.client: r.epsilon for r in outcome.facts.results if r.participation == kind}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,14 +14,15 @@ from hypothesis import strategies as st
 
 import fedgraph
 from fedgraph import privacy
-from fedgraph.cells.cell import Cell, CellOutcome
-from fedgraph.cells.entry import CellEntry, make
+from fedgraph.cells.cell import Cell
+from fedgraph.cells.result import Result
 from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
-from fedgraph.report import client_choices, report_rows, result_files, table_columns
+from fedgraph.report import client_choices, table
+from fedgraph.report.rows import group_rows
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import participation
@@ -94,9 +94,9 @@ def test_a_world_is_a_value_that_files_give_back(world: World) -> None:
     assert hash(World.from_dict(world.to_dict())) == hash(world)
 
 
-def entry(cell: Cell, results: list[ClientResultCellFacts]) -> CellEntry:
+def entry(cell: Cell, results: list[ClientResultCellFacts]) -> Result:
     facts = ParticipationCellFacts(results=tuple(results))
-    return make(cell, CellOutcome({}, facts, None, (), None, cell.epsilon, "", {}), 1.0)
+    return Result.of(cell, facts=facts, epsilon_provable=cell.epsilon, seconds=1.0)
 
 
 def result(kind: str, client: str, value: float) -> ClientResultCellFacts:
@@ -107,12 +107,11 @@ def result(kind: str, client: str, value: float) -> ClientResultCellFacts:
 def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     told = [("left-out", c.world.without.name) if c.world.without else ("all", "all") for c in found]
     entries = [entry(c, [result(*who, i / 10)]) for i, (c, who) in enumerate(zip(found, told, strict=True))]
-    rows = result_files.read_result_columns(table_columns.column_numbers_of_cells("s", "real", entries))
-    identities = [result_files.identify_result_cell(e) for e in entries]
-    assert [result_files.identify_result_row(row) for row in rows] == identities
-    written = json.loads(result_files.format_result_json({}, {"rows": result_files.nest_result_metrics(rows)}))["rows"]
-    assert [result_files.identify_result_row(row) for row in written] == identities, "and as the file gives them back"
-    assert len(set(identities)) == len(report_rows.group_report_rows(entries)) == len(found)
+    lines = table.tabulate(entries, {})
+    again = table.results_of(lines)
+    assert [one.row for one in again] == [c.row for c in found]
+    assert [one.facts.results for one in again] == [one.facts.results for one in entries]
+    assert len(set(lines["row"])) == len(group_rows(entries)) == len({c.row for c in found})
 
 
 @given(st.lists(names.filter(lambda name: name != client_choices.ALL_CHOICE_CLIENTS), unique=True, min_size=2, max_size=4))

@@ -10,7 +10,7 @@ from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase
 from fedgraph.report import plots
 from fedgraph.report.phrases import phrase_count, phrase_number
-from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
@@ -21,11 +21,11 @@ _EDITS = ("edge_removed", "edge_added", "node_removed")
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
-    rows = group_report_rows(records.entries)
+    rows = group_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
     facts = rows[0].head.facts_as(GraphMetricsCellFacts)
     sentences = [
-        fill_phrase("graph_metrics", "collection", facts=facts, repeated=phrase_count(len(rows[0].entries), "repetition")),
+        fill_phrase("graph_metrics", "collection", facts=facts, repeated=phrase_count(len(rows[0].results), "repetition")),
         *_alike(rows, arrays),
         *_moved(rows),
     ]
@@ -42,11 +42,11 @@ def _upper(matrix: np.ndarray) -> np.ndarray:
     return matrix[np.triu_indices(matrix.shape[0], 1)]
 
 
-def _seeds(row: ReportRow) -> list[int]:
-    return [e.seed for e in row.entries]
+def _seeds(row: Row) -> list[int]:
+    return [e.seed for e in row.results]
 
 
-def _alike(rows: Sequence[ReportRow], arrays: _Arrays) -> list[str]:
+def _alike(rows: Sequence[Row], arrays: _Arrays) -> list[str]:
     edit = next((r for r in rows if r.head.method == _GED), None)
     if edit is None:
         return []
@@ -63,20 +63,20 @@ def _alike(rows: Sequence[ReportRow], arrays: _Arrays) -> list[str]:
     return [fill_phrase("graph_metrics", "isomorphic", count=count, total=total, means=", ".join(means))]
 
 
-def _moved(rows: Sequence[ReportRow]) -> list[str]:
+def _moved(rows: Sequence[Row]) -> list[str]:
     found = []
     for row in rows:
-        typical = row.mean("pairs_median")
+        typical = row.mean_of("pairs_median")
         if row.head.method not in (_GED, _SIZE) and typical > 0:
             parts = []
             for name in (name for name in _EDITS if row.values(f"{name}_median")):
-                middle, high = (row.mean(f"{name}_{what}") / typical for what in ("median", "high"))
+                middle, high = (row.mean_of(f"{name}_{what}") / typical for what in ("median", "high"))
                 parts.append(f"{name.replace('_', ' ')} {middle:.1%} (95 % of them below {high:.1%})")
             found.append(fill_phrase("graph_metrics", "moved", method=row.head.method, parts="; ".join(parts)))
     return [*found, fill_phrase("graph_metrics", "hide")] if found else []
 
 
-def _pairs(rows: Sequence[ReportRow], arrays: _Arrays) -> SectionTable:
+def _pairs(rows: Sequence[Row], arrays: _Arrays) -> SectionTable:
     body = []
     for row in rows:
         rank = "—"
@@ -98,22 +98,20 @@ def _pairs(rows: Sequence[ReportRow], arrays: _Arrays) -> SectionTable:
     return SectionTable("Pairs of graphs", header, tuple(body), fill_phrase("graph_metrics", "pairs"))
 
 
-def _edits(rows: Sequence[ReportRow]) -> SectionTable:
+def _edits(rows: Sequence[Row]) -> SectionTable:
     body = []
     for row in rows:
         for name in _EDITS:
             if row.values(f"{name}_median"):
                 values = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
-                typical = row.mean("pairs_median")
-                share = phrase_number(row.mean(f"{name}_median") / typical) if typical > 0 else "—"
+                typical = row.mean_of("pairs_median")
+                share = phrase_number(row.mean_of(f"{name}_median") / typical) if typical > 0 else "—"
                 body.append((str(row.head.method), name.replace("_", " "), *values, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
-def _figures(
-    records: SectionRecords, rows: Sequence[ReportRow], arrays: _Arrays, notice: str | None
-) -> tuple[plots.PlotFigure, ...]:
+def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, notice: str | None) -> tuple[plots.PlotFigure, ...]:
     rows = [r for r in rows if r.head.method != _SIZE]
     first = arrays[rows[0].head.method, 0]
     sizes = first["sizes"]
@@ -148,7 +146,7 @@ def _figures(
             own = arrays[row.head.method, 0]
             names = [n for n in _EDITS if n in own]
             ax.boxplot([own[n] for n in names], tick_labels=[n.replace("_", " ") for n in names], showfliers=True)
-            ax.axhline(row.entries[0].metrics["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
+            ax.axhline(row.results[0].metrics["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
             ax.set(title=str(row.head.method), ylabel="discrepancy after one edit")
             ax.legend(frameon=False, fontsize=8)
 

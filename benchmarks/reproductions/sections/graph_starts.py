@@ -8,7 +8,7 @@ from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import phrase_average, phrase_count, phrase_number
-from fedgraph.report.report_rows import ReportRow, group_report_rows
+from fedgraph.report.rows import Row, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
@@ -18,10 +18,10 @@ _WORDS = read_phrases()["starts"]
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """A table, two panels, and the answer in words."""
-    rows = group_report_rows(records.entries)
+    rows = group_rows(records.entries)
     named = {str(r.head.variant): r for r in rows}
     facts = _facts(rows[0])
-    seeds = len(rows[0].entries)
+    seeds = len(rows[0].results)
     means = phrase_average(seeds, "repetition", "error")
     sentences = [
         fill_phrase("graph_starts", "asked", repeated=phrase_count(seeds, "repetition"), facts=facts, means=means),
@@ -30,7 +30,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))
 
 
-def _facts(row: ReportRow) -> GraphStartsCellFacts:
+def _facts(row: Row) -> GraphStartsCellFacts:
     return row.head.facts_as(GraphStartsCellFacts)
 
 
@@ -38,37 +38,37 @@ def _standard_error(values: Sequence[float]) -> float:
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def _answer(named: dict[str, ReportRow]) -> list[str]:
+def _answer(named: dict[str, Row]) -> list[str]:
     product, nudged = named["product"], named["nudged"]
-    saddles, aside = nudged.mean("lower"), _standard_error(nudged.values("lower"))
+    saddles, aside = nudged.mean_of("lower"), _standard_error(nudged.values("lower"))
     found = [fill_phrase("graph_starts", "saddles", share=f"{saddles:.1%} ± {aside:.1%}")]
     noisy = [r for r in named.values() if _facts(r).noise is not None]
     alone, beside = ([r for r in noisy if _facts(r).with_product == both] for both in (False, True))
-    lower = [r for r in alone if r.mean("noised_objective") < product.mean("objective")]
+    lower = [r for r in alone if r.mean_of("noised_objective") < product.mean_of("objective")]
     if lower:
-        listed = ", ".join(f"{r.mean('noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
-        found.append(fill_phrase("graph_starts", "dip", listed=listed, clear=product.mean("objective")))
+        listed = ", ".join(f"{r.mean_of('noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
+        found.append(fill_phrase("graph_starts", "dip", listed=listed, clear=product.mean_of("objective")))
     for tried, rival in ((alone, "two random"), (alone, "product, one random"), (beside, "product, two random")):
         found.append(_against(tried, named[rival]))
     return found
 
 
-def _against(noisy: Sequence[ReportRow], rival: ReportRow) -> str:
+def _against(noisy: Sequence[Row], rival: Row) -> str:
     """The noise level of the largest mean gain against a rival of as many descents: picking it after the fact favours noise."""
-    best = max(noisy, key=lambda r: r.mean("gain"))
+    best = max(noisy, key=lambda r: r.mean_of("gain"))
     apart = [a - b for a, b in zip(best.values("gain"), rival.values("gain"), strict=True)]
     mean, error = statistics.fmean(apart), _standard_error(apart)
     worse = "the random vertices end lower" if mean < -2 * error else "no difference"
     verdict = "noise ends lower" if mean > 2 * error else worse
     both = " together with p qᵀ" if _facts(best).with_product else ""
     sure = "" if abs(mean) <= 2 * error else ", by more than two standard errors"
-    ours, theirs = (f"{r.mean('gain'):+.2%} ± {_standard_error(r.values('gain')):.2%}" for r in (best, rival))
+    ours, theirs = (f"{r.mean_of('gain'):+.2%} ± {_standard_error(r.values('gain')):.2%}" for r in (best, rival))
     facts = {"best": _facts(best), "rival": _facts(rival), "start": _WORDS[str(rival.head.variant)]}
     told = {"ours": ours, "theirs": theirs, "apart": f"{mean:+.2%} ± {error:.2%}", "verdict": verdict + sure}
     return fill_phrase("graph_starts", "against", **facts, both=both, **told)
 
 
-def _name(row: ReportRow) -> str:
+def _name(row: Row) -> str:
     name = str(row.head.variant)
     if name in _WORDS:
         return _WORDS[name]
@@ -76,14 +76,14 @@ def _name(row: ReportRow) -> str:
     return f"{both}from the coupling that solves the problem noised by {_facts(row).noise:g}"
 
 
-def _with_error(row: ReportRow, metric: str, scale: float = 1.0, digits: int = 4) -> str:
+def _with_error(row: Row, metric: str, scale: float = 1.0, digits: int = 4) -> str:
     found = row.values(metric)
     error = f" ± {scale * _standard_error(found):.{digits}f}" if len(found) > 1 else ""
-    return "—" if not found else f"{scale * row.mean(metric):.{digits}f}{error}"
+    return "—" if not found else f"{scale * row.mean_of(metric):.{digits}f}{error}"
 
 
-def _table(rows: Sequence[ReportRow]) -> SectionTable:
-    columns: dict[str, Callable[[ReportRow], str]] = {
+def _table(rows: Sequence[Row]) -> SectionTable:
+    columns: dict[str, Callable[[Row], str]] = {
         "start": _name,
         "descents": lambda r: str(_facts(r).descents),
         "mean GW, clear problem": lambda r: _with_error(r, "objective"),
@@ -91,27 +91,27 @@ def _table(rows: Sequence[ReportRow]) -> SectionTable:
         "lower, % of pairs": lambda r: _with_error(r, "lower", 100, 1),
         "higher, % of pairs": lambda r: _with_error(r, "higher", 100, 1),
         "mean GW, noised problem": lambda r: _with_error(r, "noised_objective"),
-        "iterations": lambda r: phrase_number(r.mean("iterations"), 1),
+        "iterations": lambda r: phrase_number(r.mean_of("iterations"), 1),
     }
     ordered = sorted(rows, key=lambda r: _facts(r).descents)
     return tabulate_section("Where descents end", ordered, columns, fill_phrase("graph_starts", "table"))
 
 
-def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
+def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     named = {str(r.head.variant): r for r in rows}
     levels = sorted({noise for r in rows if (noise := _facts(r).noise) is not None})
     by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
-    def line(label: str, metric: str, shown: Sequence[ReportRow]) -> charts.ChartSeries:
+    def line(label: str, metric: str, shown: Sequence[Row]) -> charts.ChartSeries:
         errors = [_standard_error(r.values(metric)) for r in shown]
-        return charts.ChartSeries(label, levels, [r.mean(metric) for r in shown], errors)
+        return charts.ChartSeries(label, levels, [r.mean_of(metric) for r in shown], errors)
 
     both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
     gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))
     others = [n for n in _WORDS if n not in ("product", "nudged")]
-    rivals = tuple((f"{n}, {_facts(named[n]).descents}", named[n].mean("gain")) for n in others)
-    clear = (("clear problem, from p qᵀ", named["product"].mean("objective")),)
+    rivals = tuple((f"{n}, {_facts(named[n]).descents}", named[n].mean_of("gain")) for n in others)
+    clear = (("clear problem, from p qᵀ", named["product"].mean_of("objective")),)
     across = "standard deviation of the noise"
     panels = (
         charts.ChartPanel("mean GW", "mean discrepancy", both, clear, across),

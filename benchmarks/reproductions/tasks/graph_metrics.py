@@ -18,7 +18,7 @@ from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from fedgraph import seeds
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, no_plan, no_plugins
+from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins
 from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
 from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
 from fedgraph.types import Graph
@@ -57,7 +57,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return True
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """One way to compare, on one repetition's graphs."""
     found, model = _sampled(params, cell, context)
     compared = found.graphs[: params.compared]
@@ -85,7 +85,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     sizes = [g.num_nodes for g in found.graphs]
     mean = float(np.mean(sizes))
     facts = GraphMetricsCellFacts(graphs=len(sizes), compared=len(compared), mean_nodes=mean, edits=params.edits)
-    return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {}, artefacts=arrays)
+    told = "computed on raw data"
+    return Result.of(cell, metrics=metrics, facts=facts, artefacts=arrays, epsilon_provable=np.inf, theorem=told)
 
 
 def _changes(

@@ -18,7 +18,7 @@ from benchmarks.reproductions import clear_embeddings as clear
 from benchmarks.reproductions import starts
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from fedgraph import seeds
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, no_plan, no_plugins, task_offers
+from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins, task_offers
 from fedgraph.worlds.world import JOINED_WORLD
 
 _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
@@ -62,7 +62,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     return [Cell(*cell, n, JOINED_WORLD, np.inf, "none", seed) for seed in range(context.seeds) for n in names]
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """One strategy on one repetition's pairs; the descents are made once per repetition."""
     key = ("ends", context.label, context.dataset, cell.seed)
     ends: starts.EndsOfStarts = context.cached(key, lambda: _ends(params, cell, context))
@@ -81,7 +81,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         metrics["noised_objective"] = float(taken.noised.mean())
     facts = GraphStartsCellFacts(descents=taken.descents, pairs=int(before.size), graphs=params.graphs, hops=params.hops)
     facts = replace(facts, noise=taken.noise, with_product=taken.with_product)
-    return CellOutcome(metrics, facts, None, (), None, np.inf, "computed on raw data", {})
+    return Result.of(cell, metrics=metrics, facts=facts, epsilon_provable=np.inf, theorem="computed on raw data")
 
 
 def _strategies(noise: Sequence[float]) -> dict[str, Callable[[starts.EndsOfStarts], _Taken]]:

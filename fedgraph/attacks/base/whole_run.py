@@ -89,7 +89,7 @@ class WholeRunResult:
 
     Attributes:
         epsilon: The lower bound on ε, which holds with 95 % confidence; None where nothing can be attacked.
-        metrics: As in ``cells.cell.CellOutcome``.
+        metrics: As in ``cells.cell.Result``.
         attack: What was guessed, for the report.
     """
 

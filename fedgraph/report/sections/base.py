@@ -13,10 +13,10 @@ from typing import TypeVar
 import numpy as np
 
 from fedgraph import plugins
-from fedgraph.cells import CellEntry, SolverFacts
+from fedgraph.cells import Result, SolverFacts
 from fedgraph.report.phrases import fill_phrase, phrase_number, read_phrases
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.report_rows import ReportRow, format_row_mean
+from fedgraph.report.rows import Row, format_row_mean
 
 SECTION_ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
 
@@ -97,7 +97,7 @@ class SectionRecords:
     label: str
     dataset: str
     settings: Mapping[str, object]
-    entries: tuple[CellEntry, ...]
+    entries: tuple[Result, ...]
     artefacts: tuple[dict[str, np.ndarray], ...] = ()
     among: int = 0
     short: bool = False
@@ -155,25 +155,25 @@ def _verified(facts: Sequence[SolverFacts]) -> list[str]:
     return said
 
 
-def describe_section_majority(rows: Sequence[ReportRow]) -> list[str]:
+def describe_section_majority(rows: Sequence[Row]) -> list[str]:
     """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
-    shares = [row.mean("majority_share") for row in rows]
+    shares = [row.mean_of("majority_share") for row in rows]
     shares = [share for share in shares if not math.isnan(share)]
     if not shares:
         return []
     share = sum(shares) / len(shares)
-    near = {row.head.method for row in rows if abs(row.mean("accuracy") - share) < 0.01}
+    near = {row.head.method for row in rows if abs(row.mean_of("accuracy") - share) < 0.01}
     warning = " Rows within 0.01 of it may have learnt nothing else: look at macro-F1 below." if near else ""
     return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
 
 
-def tabulate_section_measures(rows: Sequence[ReportRow]) -> list[SectionTable]:
+def tabulate_section_measures(rows: Sequence[Row]) -> list[SectionTable]:
     """Row × measure that some row has; nothing where accuracy alone was measured."""
     if not any(row.values("macro_f1") for row in rows):
         return []
     measured = {key: title for key, title in _MEASURES.items() if any(row.values(key) for row in rows)}
-    columns: dict[str, Callable[[ReportRow], str]] = {
-        "learner": lambda r: r.name,
+    columns: dict[str, Callable[[Row], str]] = {
+        "learner": lambda r: r.who,
         "trust": lambda r: r.head.world.words,
         "ε": lambda r: phrase_number(r.head.epsilon),
         **{title: functools.partial(format_row_mean, metric=key) for key, title in measured.items()},

@@ -9,7 +9,7 @@ from fedgraph.cells import GraphClassificationCellFacts
 from fedgraph.privacy import best_accuracy
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import SECTION_ENCODERS, Section, SectionRecords, SectionTable, tabulate_section
 
@@ -24,7 +24,7 @@ _LOOKED_AT = read_phrases()["looked_at"]
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Accuracies, privacy, published numbers, bounds; and the plain words for them."""
-    rows = group_report_rows(records.entries)
+    rows = group_rows(records.entries)
     facts = records.entries[0].facts_as(GraphClassificationCellFacts)
     folds = phrase_average(len({e.seed for e in records.entries}), "fold")
     own = "kept by each client of its own, " if records.settings.get("held_out") == "clients" else ""
@@ -45,11 +45,11 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(tuple(sentences), tuple(tables), _figures(records, rows, notice))
 
 
-def _facts(row: ReportRow) -> GraphClassificationCellFacts:
+def _facts(row: Row) -> GraphClassificationCellFacts:
     return row.head.facts_as(GraphClassificationCellFacts)
 
 
-def _explained(rows: Sequence[ReportRow]) -> list[str]:
+def _explained(rows: Sequence[Row]) -> list[str]:
     bounded = [r for r in rows if _facts(r).bayes_balanced is not None]
     tiny = [r for r in bounded if (_facts(r).rule, _facts(r).encoder) == ("1/n", "multi-bit")]
     size = next((r for r in rows if r.head.method == _SIZE), None)
@@ -63,12 +63,12 @@ def _explained(rows: Sequence[ReportRow]) -> list[str]:
         printed = printed_numbers.find_printed_number(r.head.dataset, "local_dp", *at)
         if printed and _judge(rows) == _SVM:
             need = best_accuracy.epsilon_for(printed.value)
-            by = {"size": size.mean("accuracy"), "ours": r.mean("accuracy"), "need": need, "times": need / median}
+            by = {"size": size.mean_of("accuracy"), "ours": r.mean_of("accuracy"), "need": need, "times": need / median}
             found.append(fill_phrase(_PART, "would_need", printed=printed.value, model=_facts(r).model.upper(), **by))
     return [*found, _useful(rows, size)]
 
 
-def _printed_spreads(rows: Sequence[ReportRow]) -> list[str]:
+def _printed_spreads(rows: Sequence[Row]) -> list[str]:
     """Printed ± that are smaller than chance allows over folds of a tenth of the collection."""
     dataset = str(rows[0].head.dataset)
     size = printed_numbers.PRINTED_TEST_GRAPHS.get(dataset)
@@ -82,31 +82,31 @@ def _printed_spreads(rows: Sequence[ReportRow]) -> list[str]:
     return [fill_phrase(_PART, "spreads", size=size, found="; ".join(found))] if found else []
 
 
-def _unsolved(rows: Sequence[ReportRow]) -> list[str]:
-    counts = [asked for r in rows for e in r.entries if (asked := e.facts_as(GraphClassificationCellFacts).solver.asked)]
+def _unsolved(rows: Sequence[Row]) -> list[str]:
+    counts = [asked for r in rows for e in r.results if (asked := e.facts_as(GraphClassificationCellFacts).solver.asked)]
     if not counts:
         return []
     solved, pairs = sum(c[0] for c in counts), sum(c[1] for c in counts)
     return [fill_phrase(_PART, "votes", judge=_judge(rows), pairs=pairs, spared=pairs - solved, share=1 - solved / pairs)]
 
 
-def _judge(rows: Sequence[ReportRow]) -> str:
+def _judge(rows: Sequence[Row]) -> str:
     return _facts(rows[0]).classifier
 
 
-def _useful(rows: Sequence[ReportRow], size: ReportRow) -> str:
+def _useful(rows: Sequence[Row], size: Row) -> str:
     """The smallest ε tried at which an encoder is above graph size by two standard errors of the paired difference."""
-    level = {e.seed: e.metrics["accuracy"] for e in size.entries}
+    level = {e.seed: e.metrics["accuracy"] for e in size.results}
     able = sorted((r for r in rows if _facts(r).bayes_balanced is not None), key=lambda r: r.head.epsilon)
     for row in able:
-        gaps = [e.metrics["accuracy"] - level[e.seed] for e in row.entries if e.seed in level]
+        gaps = [e.metrics["accuracy"] - level[e.seed] for e in row.results if e.seed in level]
         if len(gaps) > 1 and (mean := statistics.fmean(gaps)) > 2 * statistics.stdev(gaps) / math.sqrt(len(gaps)):
             return fill_phrase(_PART, "useful", name=_name(row), at=phrase_number(row.head.epsilon), mean=mean)
     tried = able[-1].head.epsilon if able else math.nan
     return fill_phrase(_PART, "untested" if len(level) < 2 else "useless", tried=phrase_number(tried))
 
 
-def _name(row: ReportRow) -> str:
+def _name(row: Row) -> str:
     facts = _facts(row)
     if not facts.encoder:
         return str(row.head.method)
@@ -117,19 +117,19 @@ def _name(row: ReportRow) -> str:
     return f"{what}, {SECTION_ENCODERS[facts.encoder]}{rule}"
 
 
-def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
+def _accuracies(rows: Sequence[Row]) -> SectionTable:
     neighbours = sorted({m for r in rows for m in r.head.metrics if m.startswith("knn")}, key=lambda m: int(m[3:]))
     measured = {m for r in rows for m in r.head.metrics}
     tuned, looked_at = ({m: title for m, title in names.items() if m in measured} for names in (_TUNED, _LOOKED_AT))
     scores = {"accuracy": _judge(rows)} | tuned | {m: f"k-NN, k = {m[3:]}" for m in neighbours}
     scores |= {"model": "the model itself"} | looked_at
-    columns: dict[str, Callable[[ReportRow], str]] = {
+    columns: dict[str, Callable[[Row], str]] = {
         "what is compared": _name,
         "largest ε": lambda r: (
             "—" if not _facts(r).encoder else "no encoding" if math.isinf(r.head.epsilon) else phrase_number(r.head.epsilon)
         ),
         **{title: functools.partial(format_row_mean, metric=metric) for metric, title in scores.items()},
-        "mean GW": lambda r: phrase_number(r.mean("gw_mean")),
+        "mean GW": lambda r: phrase_number(r.mean_of("gw_mean")),
         "ε published": lambda r: phrase_number(r.published),
         "ε provable: embedding": functools.partial(_path, path="embedding"),
         "ε provable: model path": functools.partial(_path, path="model"),
@@ -144,11 +144,11 @@ def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
     return tabulate_section("Accuracy and privacy", sorted(rows, key=lambda r: r.head.method not in _LEAKS), columns, note)
 
 
-def _path(row: ReportRow, path: str) -> str:
+def _path(row: Row, path: str) -> str:
     return phrase_upper_bound(row.path(path), 2) if path in row.head.paths else "—"
 
 
-def _beside(rows: Sequence[ReportRow]) -> list[SectionTable]:
+def _beside(rows: Sequence[Row]) -> list[SectionTable]:
     body = []
     for row in rows:
         facts = _facts(row)
@@ -170,9 +170,9 @@ def _beside(rows: Sequence[ReportRow]) -> list[SectionTable]:
     return [SectionTable("Beside the published numbers", header, tuple(body), fill_phrase(_PART, "beside"))] if body else []
 
 
-def _bounds(rows: Sequence[ReportRow]) -> list[SectionTable]:
+def _bounds(rows: Sequence[Row]) -> list[SectionTable]:
     limited = [row for row in rows if _facts(row).graph_epsilon is not None]
-    columns: dict[str, Callable[[ReportRow], str]] = {
+    columns: dict[str, Callable[[Row], str]] = {
         "release": _name,
         "ε of a graph: least / median / largest": lambda r: " / ".join(f"{e:.3g}" for e in _facts(r).graph_epsilon or ()),
         "bound, size given, classes balanced": lambda r: f"{_facts(r).bayes_balanced:.3f}",
@@ -183,8 +183,8 @@ def _bounds(rows: Sequence[ReportRow]) -> list[SectionTable]:
     return [tabulate_section("What the release can show at most", limited, columns, note)] if limited else []
 
 
-def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    fixed = [(str(r.head.method), r.mean("accuracy")) for r in rows if r.head.method in _LEAKS[:2]]
+def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
+    fixed = [(str(r.head.method), r.mean_of("accuracy")) for r in rows if r.head.method in _LEAKS[:2]]
     rows = [r for r in rows if r.head.method not in _LEAKS]
     models = list(dict.fromkeys(_facts(r).label for r in rows if _facts(r).label))
     encoded = {m: [r for r in rows if _facts(r).label == m and math.isfinite(r.head.epsilon)] for m in models}
@@ -199,7 +199,7 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
             own = sorted((r for r in encoded[model] if _facts(r).encoder == encoder), key=lambda r: r.head.epsilon)
             lines.append(charts.chart_over_budgets(SECTION_ENCODERS[encoder], own, "accuracy"))
         clear = [r for r in rows if _facts(r).label == model and math.isinf(r.head.epsilon)]
-        levels = [*fixed, *(("no encoding", r.mean("accuracy")) for r in clear)]
+        levels = [*fixed, *(("no encoding", r.mean_of("accuracy")) for r in clear)]
         ylabel = f"{_judge(rows)} test accuracy"
         panels.append(charts.ChartPanel(f"GW of {model} embedding", ylabel, tuple(lines), tuple(levels)))
     return charts.draw_chart(f"{records.name}-accuracy", fill_phrase(_PART, "figure"), panels, notice)

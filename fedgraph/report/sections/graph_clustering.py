@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.cells import CellEntry, GraphClusteringCellFacts
+from fedgraph.cells import GraphClusteringCellFacts, Result
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
+from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import SECTION_ENCODERS, Section, SectionRecords, SectionTable, tabulate_section
 
@@ -24,7 +24,7 @@ _HOW = {"gw": "GW", "fgw": "FGW", "mean": "distance of mean rows", "histogram": 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Scores, losses per path, and what the geometry looks like."""
-    rows = group_report_rows(records.entries)
+    rows = group_rows(records.entries)
     facts = records.entries[0].facts_as(GraphClusteringCellFacts)
     seeds = phrase_count(len({e.seed for e in records.entries}), "seed")
     sentences = (
@@ -36,9 +36,9 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(sentences, (_table(rows), *_beside(records, rows)), _figures(records, rows, notice))
 
 
-def _table(rows: Sequence[ReportRow]) -> SectionTable:
+def _table(rows: Sequence[Row]) -> SectionTable:
     asked = {m: title for m, title in _ASKED.items() if any(m in r.head.metrics for r in rows)}
-    columns: dict[str, Callable[[ReportRow], str]] = {
+    columns: dict[str, Callable[[Row], str]] = {
         "what is released": _name,
         "unit": lambda r: r.protection.unit.value,
         "target ε": lambda r: (
@@ -46,7 +46,7 @@ def _table(rows: Sequence[ReportRow]) -> SectionTable:
         ),
         **{title: functools.partial(format_row_mean, metric=metric) for metric, title in (_METRICS | asked).items()},
         "mean GW": functools.partial(format_row_mean, metric="gw_mean"),
-        "± over pairs": lambda r: phrase_number(r.mean("gw_spread")),
+        "± over pairs": lambda r: phrase_number(r.mean_of("gw_spread")),
         "ε published": lambda r: phrase_number(r.published, 2),
         "ε provable: embedding": lambda r: phrase_upper_bound(r.path("embedding"), 2) if "embedding" in r.head.paths else "—",
         "ε provable: model path": lambda r: (
@@ -59,7 +59,7 @@ def _table(rows: Sequence[ReportRow]) -> SectionTable:
     return tabulate_section("Clusters and privacy", rows, columns, note)
 
 
-def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionTable]:
+def _beside(records: SectionRecords, rows: Sequence[Row]) -> list[SectionTable]:
     """What Jin & Chen print of ego-networks (Table 4) and of pairs among five of them (Figure 4), where it is asked here."""
     asked = records.settings.get("partition")
     if not isinstance(asked, Mapping) or asked.get("partition") != "ego":
@@ -75,16 +75,16 @@ def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionT
             numbers = (f"{ours:.2f} ± {error:.2f}", f"{printed.value:g}", f"{ours - printed.value:+.2f}", away)
             body.append((f"{metric}, {hops}", *numbers, printed.source))
     # Rows at ε = 1/n joined: what names their cells is the largest ε, and so the smallest graph, of each seed.
-    joined: dict[tuple[object, ...], list[CellEntry]] = {}
+    joined: dict[tuple[object, ...], list[Result]] = {}
     for row in rows:
         each = _facts(row).rule == "1/n"
-        joined.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.entries)
-    for row in (ReportRow(tuple(entries)) for entries in joined.values()):
+        joined.setdefault((row.head.method, row.head.variant, None if each else row.head.epsilon), []).extend(row.results)
+    for row in (Row(tuple(entries), "") for entries in joined.values()):
         among = f"{asked.get('clients')} of {hops}"
         at = printed_numbers.PRINTED_PER_GRAPH if _facts(row).rule == "1/n" else row.head.epsilon
         printed = printed_numbers.find_printed_number(records.dataset, str(row.head.method), among, at, "gw_mean")
         if printed and row.values("gw_mean"):
-            mean = f"{row.mean('gw_mean'):.3f} ± {row.mean('gw_spread'):.3f}"
+            mean = f"{row.mean_of('gw_mean'):.3f} ± {row.mean_of('gw_spread'):.3f}"
             apart = printed_numbers.compare_printed_number(row, "gw_mean", printed)
             coded = SECTION_ENCODERS[_facts(row).encoder]
             rule = "1/n" if at == printed_numbers.PRINTED_PER_GRAPH else at
@@ -95,11 +95,11 @@ def _beside(records: SectionRecords, rows: Sequence[ReportRow]) -> list[SectionT
     return [SectionTable("Beside the published numbers", header, tuple(body), note)] if body else []
 
 
-def _facts(row: ReportRow) -> GraphClusteringCellFacts:
+def _facts(row: Row) -> GraphClusteringCellFacts:
     return row.head.facts_as(GraphClusteringCellFacts)
 
 
-def _name(row: ReportRow) -> str:
+def _name(row: Row) -> str:
     if not row.head.paths:
         return str(row.head.method)
     facts, clear = _facts(row), math.isinf(row.head.epsilon)
@@ -110,7 +110,7 @@ def _name(row: ReportRow) -> str:
     return f"{facts.label}: {compared}{', in clear' if clear else ''}"
 
 
-def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
+def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     encoded = sorted((r for r in rows if r.head.paths), key=lambda r: r.head.epsilon)
     size_only = next((r for r in rows if not r.head.paths), None)
 
@@ -120,7 +120,7 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
             charts.chart_over_budgets(variant, [r for r in encoded if _encoder(r) == variant], metric)
             for variant in dict.fromkeys(map(_encoder, encoded))
         ]
-        levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
+        levels = (("graph size only", size_only.mean_of(metric)),) if size_only else ()
         panels.append(charts.ChartPanel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     panels += _discrepancies(encoded)
     caption = fill_phrase("graph_clustering", "figure")
@@ -136,10 +136,10 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
     return tuple(found)
 
 
-def _discrepancies(encoded: Sequence[ReportRow]) -> list[charts.ChartPanel]:
+def _discrepancies(encoded: Sequence[Row]) -> list[charts.ChartPanel]:
     """The mean discrepancy of all pairs against ε (Figures 5 and 8 to 10), one panel an encoder, for they differ by orders."""
     rows = [r for r in encoded if r.values("gw_mean")]
-    clear = tuple(("no encoding", r.mean("gw_mean")) for r in rows if math.isinf(r.head.epsilon))[:1]
+    clear = tuple(("no encoding", r.mean_of("gw_mean")) for r in rows if math.isinf(r.head.epsilon))[:1]
     found = []
     for variant in dict.fromkeys(_encoder(r) for r in rows if math.isfinite(r.head.epsilon)):
         own = [r for r in rows if _encoder(r) == variant and math.isfinite(r.head.epsilon)]
@@ -148,7 +148,7 @@ def _discrepancies(encoded: Sequence[ReportRow]) -> list[charts.ChartPanel]:
     return found
 
 
-def _encoder(row: ReportRow) -> str:
+def _encoder(row: Row) -> str:
     facts = _facts(row)
     what = facts.label or facts.encoder.replace("multi-bit", "multi-bit encoder")
     return f"{what}, {_HOW[facts.how]}"

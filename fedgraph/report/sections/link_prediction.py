@@ -5,12 +5,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from fedgraph.cells import CellEntry, LinkPredictionCellFacts
+from fedgraph.cells import LinkPredictionCellFacts, Result
 from fedgraph.privacy import Unit
 from fedgraph.report import charts, client_choices
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
-from fedgraph.report.scores import find_score_trust
+from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, tabulate_section
 from fedgraph.report.sections.participation import section_participation_choices
 
@@ -21,9 +20,9 @@ _TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """What was asked, one table, AUC against ε; and where owners are compared, what each of them gains by joining."""
-    rows = group_report_rows([e for e in records.entries if e.metrics])
+    rows = group_rows([e for e in records.entries if e.metrics])
     facts = records.entries[0].facts_as(LinkPredictionCellFacts)
-    columns: dict[str, Callable[[ReportRow], str]] = {
+    columns: dict[str, Callable[[Row], str]] = {
         "method": _name,
         "trust": lambda r: r.head.world.trust.title,
         "unit": lambda r: "—" if math.isinf(r.provable) else r.protection.unit.value,
@@ -37,11 +36,11 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     known = "both ends know and protect" if shared else "nobody knows"
     lost = f"Up to {apart:,} edges lie between clients; in federated rows {known} them. " if apart else ""
     lines = []
-    for name, trust in dict.fromkeys((_name(r), find_score_trust(r)) for r in rows):
-        finite = [r for r in rows if (_name(r), find_score_trust(r)) == (name, trust) and math.isfinite(r.head.epsilon)]
+    for name, trust in dict.fromkeys((_name(r), r.trust) for r in rows):
+        finite = [r for r in rows if (_name(r), r.trust) == (name, trust) and math.isfinite(r.head.epsilon)]
         if len(finite) > 1:
             lines.append(charts.chart_over_budgets(f"{name}, {trust.title}", finite, "auc"))
-    clear = [(r.head.variant, r.mean("auc")) for r in rows if math.isinf(r.head.epsilon) and r.head.world.trust.whole]
+    clear = [(r.head.variant, r.mean_of("auc")) for r in rows if math.isinf(r.head.epsilon) and r.head.world.trust.whole]
     panels = [charts.ChartPanel("AUC of hidden edges", "AUC", tuple(lines), tuple(clear))]
     caption = "AUC of hidden edges against the ε of one unit. Dashed: no privacy, one curator."
     figures = charts.draw_chart(f"{records.name}-links", caption, panels, notice)
@@ -58,7 +57,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return replace(more, sentences=(sentence, told), tables=(table, *more.tables), figures=(*figures, *more.figures))
 
 
-def _of_one_unit(entries: Sequence[CellEntry]) -> tuple[Unit, list[CellEntry]]:
+def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
     """(the largest unit that a price is about, the cells whose price is about it, or that have none): units never mix."""
     priced = {e.protection.unit for e in entries if e.protection and 0 < e.epsilon_provable < math.inf}
     unit = next((one for one in (Unit.ENTITY, Unit.NODE) if one in priced), Unit.EDGE)
@@ -66,5 +65,5 @@ def _of_one_unit(entries: Sequence[CellEntry]) -> tuple[Unit, list[CellEntry]]:
     return unit, same
 
 
-def _name(row: ReportRow) -> str:
+def _name(row: Row) -> str:
     return row.head.method if row.head.variant == "default" else row.head.variant

@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from fedgraph.audit import one_run, operating_points
 from fedgraph.cells import NamedAttackCellFacts, NodeRiskCellFacts
 from fedgraph.report import plots
-from fedgraph.report.attack_bounds import ATTACK_BOUND_CONFIDENCE, locate_attack_bound, num_attack_bounds
+from fedgraph.report.attack_bounds import ATTACK_BOUND_CONFIDENCE, locate_attack_bound
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.report_rows import ReportRow, bound_report_row, group_report_rows
+from fedgraph.report.rows import Row, bound_of_guesses, group_rows, num_attack_bounds
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 
 _PART = "named_attacks"
@@ -24,7 +24,7 @@ KINDS = ("node_classification", "link_prediction")  # the tasks that this sectio
 class _AttackedRow:
     """One attack on one row. every: the verdict of each seed, as stored; at least one."""
 
-    row: ReportRow
+    row: Row
     every: tuple[NamedAttackCellFacts, ...]
 
     @property
@@ -48,12 +48,12 @@ class _AttackedRow:
 
     def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA) -> float | None:
         """The lower bound at this error probability; None where no theorem gives one."""
-        return bound_report_row(self.counts, self.row.head.delta or 0.0, self.one.estimator, alpha) if self.counts else None
+        return bound_of_guesses(self.counts, self.row.head.delta or 0.0, self.one.estimator, alpha) if self.counts else None
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Nothing where no attack was asked for by name."""
-    rows = [r for r in group_report_rows(records.entries) if any(e.facts.named is not None for e in r.entries)]
+    rows = [r for r in group_rows(records.entries) if any(e.facts.named is not None for e in r.results)]
     told = [t for row in rows for t in _of(row)]
     if not told and not rows:
         return Section((), (), ())
@@ -71,15 +71,15 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(tuple(sentences), tuple(tables), tuple(figures))
 
 
-def _of(row: ReportRow) -> list[_AttackedRow]:
+def _of(row: Row) -> list[_AttackedRow]:
     found: dict[str, list[NamedAttackCellFacts]] = {}
-    for entry in row.entries:
+    for entry in row.results:
         for one in entry.facts.named.found if entry.facts.named else ():
             found.setdefault(one.attack, []).append(one)
     return [_AttackedRow(row, tuple(every)) for every in found.values()]
 
 
-def contradict_named_attacks(rows: Sequence[ReportRow]) -> list[str]:
+def contradict_named_attacks(rows: Sequence[Row]) -> list[str]:
     """What ``_refuted`` says of all rows of a report."""
     return _refuted([t for row in rows for t in _of(row)], num_attack_bounds(rows))
 
@@ -97,7 +97,7 @@ def _refuted(told: Sequence[_AttackedRow], among: int) -> list[str]:
     return found
 
 
-def _refused(rows: Sequence[ReportRow]) -> list[str]:
+def _refused(rows: Sequence[Row]) -> list[str]:
     found: dict[str, set[str]] = {}
     for row in rows:
         for name, why in (row.head.facts.named.refused if row.head.facts.named else {}).items():
@@ -187,8 +187,8 @@ def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: st
     return plots.draw_plot(f"{records.name}-advantage", fill_phrase(_PART, "advantage"), 1, paint, notice, 4.6)
 
 
-def _risk_table(risks: Sequence[tuple[ReportRow, NodeRiskCellFacts]]) -> SectionTable:
-    columns: dict[str, Callable[[tuple[ReportRow, NodeRiskCellFacts]], str]] = {
+def _risk_table(risks: Sequence[tuple[Row, NodeRiskCellFacts]]) -> SectionTable:
+    columns: dict[str, Callable[[tuple[Row, NodeRiskCellFacts]], str]] = {
         "row": lambda one: _name(one[0]),
         "trust": lambda one: one[0].head.world.words,
         "ε provable": lambda one: phrase_upper_bound(one[0].provable, 2),
@@ -216,7 +216,7 @@ def _groups(groups: Sequence[Sequence[float]]) -> str:
 
 
 def _risk_figure(
-    records: SectionRecords, risks: Sequence[tuple[ReportRow, NodeRiskCellFacts]], notice: str | None
+    records: SectionRecords, risks: Sequence[tuple[Row, NodeRiskCellFacts]], notice: str | None
 ) -> plots.PlotFigure:
     shown = risks[:8]
 
@@ -235,5 +235,5 @@ def _risk_figure(
     return plots.draw_plot(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)
 
 
-def _name(row: ReportRow) -> str:
-    return f"{row.name} · ε = {phrase_number(row.head.epsilon)}"
+def _name(row: Row) -> str:
+    return f"{row.who} · ε = {phrase_number(row.head.epsilon)}"

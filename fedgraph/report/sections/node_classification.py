@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from fedgraph.cells import CellEntry, NodeClassificationCellFacts
+from fedgraph.cells import NodeClassificationCellFacts, Result
 from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.report_rows import ReportRow, format_row_mean, group_report_rows
-from fedgraph.report.result_files import read_result_curve
+from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 from fedgraph.worlds import WorldKind
@@ -25,7 +24,7 @@ _ASKED = read_phrases()["asked_nodes"]
 
 def build(records: SectionRecords, notice: str | None) -> Section:
     """Table of accuracies, and one panel per learner."""
-    rows = group_report_rows(records.entries)
+    rows = group_rows(records.entries)
     every = [e.facts_as(NodeClassificationCellFacts) for e in records.entries]
     facts = next((f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE), every[0])
     seeds = len({e.seed for e in records.entries})
@@ -54,11 +53,11 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     return Section(tuple(sentences), tuple(tables), figures)
 
 
-def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
+def _accuracies(rows: Sequence[Row]) -> SectionTable:
     budgets = sorted({(r.head.epsilon, r.head.calibrated_by) for r in rows})
     body = []
-    for learner, world in dict.fromkeys((r.name, r.head.world) for r in rows):
-        own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (r.name, r.head.world) == (learner, world)}
+    for learner, world in dict.fromkeys((r.who, r.head.world) for r in rows):
+        own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (r.who, r.head.world) == (learner, world)}
         body.append((learner, world.trust.title, *(format_row_mean(own[b], "accuracy") if b in own else "" for b in budgets)))
     readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
     named = [(phrase_number(e), f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets]
@@ -66,15 +65,15 @@ def _accuracies(rows: Sequence[ReportRow]) -> SectionTable:
     return SectionTable("Test accuracy", header, tuple(body), "ε as targeted; what it means for each row is below.")
 
 
-def _against_papers(rows: Sequence[ReportRow]) -> list[SectionTable]:
+def _against_papers(rows: Sequence[Row]) -> list[SectionTable]:
     found = []
     for row in rows:
         named = (row.head.dataset, row.head.method, row.head.variant, row.head.epsilon)
         printed = printed_numbers.find_printed_number(*named, "accuracy", row.protection.unit.value)
         if printed is not None:
             found.append((row, printed, *printed_numbers.compare_printed_number(row, "accuracy", printed)))
-    columns: dict[str, Callable[[tuple[ReportRow, printed_numbers.PrintedNumber, str, str]], str]] = {
-        "learner": lambda one: one[0].name,
+    columns: dict[str, Callable[[tuple[Row, printed_numbers.PrintedNumber, str, str]], str]] = {
+        "learner": lambda one: one[0].who,
         "trust": lambda one: one[0].head.world.trust.title,
         "ε": lambda one: phrase_number(one[0].head.epsilon),
         "noise chosen for": lambda one: one[0].head.calibrated_by,
@@ -89,7 +88,7 @@ def _against_papers(rows: Sequence[ReportRow]) -> list[SectionTable]:
     return [tabulate_section("Beside the published numbers", found, columns, fill_phrase(_PART, "beside"))] if found else []
 
 
-def _best_edge_level(rows: Sequence[ReportRow]) -> list[SectionTable]:
+def _best_edge_level(rows: Sequence[Row]) -> list[SectionTable]:
     """At each ε the best edge-level row that provably keeps it, with and without a node's use of its own edges."""
     kept = [r for r in rows if r.protection.unit.value == "edge" and r.provable <= r.head.epsilon * (1 + 1e-9) < math.inf]
     body = []
@@ -99,22 +98,22 @@ def _best_edge_level(rows: Sequence[ReportRow]) -> list[SectionTable]:
         without = [r for r in here if Assumption.OWN_EDGES_KNOWN not in r.protection.assumptions]
         cells = []
         for among in (here, without):
-            best = max(among, key=lambda r: r.mean("accuracy"), default=None)
+            best = max(among, key=lambda r: r.mean_of("accuracy"), default=None)
             if best is None:
                 cells += ["—"] * 3
             else:
-                cells += [best.name, format_row_mean(best, "accuracy"), phrase_upper_bound(best.provable, 2)]
+                cells += [best.who, format_row_mean(best, "accuracy"), phrase_upper_bound(best.provable, 2)]
         body.append((trust.title, phrase_number(epsilon), *cells))
-    if len({r.name for r in kept}) < 2:
+    if len({r.who for r in kept}) < 2:
         return []
     header = ("trust", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
     note = "Picked by test accuracy among the rows above, so optimistic where rows are close."
     return [SectionTable("Best at a provable ε, edge level", header, tuple(body), note)]
 
 
-def _privacy(rows: Sequence[ReportRow], among: int) -> SectionTable:
-    columns: dict[str, Callable[[ReportRow], str]] = {
-        "learner": lambda r: r.name,
+def _privacy(rows: Sequence[Row], among: int) -> SectionTable:
+    columns: dict[str, Callable[[Row], str]] = {
+        "learner": lambda r: r.who,
         "trust": lambda r: r.head.world.trust.title,
         "target ε": lambda r: phrase_number(r.head.epsilon),
         "ε published": lambda r: phrase_number(r.published, 2),
@@ -128,12 +127,12 @@ def _privacy(rows: Sequence[ReportRow], among: int) -> SectionTable:
     return tabulate_section("Privacy of every row", rows, columns, note, on_page=False)
 
 
-def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
+def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     learners = list(dict.fromkeys((r.head.method, r.head.variant) for r in rows if len(_budgets(rows, r)) > 1))
     if not learners:
         return ()
     levels = [
-        (f"no privacy: {r.head.variant}, curator", r.mean("accuracy"))
+        (f"no privacy: {r.head.variant}, curator", r.mean_of("accuracy"))
         for r in rows
         if r.head.world.trust is Trust.CURATOR and math.isinf(r.head.epsilon) and len(_budgets(rows, r)) == 1
     ]
@@ -145,7 +144,7 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
     return charts.draw_chart(f"{records.name}-accuracy", fill_phrase(_PART, "figure"), panels, notice, shared=True)
 
 
-def _lines(own: Sequence[ReportRow]) -> list[charts.ChartSeries]:
+def _lines(own: Sequence[Row]) -> list[charts.ChartSeries]:
     readings = list(dict.fromkeys(r.head.calibrated_by for r in own if math.isfinite(r.head.epsilon))) or ["none"]
     lines = []
     for trust in dict.fromkeys(r.head.world.trust for r in own):
@@ -158,14 +157,14 @@ def _lines(own: Sequence[ReportRow]) -> list[charts.ChartSeries]:
 
 
 def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    mapped: dict[tuple[str, str, Trust], list[tuple[CellEntry, dict[str, np.ndarray]]]] = {}
+    mapped: dict[tuple[str, str, Trust], list[tuple[Result, dict[str, np.ndarray]]]] = {}
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         if "map" in arrays:
             mapped.setdefault((entry.method, entry.variant, entry.world.trust), []).append((entry, arrays))
     found = []
     for (method, variant, trust), cells in mapped.items():
 
-        def paint(axes: list[Axes], cells: list[tuple[CellEntry, dict[str, np.ndarray]]] = cells) -> None:
+        def paint(axes: list[Axes], cells: list[tuple[Result, dict[str, np.ndarray]]] = cells) -> None:
             for ax, (entry, arrays) in zip(axes, cells, strict=True):
                 apart = phrase_number(entry.metrics.get("silhouette", math.nan), 3)
                 reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
@@ -178,12 +177,12 @@ def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure
     return tuple(found)
 
 
-def _budgets(rows: Sequence[ReportRow], of: ReportRow) -> set[float]:
+def _budgets(rows: Sequence[Row], of: Row) -> set[float]:
     return {r.head.epsilon for r in rows if (r.head.method, r.head.variant) == (of.head.method, of.head.variant)}
 
 
-def _curves(name: str, entries: Sequence[CellEntry], notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    drawn = [e for e in entries if read_result_curve(e)]
+def _curves(name: str, entries: Sequence[Result], notice: str | None) -> tuple[plots.PlotFigure, ...]:
+    drawn = [e for e in entries if e.facts_as(NodeClassificationCellFacts).curve]
     panels = []
     for learner in dict.fromkeys((e.method, e.variant) for e in drawn):
         own = [e for e in drawn if (e.method, e.variant) == learner]
@@ -192,7 +191,7 @@ def _curves(name: str, entries: Sequence[CellEntry], notice: str | None) -> tupl
             values: dict[float, list[float]] = {}
             for e in own:
                 if (e.world, e.epsilon) == (world, epsilon):
-                    for round_, accuracy in read_result_curve(e):
+                    for round_, accuracy in e.facts_as(NodeClassificationCellFacts).curve:
                         values.setdefault(float(round_), []).append(accuracy)
             means = [statistics.fmean(v) for v in values.values()]
             spread = [statistics.stdev(v) if len(v) > 1 else 0.0 for v in values.values()]

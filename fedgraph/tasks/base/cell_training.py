@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fedgraph import privacy, seeds
-from fedgraph.cells import Cell, CellContext, CellOutcome, SettingChoiceCellFacts, TaskFacts
+from fedgraph.cells import Cell, CellContext, Result, SettingChoiceCellFacts, TaskFacts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
@@ -66,7 +66,7 @@ class _Settled:
     guarantee: Guarantee
     settled: Settlement
 
-    def as_outcome(
+    def as_result(
         self,
         cell: Cell,
         metrics: dict[str, float],
@@ -75,14 +75,27 @@ class _Settled:
         measured: float | None = None,
         artefacts: Mapping[str, np.ndarray] | None = None,
         timed: bool = True,
-    ) -> CellOutcome:
-        """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves."""
-        settled, releases = self.settled, self.outcome.releases
-        price = (self.plan.epsilon_published, settled.epsilon, settled.theorem, settled.path_epsilons())
-        said = (*self.plan.notes, *self.outcome.notes) if notes is None else notes
-        account = settled.account(cell.key, self.guarantee)
-        facts = replace(facts, public_notes=(*facts.public_notes, *self.plan.notes))
-        return CellOutcome(metrics, facts, account, releases, *price, said, dict(artefacts or {}), measured, timed)
+    ) -> Result:
+        """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves.
+
+        timed: whether it may be known how long the cell took.
+        """
+        settled = self.settled
+        return Result.of(
+            cell,
+            settled.account(cell.key, self.guarantee),
+            self.outcome.releases,
+            metrics=metrics,
+            facts=replace(facts, public_notes=(*facts.public_notes, *self.plan.notes)),
+            epsilon_published=self.plan.epsilon_published,
+            epsilon_provable=settled.epsilon,
+            epsilon_measured=measured,
+            theorem=settled.theorem,
+            paths=settled.path_epsilons(),
+            notes=(*self.plan.notes, *self.outcome.notes) if notes is None else notes,
+            seconds=None if timed else 0.0,
+            artefacts=dict(artefacts or {}),
+        )
 
 
 def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
@@ -93,10 +106,11 @@ def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome)
 
 def price_untrained(
     cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
-) -> CellOutcome:
+) -> Result:
     """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
     epsilon, theorem = (0.0, "nothing was released beyond the public sizes") if from_sizes else (np.inf, "computed on raw data")
-    return CellOutcome(metrics, facts, LedgerAccount(cell.key, protection, delta), (), None, epsilon, theorem, {})
+    account = LedgerAccount(cell.key, protection, delta)
+    return Result.of(cell, account, metrics=metrics, facts=facts, epsilon_provable=epsilon, theorem=theorem)
 
 
 @dataclass(frozen=True, eq=False)

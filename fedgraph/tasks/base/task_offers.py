@@ -14,7 +14,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from fedgraph import plugins
-from fedgraph.cells import Cell, CellContext, CellOutcome, require_distinct_cells
+from fedgraph.cells import Cell, CellContext, Result, require_distinct_cells
 from fedgraph.documents import Settings, SettingsSpec
 from fedgraph.methods import Plan
 from fedgraph.privacy import Guarantee
@@ -142,7 +142,7 @@ class Task(Protocol):
     def plugins_of(self, params: Any) -> Sequence[NestedTaskPlugin]: ...
     def cells(self, params: Any, context: CellContext) -> Sequence[Cell]: ...
     def plan(self, params: Any, cell: Cell, context: CellContext) -> Plan | None: ...
-    def run(self, params: Any, cell: Cell, context: CellContext) -> CellOutcome: ...
+    def run(self, params: Any, cell: Cell, context: CellContext) -> Result: ...
 
 
 def no_plugins(params: object) -> list[NestedTaskPlugin]:

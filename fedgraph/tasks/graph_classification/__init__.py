@@ -35,8 +35,8 @@ from fedgraph.privacy import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
-    CellOutcome,
     NestedTaskPlugin,
+    Result,
     TaskOffers,
     cell_training,
     nest_methods,
@@ -129,7 +129,7 @@ def _planned(
     return made, dealt, split
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """One row for one fold."""
     collection = _collection(params, context)
     if cell.variant == "baseline":
@@ -143,7 +143,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     return (_constant if cell.method == raw.TASK_CONSTANT_DISTANCES else _released)(params, cell, context)
 
 
-def _constant(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
     made, dealt, split = _planned(params, cell, context)
     distances, asked = _constant_distances(params, cell, context, made, split)
     row, facts = _row(params, cell, context), _facts(params, context, dealt, split)
@@ -165,7 +165,7 @@ def _constant_distances(
     return graph_pairs.solve_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
 
 
-def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     made, dealt, split = _planned(params, cell, context)
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
@@ -193,7 +193,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked, attack=measured.attack)
     facts = replace(facts, rounds=made.schedule.rounds, model=made.params.model, pooling=made.params.pooling)
     done = cell_training.settle_plan(made, dealt.partition, trained)
-    return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
+    return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 
 def _options(params: Params, context: CellContext, alpha: float | None = None) -> GromovOptions:
@@ -206,7 +206,7 @@ def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndar
     return dict(context.runtime.on_server(graph_models.judge, distances, labels_of, split, rng, params))
 
 
-def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> CellOutcome:
+def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> Result:
     public = cell.method in (raw.SIZE, raw.TASK_CONSTANT_DISTANCES)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return cell_training.price_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)

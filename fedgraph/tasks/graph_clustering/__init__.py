@@ -33,8 +33,8 @@ from fedgraph.privacy import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
-    CellOutcome,
     NestedTaskPlugin,
+    Result,
     TaskOffers,
     cell_training,
     nest_methods,
@@ -125,7 +125,7 @@ def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embe
     return made
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """One row with one seed: train and encode at the clients, compare, cluster and classify at the server."""
     partition = held_graphs.deal(params, cell.seed, context)
     truth = held_graphs.find_classes(params, cell.seed, context)
@@ -167,7 +167,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     facts = replace(facts, how=row.how, training=made.params.training, release=made.params.release, attack=measured.attack)
     facts = replace(facts, worst_node_clients=len(embedding.holders or (0,)))
     drawn = _artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {}
-    return done.as_outcome(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
+    return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
 
 
 def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: Compared) -> dict[str, float]:
@@ -199,7 +199,7 @@ def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -
 
 def _unreleased(
     params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: Compared
-) -> CellOutcome:
+) -> Result:
     public = cell.method != DEGREES
     whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)

@@ -29,7 +29,7 @@ from fedgraph.privacy import Guarantee
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
-    CellOutcome,
+    Result,
     TaskModels,
     TaskOffers,
     cell_training,
@@ -137,7 +137,7 @@ def train(
     return cell_training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Train on the edges that are held, score the hidden ones beside pairs that are none."""
     if cell.world == ALONE_WORLD:
         return _run_alone(params, cell, context)
@@ -160,10 +160,10 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
         results = owned_links.measure(cell.world, federation, questions, of_owner, prices, toward)
         facts = replace(facts, results=results)
     metrics = links.measure_scores(scores[: len(hidden)], scores[len(hidden) :])
-    return done.as_outcome(cell, metrics | told.metrics, facts)
+    return done.as_result(cell, metrics | told.metrics, facts)
 
 
-def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
     federation, method = _federation(params, cell, context), method_kinds.load_linker(cell.method)
     names, shares = federation.names, federation.partition.subgraphs
     each, together, prices = cell_training.train_clients_alone(
@@ -176,7 +176,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
     results = owned_links.measure(cell.world, federation, questions, scores, prices, toward)
     facts = _facts(params, together, results[0].tested)
-    return together.as_outcome(cell, {}, replace(facts, clients=len(names), results=results))
+    return together.as_result(cell, {}, replace(facts, clients=len(names), results=results))
 
 
 def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionCellFacts:

@@ -27,7 +27,7 @@ from fedgraph.privacy import Assumption, Guarantee
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
-    CellOutcome,
+    Result,
     TaskModels,
     TaskOffers,
     cell_training,
@@ -145,7 +145,7 @@ def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_trainin
     return cell_training.train(federation, key, made, cell, context, answered=who, keep=keep)
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Train, count, test."""
     done, method = train(params, cell, context), _method(params, cell)[0]
     bought = _bought_of(params, cell, context)
@@ -188,7 +188,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     notes += [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []
     notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
-    return done.as_outcome(cell, metrics, facts, tuple(notes), *shown)
+    return done.as_result(cell, metrics, facts, tuple(notes), *shown)
 
 
 def _tests_in_public(setting: protocols.ProtocolSetting, made: Plan) -> bool:

@@ -32,7 +32,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.privacy import Trust
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, TaskOffers, cell_training, grid, node_settings, task_offers
+from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, cell_training, grid, node_settings, task_offers
 from fedgraph.tasks.base.grid import GridRowKeys as ROW
 from fedgraph.tasks.participation import client_records as clients
 from fedgraph.types import Graph
@@ -150,7 +150,7 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     return _planned(params, cell, federation, _dealt(params, cell, federation, context, client))
 
 
-def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Train in the cell's world, count, and test each client's nodes."""
     federation = _federation(params, cell.seed, context)
     if cell.world == ALONE_WORLD:
@@ -181,7 +181,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> CellOutcome:
     return clients.finish(cell, done, records, pooled, params.protocol, method)
 
 
-def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Federation) -> CellOutcome:
+def _run_alone(params: Params, cell: Cell, context: CellContext, federation: Federation) -> Result:
     method = method_kinds.load_classifier(cell.method)
 
     def train_one(client: int) -> cell_training.TrainedCell:

@@ -13,7 +13,7 @@ from fedgraph.learning import own_models
 from fedgraph.methods import ColumnRanks, method_kinds
 from fedgraph.partition import base
 from fedgraph.privacy import settle
-from fedgraph.tasks.base import Cell, CellContext, CellOutcome, cell_training, measures
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, measures
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import Federation, WorldKind, protocols
@@ -247,7 +247,7 @@ def finish(
     protocol: str,
     method: method_kinds.ClassifierMethod,
     clients: int | None = None,
-) -> CellOutcome:
+) -> Result:
     """What a finished cell leaves.
 
     Args:
@@ -263,4 +263,4 @@ def finish(
     notes = ((f"The promise is broken: {broken}",) if broken else ()) + done.plan.notes + done.outcome.notes + said
     facts, tested = done.facts(ParticipationCellFacts, protocol), int((setting.truth >= 0).sum())
     facts = replace(facts, results=tuple(records), clients=clients or facts.clients)
-    return done.as_outcome(cell, metrics, replace(facts, train_nodes=setting.num_train, tested=tested), notes=notes)
+    return done.as_result(cell, metrics, replace(facts, train_nodes=setting.num_train, tested=tested), notes=notes)

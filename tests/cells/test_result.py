@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import get_args
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedgraph import cells
 from fedgraph.cells import task_facts as records
-from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.task_facts import (
     CELL_FACTS_RECORDS,
     ClientResultCellFacts,
@@ -24,8 +24,9 @@ from fedgraph.cells.task_facts import (
 from fedgraph.comparison import solver_facts
 from fedgraph.privacy.units import Protection, Relation, Viewer
 from fedgraph.worlds.world import JOINED_WORLD, LeftOutOfWorld, World, WorldKind
+from tests.results import plain_result
 
-PLAIN = CellEntry(
+PLAIN = plain_result(
     "t", "d", "m", "v", JOINED_WORLD, "provable", 1.0, 0, {}, TaskFacts(), Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER,
     ()), 1e-5,
     None, 1.0, None, "theorem", {}, (), 0.1, (),
@@ -63,19 +64,25 @@ FACTS = st.one_of(
 def test_every_record_reads_back_as_it_was(facts: TaskFacts, name: str, epsilon: float) -> None:
     world = World(WorldKind.TOGETHER, JOINED_WORLD.trust, LeftOutOfWorld(3, name))
     entry = replace(PLAIN, dataset=name, variant=name, world=world, epsilon=epsilon, paths={name: epsilon}, facts=facts)
-    again = cells.entry.from_json(json.loads(json.dumps(cells.entry.to_json(entry))))
+    again = cells.result.from_line(json.loads(json.dumps(cells.result.to_line(entry))))
     assert repr(again) == repr(entry), "repr, since NaN is not equal to itself"
+    kept = pd.DataFrame([cells.result.to_line(entry)])
+    (line,) = kept.to_dict("records")
+    assert repr(cells.result.from_line(line)) == repr(entry)
 
 
-@pytest.mark.parametrize("change", [{"facts": {"kind": "unknown"}}, {"epsilon": "much"}, {"world": None}, {"ledger": None}])
-def test_what_is_no_entry_is_refused(change: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"entry|epsilon"):
-        cells.entry.from_json(cells.entry.to_json(PLAIN) | change)
+@pytest.mark.parametrize(
+    "change",
+    [{"facts": '{"kind":"unknown"}'}, {"epsilon": "much"}, {"paths": "x"}, {"ledger": "["}, {"notes": 3}, {"seed": None}],
+)
+def test_what_is_no_result_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"no result|epsilon|Expecting|notes|seed"):
+        cells.result.from_line(cells.result.to_line(PLAIN) | change)
 
 
 def test_an_accuracy_that_is_no_share_is_refused() -> None:
     with pytest.raises(ValueError, match=r"its accuracy is 2; allowed: 0 to 1"):
-        cells.entry.from_json(cells.entry.to_json(replace(PLAIN, metrics={"accuracy": 2.0})))
+        cells.result.from_line(cells.result.to_line(replace(PLAIN, metrics={"accuracy": 2.0})))
 
 
 def test_the_facts_of_another_task_are_no_answer() -> None:

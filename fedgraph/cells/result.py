@@ -1,0 +1,277 @@
+"""What was found of one cell, as one frozen record: a task returns it, a file holds it, and every reader of a run reads it.
+
+Result.of(cell, metrics=…, facts=…, account=…)   what a task returns
+to_line(result), from_line(line)                 its line in the table of a run, and alone in its file while the run goes on
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import ConfigDict, TypeAdapter
+
+from fedgraph.cells.cell import Cell
+from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, NodeClassificationCellFacts, TaskFacts
+from fedgraph.privacy import Ledger, LedgerAccount, LedgerLine, Protection, Trust
+from fedgraph.worlds import World, world_of_trust
+
+FAILED = "failed: "  # how the status of a cell without a number begins
+_F = TypeVar("_F", bound=TaskFacts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Cell):
+    """A cell, and what was found of it.
+
+    Attributes:
+        metrics: Name → value.
+        facts: What the cell's task says of it.
+        protection: Who is protected from whom; None where nothing is released or learnt.
+        delta: The δ of every ε here, 0 … 1; None where there is no protection.
+        epsilon_published: What the paper's formula says; None where it says nothing.
+        epsilon_provable: The proven ε of everything that is released, 0 … ∞; NaN where the cell failed.
+        epsilon_measured: What an attack proves at least; None where there was none.
+        theorem: What ``epsilon_provable`` rests on.
+        paths: Path of releases → its proven ε alone.
+        notes: Sentences that the plan says of its numbers.
+        seconds: Wall time of the cell; None before it was measured, 0 where it must not be known.
+        ledger: The cell's lines of the ledger, each a JSON object as text.
+        failed: Why there is no number, in one line; empty where the cell was computed.
+        artefacts: Small named arrays, for figures.
+    """
+
+    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
+
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    facts: TaskFacts = field(default_factory=TaskFacts)
+    protection: Protection | None = None
+    delta: float | None = None
+    epsilon_published: float | None = None
+    epsilon_provable: float = math.nan
+    epsilon_measured: float | None = None
+    theorem: str = ""
+    paths: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seconds: float | None = None
+    ledger: tuple[str, ...] = ()
+    failed: str = ""
+    artefacts: Mapping[str, np.ndarray] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls, cell: Cell, account: LedgerAccount | None = None, releases: Iterable[LedgerLine] = (), **found: object
+    ) -> Result:
+        """The result of a cell.
+
+        Args:
+            cell: What names it.
+            account: What the cell promises, for the ledger; None where nothing is released or learnt.
+            releases: The cell's lines of the ledger.
+            found: Other fields, by name.
+
+        Returns:
+            The record. Account and releases carry the cell's name in the words that users write.
+        """
+        named = None if account is None else replace(account, cell=cell.name)
+        lines = Ledger([] if named is None else [named], [replace(line, cell=cell.name) for line in releases]).lines()
+        own = {f.name: vars(cell)[f.name] for f in fields(Cell)}
+        held = {} if account is None else {"protection": account.protection, "delta": account.delta}
+        return cls(**own, **held, ledger=tuple(lines), **found)  # type: ignore[arg-type]
+
+    @property
+    def account(self) -> LedgerAccount | None:
+        """What the cell promises, as its ledger says; None where nothing is released or learnt."""
+        return next(iter(Ledger.of_lines(self.ledger).accounts), None)
+
+    @property
+    def releases(self) -> tuple[LedgerLine, ...]:
+        """The releases of its ledger."""
+        return tuple(Ledger.of_lines(self.ledger))
+
+    @property
+    def noise_for(self) -> str:
+        """Under which reading noise was chosen, and for which paths, where it was not for all that leaves.
+
+        Example: ``FedAvg in clear`` at ε = 64 has noise for its embeddings, and its model leaves as it is. ε of the row is ∞,
+        so it is not called ``provable`` but ``provable (embedding alone)``.
+        """
+        kept = [path for path, price in self.paths.items() if math.isfinite(price)]
+        if self.calibrated_by != "provable" or not math.isinf(self.epsilon_provable) or not kept:
+            return self.calibrated_by
+        return f"provable ({', '.join(kept)} alone)"
+
+    @property
+    def status(self) -> str:
+        """``ok``; or why it has no number, or why a cell that was asked to be provable at a finite ε is not private."""
+        if self.failed:
+            return f"{FAILED}{self.failed}"
+        if self.calibrated_by != "provable" or math.isinf(self.epsilon) or not math.isinf(self.epsilon_provable):
+            return "ok"
+        if self.facts.broken_promise:
+            return f"not private: the promise is broken: {self.facts.broken_promise}"
+        clear = [path for path, price in self.paths.items() if math.isinf(price)]
+        return f"not private: ε = ∞ ({', '.join(clear) or 'all'})"
+
+    def facts_as(self, record: type[_F]) -> _F:
+        """The facts as the record of a known task.
+
+        Args:
+            record: The class of the record.
+
+        Raises:
+            TypeError: The cell is of another task.
+        """
+        if not isinstance(self.facts, record):
+            raise TypeError(f"the facts of a cell of {self.task} are {type(self.facts).__name__}, not {record.__name__}")
+        return self.facts
+
+
+def _read_facts(facts: Mapping[str, object]) -> TaskFacts:
+    if facts.get("kind") not in CELL_FACTS_RECORDS:
+        raise ValueError("no result of a cell")
+    return _facts_reader(str(facts["kind"])).validate_python(facts)
+
+
+@cache
+def _facts_reader(kind: str) -> TypeAdapter[TaskFacts]:
+    """What reads facts of this kind: made once, since that takes longer than reading a cell."""
+    return TypeAdapter(CELL_FACTS_RECORDS[kind])
+
+
+@cache
+def _result_reader() -> TypeAdapter[Result]:
+    return TypeAdapter(Result)
+
+
+_NAMING = ("task", "dataset", "method", "variant", "epsilon", "calibrated_by", "seed")
+_PRICES = ("delta", "epsilon_published", "epsilon_provable", "epsilon_measured")
+_OF_FACTS = ("one", "clients", "cut_edges", "public", "protocol", "split", "partition", "rounds", "train_nodes", "tested")
+
+
+def to_line(result: Result) -> dict[str, object]:
+    """The result as one line of a table: column → number, text, list of texts, or JSON as text.
+
+    Returns:
+        Every field, so that ``from_line`` gives the same result but for its artefacts; each metric is a column of its name.
+    """
+    held, facts = result.protection, result.facts
+    choice = facts.choice if isinstance(facts, NodeClassificationCellFacts) else None
+    line: dict[str, object] = {name: vars(result)[name] for name in (*_NAMING, *_PRICES, "theorem", "seconds")}
+    line |= {
+        "status": result.status,
+        "world": result.world.words,
+        "viewer": None if held is None else held.viewer.value,
+        "unit": None if held is None else held.unit.value,
+        "relation": None if held is None else held.relation.value,
+        "assumptions": [] if held is None else [held.sentence(assumption) for assumption in held.assumptions],
+        "paths": _text(dict(result.paths)),
+        "private": bool(result.paths) or math.isinf(result.epsilon_provable),
+        "raw": math.isinf(result.epsilon) and math.isinf(result.epsilon_provable),
+        "chosen": "" if choice is None else choice.words,
+        "epsilon_trial": None if choice is None else round(choice.epsilon, 4),
+        "notes": list(result.notes),
+        "facts": _text(asdict(facts)),
+        "ledger": "[" + ",".join(result.ledger) + "]",
+        "record": _text(
+            {
+                "world": result.world.to_dict(),
+                "protection": None if held is None else held.to_dict(),
+                "metrics": list(result.metrics),
+                "measured": result.epsilon_measured,
+            }
+        ),
+    }
+    line |= {name: vars(facts)[name] for name in _OF_FACTS}
+    return line | {f"{name}_" if name in line else name: value for name, value in result.metrics.items()}
+
+
+def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | None = None) -> Result:
+    """The result that ``to_line`` wrote.
+
+    Args:
+        line: Of a table, or the JSON object in a cell's file; what is missing in it is None or NaN.
+        artefacts: What stands beside it.
+
+    Raises:
+        KeyError: A column is missing.
+        ValueError: A value is of another type, or an accuracy is no share.
+    """
+    record, status = json.loads(line["record"]), str(line["status"])
+    own = {name: f"{name}_" if name in _own_columns() else name for name in record["metrics"]}
+    known = {name: None if line[name] != line[name] else line[name] for name in (*_PRICES, "seconds")}
+    read = _result_reader().validate_python(
+        {name: line[name] for name in (*_NAMING, "theorem", "notes")}
+        | {**known, "epsilon_provable": line["epsilon_provable"], "epsilon_measured": record["measured"]}
+        | {
+            "metrics": {name: line[column] for name, column in own.items()},
+            "paths": json.loads(line["paths"]),
+            "world": World.from_dict(record["world"]),
+            "facts": _read_facts(json.loads(line["facts"])),
+            "protection": None if record["protection"] is None else Protection.from_dict(record["protection"]),
+            "ledger": tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(line["ledger"])),
+            "failed": status.removeprefix(FAILED) if status.startswith(FAILED) else "",
+            "artefacts": artefacts or {},
+        }
+    )
+    if (share := read.metrics.get("accuracy", 0.0)) < 0 or share > 1:
+        raise ValueError(f"its accuracy is {share:g}; allowed: 0 to 1")
+    return read
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, default=np.generic.item, ensure_ascii=False, separators=(",", ":"))
+
+
+@cache
+def _own_columns() -> frozenset[str]:
+    """Columns that are no metrics: a metric of such a name has an underscore behind it."""
+    nothing = Result("", "", "", "", world_of_trust(Trust.CURATOR), 0.0, "", 0)
+    return frozenset(to_line(nothing))
+
+
+def read_file(file: Path) -> dict[str, object]:
+    """The JSON object in a cell's file.
+
+    Args:
+        file: Compressed by gzip.
+
+    Raises:
+        OSError: The file is not there or not compressed by gzip.
+        EOFError: It ends too early.
+        zlib.error: Its bytes are damaged.
+        ValueError: It holds no JSON object.
+    """
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    if not isinstance(content, dict):
+        raise ValueError("no JSON object")
+    return content
+
+
+def portable(value: object) -> object:
+    """A value as JSON without numbers that are not standard.
+
+    Args:
+        value: Nested mappings and sequences of plain values, numpy scalars and worlds.
+
+    Returns:
+        The same as dictionaries, lists and plain values; ∞ is ``"inf"``, −∞ ``"-inf"`` and NaN ``"nan"``.
+    """
+    if isinstance(value, Mapping):
+        return {str(k): portable(v) for k, v in value.items()}
+    if isinstance(value, World):
+        return portable(value.to_dict())
+    if isinstance(value, (list, tuple)):
+        return [portable(v) for v in value]
+    if isinstance(value, np.generic):
+        return portable(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf" if value > 0 else "-inf" if value < 0 else "nan"
+    return value

@@ -1,0 +1,508 @@
+"""Rows: a configuration with the results of its seeds together, the name that a person types, and what it is compared by."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import statistics
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property, lru_cache
+
+from fedgraph.audit import curve, one_run
+from fedgraph.cells import CanaryAttackCellFacts, Cell, NodeClassificationCellFacts, Result, SettingChoiceCellFacts
+from fedgraph.errors import DataError
+from fedgraph.privacy import Protection, Trust
+from fedgraph.report.phrases import phrase_first, phrase_upper_bound, read_phrases
+
+# what rows are compared by; the first that a row has
+METRICS, SHORT_METRICS = read_phrases()["metrics"], read_phrases()["short_metrics"]
+
+_USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
+_PLAIN = ("default", "baseline")  # labels that say nothing
+_EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
+_WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
+
+
+class AttackBoundVerdict(Enum):
+    """What an attack says of a row's provable ε.
+
+    Attributes:
+        UNTRIED: The row was not attacked.
+        SOUND: No more was measured than was proven.
+        CHANCE: More was measured, but with the error divided among all rows that were attacked it is not sure.
+        BROKEN: More was measured than was proven.
+    """
+
+    UNTRIED = "not attacked"
+    SOUND = "not contradicted"
+    CHANCE = "above, explained by chance"
+    BROKEN = "contradicted"
+
+
+@lru_cache(maxsize=4096)
+def bound_of_guesses(
+    counts: tuple[one_run.OneRunCount, ...], delta: float, by: str = "counting", alpha: float = one_run.ONE_RUN_ALPHA
+) -> float:
+    """``curve.best_bound``, computed once: every table asks for the same bounds."""
+    return curve.best_bound(list(counts), delta, by, alpha)
+
+
+def short_of(method: str, variant: str) -> str:
+    """What a sentence calls a row: the label that its scenario gives it, or its method."""
+    return method if variant in _PLAIN else variant
+
+
+def label_of(method: str, variant: str) -> str:
+    """Method and variant, as a table shows them; one of them where they are the same word."""
+    if variant in _PLAIN:
+        return method
+    return variant if variant.lower() == method else f"{method} · {variant}"
+
+
+def trust_of(protection: Protection | None) -> Trust:
+    """Whom a guarantee needs to be trusted; without a stated viewer everybody is."""
+    return Trust.CURATOR if protection is None else Trust.against(protection.viewer)
+
+
+def question_of(result: Result, metric: str | None) -> tuple[str, ...]:
+    """What is asked: rows can be compared only where this is equal.
+
+    Returns:
+        Data set, metric, protocol, split, and what is public unless it is the usual.
+    """
+    public = result.facts.public or _USUAL[0]
+    return (result.dataset, metric or "", result.facts.protocol, result.facts.split, "" if public in _USUAL else public)
+
+
+def metrics_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[tuple[str, ...]]:
+    """By which metrics each row is compared: first of ``METRICS`` those that every row beside it has.
+
+    Args:
+        found: Of each row its task and data set, and the metrics that it has.
+
+    Returns:
+        One for each row, the first to be used first; empty where it has none of them.
+    """
+    groups: dict[Hashable, list[Collection[str]]] = {}
+    for group, metrics in found:
+        if any(metric in metrics for metric in METRICS):
+            groups.setdefault(group, []).append(metrics)
+
+    def ordered(several: Sequence[Collection[str]]) -> list[str]:
+        return sorted(METRICS, key=lambda metric: not all(metric in own for own in several))
+
+    order = {group: ordered(several) for group, several in groups.items()}
+    return [tuple(metric for metric in order.get(group, ()) if metric in metrics) for group, metrics in found]
+
+
+def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
+    """What a person types to name a row, such as ``label_hop, sums, ε=4``.
+
+    No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
+    where another row would be called the same.
+
+    Args:
+        cells: All cells among which the names are to be clear.
+
+    Returns:
+        ``Cell.row`` → its name, in order of first appearance.
+    """
+    names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
+    reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]
+    while len(set(map(plain_name, names.values()))) < len(names):
+        read = reads.pop(0) if reads else None
+        groups: dict[tuple[str, ...], list[Cell]] = {}
+        for row, name in names.items():
+            groups.setdefault(plain_name(name), []).append(row)
+        for same in groups.values():
+            more = range(1, len(same) + 1) if read is None else [read(row) for row in same]
+            if len(set(more)) > 1:
+                names |= {row: f"{names[row]} · {told}" for row, told in zip(same, more, strict=True)}
+    return names
+
+
+def _name(row: Cell) -> str:
+    reading = " as published" if row.calibrated_by == "published" else ""
+    epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
+    return f"{short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
+
+
+def plain_name(name: str) -> tuple[str, ...]:
+    """The words of a name, without what people type in several ways: capitals, signs between words, and how ε is written."""
+
+    def number(found: re.Match[str]) -> str:
+        said = found[1]
+        return f" e={math.inf if said in ('∞', 'inf', 'none') else float(said):.12g} "
+
+    return tuple(_WORD.findall(_EPSILON.sub(number, name.casefold())))
+
+
+def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
+    """The one row that is meant.
+
+    Args:
+        names: Of all rows, each with further words that may be said of it: its method, task and data set.
+        asked: A name; or its beginning, or words of it, that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
+        where: What the error begins with.
+
+    Raises:
+        DataError: No row, or more than one, is so called; the line lists those that may be meant.
+    """
+    plain, wanted = {name: plain_name(name) for name in names}, plain_name(asked)
+    more = {name: own + plain_name(names[name]) for name, own in plain.items()}
+
+    def holds(own: tuple[str, ...], word: str) -> bool:
+        return word in own if word.startswith("e=") else any(word in one for one in own)
+
+    tests: tuple[Callable[[str], bool], ...] = (
+        lambda name: plain[name] == wanted,
+        lambda name: plain[name][: len(wanted)] == wanted,
+        lambda name: set(wanted) <= set(plain[name]),
+        lambda name: set(wanted) <= set(more[name]),
+        lambda name: all(holds(more[name], word) for word in wanted),
+    )
+    found: list[str] = []
+    for test in tests:
+        found = [name for name in names if wanted and test(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            break
+    many = f"{len(found)} rows" if found else "no row"
+    allowed = phrase_first([f'"{name}"' for name in found or names], 8, "; ")
+    raise DataError(f"{where}: {many} with a name like {asked!r}; allowed: {allowed}")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of every table: a configuration, averaged over seeds.
+
+    Attributes:
+        results: Its cells, one for each seed; at least one.
+        row: What a person types to name it.
+        metric: By which it is compared; empty where it has no such number.
+        verdict: What an attack says of ``provable``.
+    """
+
+    results: tuple[Result, ...]
+    row: str
+    metric: str = ""
+    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED
+
+    @property
+    def head(self) -> Result:
+        """The first cell: what names it and its protection hold for all of them."""
+        return self.results[0]
+
+    @property
+    def anchor(self) -> str:
+        """The words of ``row`` in a to z, digits, hyphens and underscores: its place in a page, and in names of files."""
+        words = ("-".join(plain_name(self.row))).replace("e=", "eps-").replace(".", "_").replace("+", "")
+        return "row-" + "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
+
+    @property
+    def task(self) -> str:
+        return self.head.task
+
+    @property
+    def dataset(self) -> str:
+        return self.head.dataset
+
+    @property
+    def method(self) -> str:
+        return self.head.method
+
+    @property
+    def variant(self) -> str:
+        return self.head.variant
+
+    @property
+    def target(self) -> float:
+        """The ε that was asked for."""
+        return self.head.epsilon
+
+    @property
+    def calibrated_by(self) -> str:
+        """For which reading of ε the noise was chosen."""
+        return self.head.calibrated_by
+
+    @property
+    def delta(self) -> float | None:
+        """The δ of every ε here; None where there is no protection."""
+        return self.head.delta
+
+    @property
+    def name(self) -> str:
+        """Method and variant, as a table shows them; one of them where they are the same word."""
+        return label_of(self.method, self.variant)
+
+    @property
+    def who(self) -> str:
+        """Method and variant, both."""
+        return f"{self.method} · {self.variant}"
+
+    @property
+    def short(self) -> str:
+        """What a sentence calls it: the label that its scenario gives it, or its method."""
+        return short_of(self.method, self.variant)
+
+    @property
+    def protection(self) -> Protection:
+        """What its ε protects.
+
+        Raises:
+            ValueError: The row states no protection.
+        """
+        if self.head.protection is None:
+            raise ValueError(f"{self.row} states no protection")
+        return self.head.protection
+
+    @property
+    def unit(self) -> str:
+        """Whom the guarantee protects; ``none`` without one."""
+        return "none" if self.head.protection is None else self.head.protection.unit.value
+
+    @property
+    def unit_name(self) -> str:
+        """What its unit is called: where a node is a whole graph as one row, the unit is a graph."""
+        return self.head.facts.one if self.unit == "node" else self.unit
+
+    @property
+    def trust(self) -> Trust:
+        """Whom its guarantee needs to be trusted."""
+        return trust_of(self.head.protection)
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """See ``question_of``."""
+        return question_of(self.head, self.metric)
+
+    @cached_property
+    def provable(self) -> float:
+        """The largest provable ε over seeds of everything that is released."""
+        return max(e.epsilon_provable for e in self.results)
+
+    @property
+    def published(self) -> float | None:
+        """The largest published ε over seeds; None where the paper's formula says nothing."""
+        return max((e.epsilon_published for e in self.results if e.epsilon_published is not None), default=None)
+
+    @property
+    def private(self) -> bool:
+        """Whether anything computed from private data is released at all."""
+        return bool(self.head.paths) or math.isinf(self.provable)
+
+    @property
+    def raw(self) -> bool:
+        """Whether it was asked for no privacy and gives none: a ceiling."""
+        return math.isinf(self.target) and math.isinf(self.provable)
+
+    @property
+    def status(self) -> str:
+        """``ok``, or why there is no number."""
+        whole = sum(map(math.isfinite, self.values(self.metric))) == len(self.results)
+        return "ok" if whole else "no number: a value is missing or not finite"
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
+        return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not AttackBoundVerdict.BROKEN
+
+    def keeps(self, epsilon: float) -> bool:
+        """Whether everything that it releases is provably within ``epsilon``; ∞ is kept by no guarantee."""
+        return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
+
+    @property
+    def seeds(self) -> int:
+        """How many repetitions."""
+        return len(self.results)
+
+    @cached_property
+    def mean(self) -> float:
+        """Of ``metric`` over seeds; NaN where the row has no number."""
+        return self.mean_of(self.metric) if self.status == "ok" else math.nan
+
+    @cached_property
+    def deviation(self) -> float | None:
+        """Sample standard deviation of ``metric`` over seeds; None for one seed."""
+        finite = [value for value in self.values(self.metric) if math.isfinite(value)]
+        return statistics.stdev(finite) if len(finite) > 1 else None
+
+    def values(self, metric: str) -> list[float]:
+        """Of each seed that has it."""
+        return [e.metrics[metric] for e in self.results if metric in e.metrics]
+
+    def mean_of(self, metric: str) -> float:
+        """Over seeds; NaN where none has it."""
+        found = self.values(metric)
+        return statistics.fmean(found) if found else math.nan
+
+    def deviation_of(self, metric: str) -> float:
+        """Sample standard deviation over seeds; 0 for one."""
+        found = self.values(metric)
+        return statistics.stdev(found) if len(found) > 1 else 0.0
+
+    @property
+    def majority(self) -> float:
+        """How often naming the largest class always would be right; 0 where that was not measured."""
+        return self.mean_of("majority_share") if self.values("majority_share") else 0.0
+
+    def path(self, name: str) -> float:
+        """The largest provable ε of one path over seeds.
+
+        Raises:
+            ValueError: No seed has this path.
+        """
+        return max(e.paths[name] for e in self.results if name in e.paths)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of all seeds: what a private choice finds (``events.OneOf``) may send one seed along other paths than the next."""
+        return tuple(dict.fromkeys(name for e in self.results for name in e.paths))
+
+    @property
+    def choices(self) -> tuple[SettingChoiceCellFacts, ...]:
+        """Of each seed, how its settings were chosen privately; empty where they were not."""
+        facts = (e.facts for e in self.results)
+        return tuple(f.choice for f in facts if isinstance(f, NodeClassificationCellFacts) and f.choice is not None)
+
+    @cached_property
+    def attacked(self) -> list[one_run.OneRunCount]:
+        """Guesses about canaries, of the attacked seeds together (independent coins); one entry per number of guesses."""
+        found = [e.facts.attack.counts for e in self.results if e.epsilon_measured is not None and e.facts.attack]
+        return [one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
+
+    @property
+    def attack(self) -> CanaryAttackCellFacts:
+        """What was guessed.
+
+        Raises:
+            ValueError: No cell of the row was attacked.
+        """
+        found = next((e.facts.attack for e in self.results if e.facts.attack is not None), None)
+        if found is None:
+            raise ValueError(f"no cell of {self.row} was attacked")
+        return found
+
+    def bound(self, counts: Sequence[one_run.OneRunCount], alpha: float = one_run.ONE_RUN_ALPHA) -> float:
+        """The ε that guesses refute at the row's δ.
+
+        Args:
+            counts: One for each number of guesses.
+            alpha: The probability with which it may be wrong.
+
+        Raises:
+            ValueError: No cell of the row was attacked.
+        """
+        return bound_of_guesses(tuple(counts), float(self.delta or 0.0), self.attack.estimator, alpha)
+
+    @cached_property
+    def measured(self) -> float | None:
+        """The ε that an attack on the attacked seeds together refutes; None where there was none."""
+        return self.bound(self.attacked) if self.attacked else None
+
+    @cached_property
+    def ceiling(self) -> float:
+        """What ``measured`` would be with every guess right."""
+        return self.bound([one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.attacked])
+
+    @property
+    def guaranteed(self) -> float:
+        """The provable ε that ``measured`` must not exceed: of the attacked path, or of the whole row."""
+        return self.provable if self.attack.path is None else self.path(self.attack.path)
+
+    def __repr__(self) -> str:
+        numbers = f"metric={self.metric!r}, mean={self.mean!r}, deviation={self.deviation!r}, seeds={self.seeds}"
+        prices = f"provable={self.provable!r}, published={self.published!r}, measured={self.measured!r}"
+        return f"{type(self).__name__}({self.row!r}, {numbers}, {prices}, trust={self.trust.value!r}, unit={self.unit!r})"
+
+    def _repr_html_(self) -> str:
+        shown = {"row": self.name, "trust": self.trust.value, METRICS.get(self.metric, "score"): format_row(self, 3)}
+        shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
+        return f"<table>{cells}</table>"
+
+
+def group_rows(results: Iterable[Result], names: Mapping[Cell, str] | None = None) -> list[Row]:
+    """Cells as rows, in order of first appearance.
+
+    Args:
+        results: Of one run, or of several; cells that failed are in no row.
+        names: ``Cell.row`` → its name; None: as these cells alone are told apart.
+    """
+    groups: dict[Cell, list[Result]] = {}
+    for result in results:
+        if not result.failed:
+            groups.setdefault(result.row, []).append(result)
+    named = name_rows(groups) if names is None else names
+    return [Row(tuple(group), named[key]) for key, group in groups.items()]
+
+
+def of_run(row: Row, run: str) -> Row:
+    """The row with its run in its name: several runs have one like it."""
+    return Row(tuple(replace(e, variant=f"{e.variant} @ {run}") for e in row.results), f"{row.row} @ {run}")
+
+
+def num_attack_bounds(rows: Sequence[Row]) -> int:
+    """How many lower bounds on ε the rows show that are held against a provable one: of canaries, and of attacks by name."""
+    by_name = {
+        (place, told.attack)
+        for place, row in enumerate(rows)
+        for result in row.results
+        for told in (result.facts.named.found if result.facts.named else ())
+        if told.counts and told.comparable
+    }
+    return sum(r.measured is not None for r in rows) + len(by_name)
+
+
+def judge_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[AttackBoundVerdict]:
+    """One per row. Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``; BROKEN holds for all bounds together, of
+    which there are ``among`` in the report (default: those of ``rows``)."""
+    shared = max(among, num_attack_bounds(rows), 1)
+    found = []
+    for row in rows:
+        if row.measured is None or row.measured <= row.guaranteed:
+            found.append(AttackBoundVerdict.UNTRIED if row.measured is None else AttackBoundVerdict.SOUND)
+        else:
+            sure = row.bound(row.attacked, one_run.ONE_RUN_ALPHA / shared) > row.guaranteed
+            found.append(AttackBoundVerdict.BROKEN if sure else AttackBoundVerdict.CHANCE)
+    return found
+
+
+def compare_rows(rows: Sequence[Row], place: int = 0) -> tuple[Row, ...]:
+    """The rows that have a metric to compare them by, in their order. Others (distances) are left out.
+
+    Args:
+        rows: All rows of one task on one data set are compared by the same metric, the first of ``METRICS`` that each has.
+        place: 1: by the second metric of those that have two, such as the accuracy of graphs that are clustered.
+    """
+    chosen = metrics_of_rows([((row.task, row.dataset), {name for e in row.results for name in e.metrics}) for row in rows])
+    judged = zip(rows, chosen, judge_attack_bounds(rows), strict=True)
+    return tuple(replace(row, metric=own[place], verdict=verdict) for row, own, verdict in judged if len(own) > place)
+
+
+def best_without_privacy(rows: Iterable[Row]) -> Row | None:
+    """The best row that was asked for no privacy."""
+    return max((s for s in rows if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
+
+
+def format_row_mean(row: Row, metric: str) -> str:
+    """``mean ± standard deviation`` over seeds."""
+    found = row.values(metric)
+    spread = f" ± {row.deviation_of(metric):.3f}" if len(found) > 1 else ""
+    return f"{row.mean_of(metric):.3f}{spread}" if found else "—"
+
+
+def format_row(row: Row, digits: int = 2) -> str:
+    """Mean ± standard deviation over seeds of what the row is compared by; ± only with two seeds or more.
+
+    Args:
+        digits: Beyond the point; one more where ± would be 0.
+    """
+    if row.deviation is not None and 0 < row.deviation < 0.5 * 10**-digits:
+        digits += 1  # "± 0.00" would say that nothing varies
+    spread = "" if row.deviation is None else f" ± {row.deviation:.{digits}f}"
+    return f"{round(row.mean, digits) + 0.0:.{digits}f}{spread}"

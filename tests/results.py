@@ -1,0 +1,41 @@
+"""Results that no training made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fedgraph.cells.result import Result
+from fedgraph.cells.task_facts import TaskFacts
+from fedgraph.privacy.units import Protection
+from fedgraph.worlds.world import World
+
+
+def plain_result(
+    task: str,
+    dataset: str,
+    method: str,
+    variant: str,
+    world: World,
+    calibrated_by: str,
+    epsilon: float,
+    seed: int,
+    metrics: Mapping[str, float],
+    facts: TaskFacts,
+    protection: Protection | None,
+    delta: float | None,
+    published: float | None,
+    provable: float,
+    measured: float | None,
+    theorem: str,
+    paths: Mapping[str, float],
+    notes: tuple[str, ...],
+    seconds: float,
+    ledger: tuple[str, ...],
+) -> Result:
+    """A result, field by field."""
+    prices = {"epsilon_published": published, "epsilon_provable": provable, "epsilon_measured": measured}
+    return Result(
+        task, dataset, method, variant, world, epsilon, calibrated_by, seed,
+        metrics=metrics, facts=facts, protection=protection, delta=delta, theorem=theorem, paths=paths, notes=notes,
+        seconds=seconds, ledger=ledger, **prices,  # type: ignore[arg-type]
+    )  # fmt: skip
