@@ -11,12 +11,20 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import ray
-from ray.exceptions import ObjectStoreFullError, OutOfDiskError, RayError, RayTaskError
+from ray.actor import ActorHandle
+from ray.exceptions import (
+    GetTimeoutError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+)
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process
@@ -26,6 +34,7 @@ ActorTold: TypeAlias = tuple[tuple[Any, ...], ...]  # (function, its arguments â
 ActorAnswer: TypeAlias = tuple[Any, float]  # what was computed, and its seconds
 MOST_RETRIES = 3  # of a call that killed its actor; then its work is what kills (memory, a crash in compiled code)
 SECONDS_TO_START = 400.0  # of an actor that imports torch, on a busy machine, or waits for a machine
+_SECONDS_TO_ANSWER = 10.0  # then an actor is asked whether it lives, and has as long to say so
 RUN_GOES_ON = "finished cells are kept: --resume goes on"
 
 
@@ -171,3 +180,67 @@ class Actor:
     def about(self) -> ActorAbout:
         """A sign of life, also while a call computes."""
         return self._about
+
+
+class ActorPool:
+    """Actors of one kind. While one waits for a machine, since its own is gone, another one does its work.
+
+    Args:
+        kind: In words.
+        actors: All of them.
+    """
+
+    def __init__(self, kind: str, actors: Sequence[ActorHandle]) -> None:
+        self._kind, self._actors = kind, actors
+        self._away: dict[int, ray.ObjectRef] = {}  # of those that gave no sign of life, the sign that is on its way
+
+    def gather(self, calls: Sequence[Callable[[ActorHandle], ray.ObjectRef]], first: int = 0) -> list[Any]:
+        """What the calls give, in order; the first one is made at the actor ``first``, the others at those that follow.
+
+        Raises:
+            DeadlyActorCall: A call killed its actor again and again.
+            Exception: What a called function raised.
+        """
+        by = [self._in_place_of(first + k) for k in range(len(calls))]
+        asked = [call(self._actors[k]) for call, k in zip(calls, by, strict=True)]
+        moved: set[int] = set()
+        while True:
+            with contextlib.suppress(RayError):  # each is looked at below
+                return list(ray.get(asked, timeout=_SECONDS_TO_ANSWER))
+            for slot, ref in enumerate(asked):
+                error = self._error(ref)
+                if error is not None and (not isinstance(error, RayActorError) or slot in moved or self._lives(by[slot])):
+                    raise as_own(error, self._kind) from None
+                if error is None and (ray.wait([ref], timeout=0)[0] or self._lives(by[slot])):
+                    continue
+                other = self._in_place_of(by[slot])
+                if error is not None or other != by[slot]:  # Ray's retries are used up where a dead machine was asked
+                    moved |= {slot} if error is not None else set()
+                    by[slot] = other
+                    asked[slot] = calls[slot](self._actors[other])
+
+    def _error(self, ref: ray.ObjectRef) -> RayError | None:
+        if ray.wait([ref], timeout=0)[0]:
+            try:
+                ray.get(ref)
+            except RayError as error:
+                return error
+        return None
+
+    def _in_place_of(self, number: int) -> int:
+        """This actor, or the next one where it is away and another one is not."""
+        others = [(number + k) % len(self._actors) for k in range(len(self._actors))]
+        return next((k for k in others if k not in self._away or self._lives(k)), number)
+
+    def _lives(self, number: int) -> bool:
+        """Whether it gives a sign of life. One that did not is not waited for a second time."""
+        sign: Any = self._actors[number].about
+        known = self._away.get(number)
+        asked = sign.remote() if known is None else known
+        try:
+            ray.get(asked, timeout=_SECONDS_TO_ANSWER if known is None else 0)
+        except RayError as error:
+            self._away[number] = asked if isinstance(error, GetTimeoutError) else sign.remote()
+            return False
+        self._away.pop(number, None)
+        return True

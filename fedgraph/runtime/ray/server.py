@@ -7,24 +7,22 @@ server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import GetTimeoutError, RayError
 from ray.util.metrics import Counter, Gauge
 
 from fedgraph.runtime import base
 from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
 from fedgraph.runtime.ray import actor
-from fedgraph.runtime.ray.actor import Actor, ActorAnswer, ActorTold, SharedWithActors
+from fedgraph.runtime.ray.actor import Actor, ActorAnswer, ActorPool, ActorTold, SharedWithActors
 from fedgraph.runtime.ray.places import Places
 
-_SECONDS_TO_ANSWER = 5.0  # of a client actor; then it is asked whether it lives
 _BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
 _TAGS = ("task", "cell")
 _COUNTED = {
@@ -86,7 +84,9 @@ class Server(Actor):
     def __init__(self, gpus: float, modules: Sequence[str], places: Places, clients: Sequence[ActorHandle]) -> None:
         super().__init__(gpus, modules)
         self._modules, self._places, self._clients, self.num_clients = modules, places, clients, len(clients)
-        self._pairs: list[ActorHandle | None] = [None] * places.num
+        self._pairs: list[ActorHandle] = []
+        self._at_clients, self._at_pairs = ActorPool("client", clients), ActorPool("server-pairs", self._pairs)
+        self._starts = threading.Lock()
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
@@ -105,33 +105,13 @@ class Server(Actor):
                 leads.end()
 
     def rounds(self, function: RuntimeFunction, blocks: Sequence[range], args: Sequence[object]) -> list[ActorAnswer]:
-        """What each client actor answers of its block. Where one waits for a machine, the next one that lives has its work."""
-        by = list(range(len(blocks)))
+        """What each client actor answers of its block."""
 
-        def ask(slot: int) -> ray.ObjectRef:
+        def call(slot: int) -> Callable[[ActorHandle], ray.ObjectRef]:
             given = [a.of_client(slot) if isinstance(a, SharedWithActors) else a for a in args]
-            ref: ray.ObjectRef = self._clients[by[slot]].round.remote(self._told, function, blocks[slot], *given)
-            return ref
+            return lambda client: client.round.remote(self._told, function, blocks[slot], *given)
 
-        asked = [ask(slot) for slot in range(len(blocks))]
-        while True:
-            try:
-                return list(ray.get(asked, timeout=_SECONDS_TO_ANSWER))
-            except GetTimeoutError:
-                for slot in [slot for slot, ref in enumerate(asked) if not ray.wait([ref], timeout=0)[0]]:
-                    living = [] if self._lives(by[slot]) else [k for k in range(len(self._clients)) if self._lives(k)]
-                    if living:
-                        by[slot] = living[slot % len(living)]
-                        asked[slot] = ask(slot)
-            except RayError as error:
-                raise actor.as_own(error, "client") from None
-
-    def _lives(self, client: int) -> bool:
-        try:
-            ray.get(self._clients[client].about.remote(), timeout=_SECONDS_TO_ANSWER)
-        except RayError:
-            return False
-        return True
+        return self._at_clients.gather([call(slot) for slot in range(len(blocks))])
 
     def drop_at_clients(self, key: str) -> None:
         """What the clients hold of this shared value is no more needed."""
@@ -140,16 +120,15 @@ class Server(Actor):
 
     @ray.method(concurrency_group="pairs")
     def distances(self, told: ActorTold, function: RuntimeFunction, task: object, *args: object) -> Any:
-        """``function(task, *args)`` in one of the server's own processes, which is started where it is not there yet."""
+        """``function(task, *args)`` in one of the server's own processes; the first call starts them."""
         self._hear(told)
         slot = self._idle.get()
         try:
-            if self._pairs[slot] is None:
-                self._pairs[slot] = self._places.start(Pairs, "server-pairs", slot, self._modules)
-            pairs: Any = self._pairs[slot]
-            return ray.get(pairs.compute.remote(self._told, function, task, *args))[0]
-        except RayError as error:
-            raise actor.as_own(error, "server-pairs") from None
+            with self._starts:
+                if not self._pairs:
+                    start = self._places.start
+                    self._pairs += [start(Pairs, "server-pairs", k, self._modules) for k in range(self._places.num)]
+            return self._at_pairs.gather([lambda pairs: pairs.compute.remote(self._told, function, task, *args)], slot)[0][0]
         finally:
             self._idle.put(slot)
 
@@ -161,7 +140,7 @@ class Server(Actor):
     def forget(self, key: str) -> None:
         """A value that was dealt to the clients or the processes for pairs is no more needed."""
         self.drop_at_clients(key)
-        for pairs in filter(None, self._pairs):
+        for pairs in self._pairs:
             pairs.drop.remote(key)
         self._values.pop(key, None)
 
