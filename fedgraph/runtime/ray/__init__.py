@@ -245,7 +245,7 @@ class RayRuntime(CuratorConductor, Runtime):
                 time.sleep(0.05)
             self.look()
             done = [one for ref in ready if (one := self._ended(ref, running.pop(ref), lost, dealing)) is not None]
-            if not done:
+            if running and not done:
                 dealing.waiting()
             fill()  # first, so that nobody waits while the caller looks at the values
             yield from done
