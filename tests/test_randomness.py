@@ -21,7 +21,6 @@ SYSTEM = {
     "cells/store.py claim_folder": "the key of the mark by which a run knows its data again",
     "models/answers.py AnswerRoster.of": "the key of a model's roster",
     "runs/charged.py ChargedRun.charge": "the name of a run in a budget",
-    "runtime/ray/doors.py ActorDoor.__init__": "the key of a socket",
 }
 
 # What makes a generator of a seed of its own. None of them decides who is in a sample that is priced, and none makes noise.

@@ -10,7 +10,7 @@ Under Ray every cell is dealt to a ``Curator``. What happens there follows from 
 * with ``spread: cells`` every cell is done as if it were alone: clients and server are simulated inside one curator.
 
 The numbers are the same bit for bit. Cells of one stage and seed share splits and plans, so they are dealt together
-(``runtime.base.RuntimeQueues``), and a curator forgets them when it goes on. Federations on data that are not light follow at
+(``runtime.ray.curator``), and a curator forgets them when it goes on. Federations on data that are not light follow at
 the end, one at a time, so that their parts are in memory once.
 
 While a Ray on this machine starts, the driver is a curator, too: it computes cells that are alone, on light data, one after

@@ -158,7 +158,7 @@ class Runtime(RuntimeParties):
 
     @abstractmethod
     def as_done(self, function: RuntimeFunction, dealing: "RuntimeDealing") -> Iterator[RuntimeDone]:
-        """(task, value) of every task, whichever is done first; ``RuntimeQueues`` deals them to the curators.
+        """(task, value) of every task, whichever is done first; whoever is free takes the next one.
 
         Args:
             function: Is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
@@ -213,51 +213,6 @@ class RuntimeDealing:
     waiting: Callable[[], None] = lambda: None
     gone: Callable[[str], object] | None = None
     most: int | None = None
-
-
-class RuntimeQueues:
-    """Deals tasks that come in queues.
-
-    A free worker takes the next task of its own queue, else a queue that nobody has begun, else the later half of the longest
-    one. So neighbours mostly meet the same worker, and nobody is idle while a task waits.
-
-    Args:
-        queues: Of tasks.
-        place: Of a worker. Workers of one place never have the same queue: what its tasks share would be made twice there.
-    """
-
-    def __init__(self, queues: Sequence[Sequence[RuntimeTask]], place: Callable[[int], int] = lambda worker: worker) -> None:
-        self._untouched = [(number, list(q)) for number, q in enumerate(queues) if q]
-        self._own: dict[int, tuple[int, list[RuntimeTask]]] = {}  # of a worker: which queue, and what is left of it
-        self._place = place
-
-    def next(self, worker: int) -> RuntimeTask | None:
-        """The task that ``worker`` shall do now; None when all are dealt, or the others are of its neighbours' queues."""
-        own = self._own.get(worker, (-1, []))
-        if not own[1] and self._untouched:
-            own = self._untouched.pop(0)
-        elif not own[1] and (longest := self._longest(worker)) is not None:
-            half = len(longest[1]) // 2
-            own = longest[0], longest[1][half:]
-            del longest[1][half:]
-        self._own[worker] = own
-        return own[1].pop(0) if own[1] else None
-
-    def has(self, worker: int) -> bool:
-        """Whether ``next`` would give a task."""
-        own = self._own.get(worker)
-        return bool(self._untouched or (own and own[1]) or self._longest(worker))
-
-    def _longest(self, worker: int) -> tuple[int, list[RuntimeTask]] | None:
-        """Of the queues of others that no neighbour has."""
-        here = {own[0] for other, own in self._own.items() if other != worker and self._place(other) == self._place(worker)}
-        return max(
-            (own for own in self._own.values() if own[1] and own[0] not in here), key=lambda own: len(own[1]), default=None
-        )
-
-    def __bool__(self) -> bool:
-        """Whether some task is left."""
-        return bool(self._untouched or any(tasks for _, tasks in self._own.values()))
 
 
 def require_same_shared_value(key: Hashable, known: object, value: object) -> None:

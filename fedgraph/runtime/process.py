@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import hashlib
 import importlib.metadata
+import math
 import os
 import platform
 import sys
@@ -29,6 +30,17 @@ _LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
 _VARIABLES = {"MALLOC_MMAP_THRESHOLD_": _LARGEST, "MALLOC_TRIM_THRESHOLD_": _KEPT, "MALLOC_ARENA_MAX": 1}
 _COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
+
+
+def num_cpus() -> int:
+    """CPUs that this process may use: of its affinity mask, and as many as its container's quota pays for (cgroup v2, v1)."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = " ".join(Path("/sys/fs/cgroup", name).read_text(encoding="utf-8") for name in files).split()
+            if quota != "max" and float(quota) > 0:
+                count = min(count, max(1, math.ceil(float(quota) / float(period))))
+    return count
 
 
 def use_one_thread() -> None:

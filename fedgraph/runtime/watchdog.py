@@ -58,6 +58,25 @@ def _began(pid: int) -> int | None:
     return None if found is None else found[1]
 
 
+def is_running(pid: int) -> bool:
+    """Whether the process is there and has not ended, also where its parent has not asked how."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def find_process(program: str, argument: str) -> int | None:
+    """The process whose program ends so and that has this argument; None where there is none, or no ``/proc``."""
+    for name in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc/self") else ()):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/cmdline", encoding="utf-8", errors="replace") as file:
+            words = file.read().split("\0")
+            if words[0].endswith(program) and argument in words:
+                return int(name)
+    return None
+
+
 def family(*ancestors: int) -> set[tuple[int, int]]:
     """(process, when it began) of every living descendant, but for this process."""
     living = ((int(name), _parent_and_begin(int(name))) for name in os.listdir("/proc") if name.isdigit())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import time
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +15,8 @@ import ray
 from fedgraph import runtime, seeds
 from fedgraph.errors import DataError, RuntimeFailure
 from fedgraph.runtime import base
-from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeQueues
+from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing
+from fedgraph.runtime.ray.curator import CuratorQueues
 from fedgraph.runtime.serial import SerialRuntime, _frozen_copy
 
 
@@ -132,19 +132,6 @@ def test_a_curator_leads_a_federation_and_its_rounds_are_counted(engine: Runtime
         assert 0 < count.clients_busy < count.seconds * engine.num_workers
 
 
-@pytest.mark.ray
-def test_every_call_of_a_round_comes_through_the_socket(ray_engine: Runtime) -> None:
-    """An ordinary call of Ray gives the same numbers and costs more, so a silent return to such calls is seen here alone."""
-    ray_engine.open("server", "client")
-    found = [ray_engine.federate(asks_two, callers, path=("task", "where")) for _ in range(4)]
-    assert found == [[["_serve", "once"]] * 2] * 4, "the server asked by an ordinary call"
-
-
-def callers(items: range) -> list[str]:
-    """Names of the functions of ``Door`` on the way to this call."""
-    return [f.name for f in traceback.extract_stack() if Path(f.filename).name == "doors.py"]
-
-
 def test_the_server_computes(engine: Runtime) -> None:
     assert engine.on_server(pair, 1, engine.share("two", 2)) == (1, 2)
 
@@ -155,34 +142,31 @@ def test_map_gives_results_in_order(engine: Runtime) -> None:
 
 def test_queues_deal_every_task_once_and_nobody_is_idle() -> None:
     for lengths in ([], [0], [1], [5], [3, 0, 4], [1, 1, 1, 9]):
-        for workers in (1, 2, 3):
-            queues = [[(q, i) for i in range(n)] for q, n in enumerate(lengths)]
-            dealt = RuntimeQueues(queues)
-            found = [dealt.next(i % workers) for i in range(sum(lengths))]
-            assert sorted(found) == [task for queue in queues for task in queue], "a task is missing, twice, or held back"
-            assert all(dealt.next(worker) is None for worker in range(workers))
+        for curators in (1, 2, 3):
+            dealt = CuratorQueues([[(q, i) for i in range(n)] for q, n in enumerate(lengths)])
+            found = [dealt.next(i % curators) for i in range(sum(lengths))]
+            assert sorted(filter(None, found)) == [(q, (q, i)) for q, n in enumerate(lengths) for i in range(n)]
+            assert not dealt
+            assert all(dealt.next(curator) is None for curator in range(curators))
 
 
 def test_queues_keep_neighbours_together() -> None:
-    dealt = RuntimeQueues(["abcdef", "vw"])
-    assert [dealt.next(0), dealt.next(1)] == ["a", "v"]
-    assert [dealt.next(1), dealt.next(0)] == ["w", "b"]
-    assert dealt.next(1) == "e", "the later half of what worker 0 still has"
-    assert [dealt.next(0) for _ in range(3)] == ["c", "d", "f"]
-    assert dealt.next(1) is None
+    dealt = CuratorQueues([[(letter,) for letter in "abcdef"], [(letter,) for letter in "vw"]])
+
+    def letters(*curators: int) -> str:
+        return "".join(found[1][0] if (found := dealt.next(curator)) is not None else "-" for curator in curators)
+
+    assert letters(0, 1, 1, 0) == "avwb"
+    assert letters(1) == "e", "the later half of what curator 0 still has"
+    assert letters(0, 0, 0, 1) == "cdf-"
 
 
-def test_workers_of_one_place_never_have_the_same_queue() -> None:
-    dealt = RuntimeQueues(["abcd", "vwx"], place=lambda worker: worker % 2)
-    assert [dealt.next(worker) for worker in (0, 1)] == ["a", "v"]
-    assert [dealt.has(worker) for worker in (2, 3)] == [True, True]
-    assert dealt.next(2) == "x", "workers 0 and 2 are of one place, so this one helps worker 1"
-    assert dealt.next(3) == "c", "and this one helps worker 0"
-    assert dealt.next(4) is None
-    assert not dealt.has(4)
+def test_a_curator_never_has_two_tasks_of_one_queue() -> None:
+    dealt = CuratorQueues([[(letter,) for letter in "abcd"], [(letter,) for letter in "vwx"]])
+    assert [dealt.next(0), dealt.next(1)] == [(0, ("a",)), (1, ("v",))]
+    assert dealt.next(0, busy=[0]) == (1, ("x",)), "it helps curator 1"
+    assert dealt.next(0, busy=[0, 1]) is None
     assert dealt
-    assert [dealt.next(worker) for worker in (0, 3, 1, 2)] == ["b", "d", "w", None]
-    assert not dealt
 
 
 def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import ray
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import RuntimeFailure
@@ -28,9 +27,10 @@ from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import process, watchdog
+from fedgraph.runtime import ray as engines
 from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeParties
-from fedgraph.runtime.ray import seats
-from fedgraph.runtime.ray.seats import _MOST_LOSSES
+from fedgraph.runtime.ray.actor import MOST_RETRIES
+from fedgraph.runtime.ray.curator import Curator
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -155,43 +155,59 @@ def test_work_that_kills_its_worker_ends_in_one_line() -> None:
         queues = [[(task,)] for task in (1, 2, 3, 4)]
         found = dict(engine.as_done(dies_of, RuntimeDealing([], queues, gone=lambda why: why)))
         assert [found[(task,)] for task in (1, 3, 4)] == [1, 3, 4]
-        assert f"{_MOST_LOSSES} curator actors died of it" in found[(2,)]
-        with pytest.raises(RuntimeFailure, match=f"{_MOST_LOSSES} client actors died of it"):
+        assert f"{MOST_RETRIES + 1} curator actors died of it" in found[(2,)]
+        with pytest.raises(RuntimeFailure, match=f"{MOST_RETRIES + 1} client actors died of it"):
             engine.federate(asks, dies, path=("dies",))
 
 
-class NeverStarts:
-    """An actor that dies before its first sign of life."""
+class Crashes(Curator):
+    """Its process ends before its first sign of life."""
 
-    def __init__(self, name: str) -> None:
-        self._actor_id, self.pulse = name, self
-
-    def remote(self) -> str:
-        return "a sign that never comes"
+    def __init__(self, *args: object) -> None:
+        os._exit(1)
 
 
-def test_a_kind_of_actors_that_never_starts_ends_the_run_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dead are started again; after some failed starts in a row of all of them nobody is left."""
-    started: list[int] = []
+class Raises(Curator):
+    """Ray does not start it again."""
 
-    def start(slot: int) -> Any:
-        started.append(slot)
-        return NeverStarts(f"{slot}, {len(started)}")
+    def __init__(self, *args: object) -> None:
+        raise ValueError("no curator")
 
-    def died(sign: str) -> None:
-        raise ray.exceptions.RayError(f"{sign}: killed just now")
 
-    monkeypatch.setattr(ray, "wait", lambda signs, **more: (signs, []))
-    monkeypatch.setattr(ray, "get", died)
-    monkeypatch.setattr(ray, "kill", lambda actor, no_restart: None)
-    few = seats.Seats(("curator-0", "curator-1"), start)
-    few.fill()
-    for _ in range(seats._MOST_FAILED_STARTS - 1):
-        few.watch()
-    assert started == [0, 1] * seats._MOST_FAILED_STARTS
-    with pytest.raises(RuntimeFailure, match=r"no curator is left: .*killed just now; .* kept: --resume goes on"):
-        few.watch()
-    assert few.lost == 0
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Crashes, Raises])
+def test_a_kind_of_actors_that_never_starts_ends_the_run_in_one_line(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "Curator", kind)
+    monkeypatch.setattr(engines, "SECONDS_TO_START", 20.0 if kind is Crashes else 600.0)
+    with (
+        runtime.start("ray", workers=2) as engine,
+        pytest.raises(RuntimeFailure, match=r"no curator is left: .* kept: --resume goes on") as said,
+    ):
+        list(engine.as_done(dies_of, RuntimeDealing([[(1,)]])))
+    assert "\n" not in str(said.value)
+
+
+def stands_still(items: range, marker: str) -> int:
+    """Whoever is asked first stops its process, as one that hangs in compiled code."""
+    path = Path(marker)
+    if not path.exists():
+        path.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return os.getpid()
+
+
+@pytest.mark.slow
+def test_an_actor_that_stands_still_is_started_again(tmp_path: Path) -> None:
+    with runtime.start("ray", workers=2, silence=10.0) as engine:
+        assert len(set(engine.federate(asks, whoami, path=("who",)))) == 2
+        engine.describe()
+        found = engine.federate(asks_stop, str(tmp_path / "marker"), path=("stops",))
+        assert len(found) == 2
+        assert engine.describe()["workers_lost"] == 1
+
+
+def asks_stop(clients: RuntimeClients, marker: str) -> list[Any]:
+    return clients.ask(stands_still, 2, marker)
 
 
 @pytest.fixture(scope="module")
@@ -370,12 +386,9 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
 @pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("FEDGRAPH_CHAOS"), reason="minutes of killing; set FEDGRAPH_CHAOS=1")
 @pytest.mark.parametrize("part", range(4))
-def test_twenty_deaths_of_actors_machines_and_drivers(
-    part: int, cluster: Any, library: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_twenty_deaths_of_actors_machines_and_drivers(part: int, cluster: Any, library: Graph, tmp_path: Path) -> None:
     """At twenty random moments, five in each part, an actor, a machine or a driver is killed: no result differs, and nothing
     waits for ever."""
-    monkeypatch.setattr(seats, "_MOST_FAILED_STARTS", 50)  # it is this test that ends processes which are still starting
     rng = random.Random(part)
     deaths = [*(["actor"] * 10), *(["machine"] * 6), *(["driver"] * 4)]
     random.Random(1).shuffle(deaths)

@@ -19,10 +19,9 @@ from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
 from fedgraph.runtime.base import RuntimeClients
-from fedgraph.runtime.ray import cluster, places
+from fedgraph.runtime.ray import actor, cluster, places
 from fedgraph.runtime.ray.curator import _Handle
 from fedgraph.runtime.ray.places import PlaceNode, _room
-from fedgraph.runtime.ray.seats import _raise_own
 
 
 def test_an_address_where_nobody_listens() -> None:
@@ -160,6 +159,50 @@ def test_another_version_is_named() -> None:
         process.require_equal_versions(here, [("one", here), ("two", there)])
 
 
+def test_shares_of_a_gpu_add_up_to_its_place() -> None:
+    """The server stands in the first place; Ray counts four digits, and what is over them never fits."""
+    for gpus in (0.0, 0.05, 1 / 7, 0.25, 1 / 3, 0.5, 1.0, 2.0, 4.0):
+        found = places.Places(3, gpus, None, "", "node")  # type: ignore[arg-type]
+        for slot in range(3):
+            kinds = ["client", "curator", "server-pairs", *(["server"] if slot == 0 else [])]
+            shares = [found.gpus_of(kind, slot) for kind in kinds]
+            assert sum(shares) <= gpus + 1e-9
+            assert sum(shares) > 0.98 * gpus - 1e-9
+            assert all(share <= 1 or share == int(share) for share in shares)
+            assert all(share > 0 for share in shares) == (gpus > 0)
+
+
+def test_machines_that_start_when_they_are_asked_for() -> None:
+    resources = {"CPU": 16.0, "gpus_to_start": 2.0, "cpus_per_gpu_to_start": 4.0}
+    assert places.to_start(resources, None) == places.to_start(resources, 0.0) == places.to_start({"CPU": 4.0}, 1.0) == []
+    there = [PlaceNode("head", 0, 0), PlaceNode("cpus", 8, 0), *places.to_start(resources, 0.25)]
+    assert places.choose(there, None, 0.25) == (8, 0.25)
+    assert places.choose(there, 2, 1.0) == (2, 1.0)
+    with pytest.raises(RuntimeFailure, match="2 of them fit; there is 4 machines: head"):
+        places.choose(there, 3, 1.0)
+
+
+def test_as_many_places_as_cpus_that_this_process_may_use() -> None:
+    """``taskset -c 0`` is what a container with one CPU is."""
+    code = "from fedgraph.runtime import process; print(process.num_cpus())"
+    one = f"import os; os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}}); {code}"
+    found = [subprocess.run([sys.executable, "-c", c], capture_output=True, text=True, check=True).stdout for c in (one, code)]
+    assert found[0] == "1\n"
+    assert 1 <= int(found[1]) <= len(os.sched_getaffinity(0))
+
+
+@pytest.mark.ray("own")
+@pytest.mark.slow
+def test_one_cpu_starts_one_worker() -> None:
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nfrom fedgraph import runtime\n"
+        "with runtime.start('ray') as engine: print(engine.describe()['workers'])"
+    )
+    own = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=own)
+    assert found.stdout == "1\n"
+
+
 def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """What Ray raises where its store is full and the disk, too."""
 
@@ -170,9 +213,9 @@ def test_no_room_for_a_value_is_one_line(monkeypatch: pytest.MonkeyPatch) -> Non
     with pytest.raises(RuntimeFailure, match=r"the graph does not fit into Ray's object store: .*the disk is full") as said:
         _Handle("the graph", 1).shared()
     assert "\n" not in str(said.value)
-    with pytest.raises(RuntimeFailure, match="Ray's object store is full") as said:
-        _raise_own(OutOfDiskError("no space\nleft"))
-    assert "\n" not in str(said.value)
+    full_store = actor.as_own(OutOfDiskError("no space\nleft"), "client")
+    assert isinstance(full_store, RuntimeFailure)
+    assert str(full_store) == "Ray's object store is full: no space left"
 
 
 @pytest.mark.parametrize("error", [Exception("the node timed out\nduring startup"), ConnectionError("no answer")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 
@@ -23,17 +22,3 @@ def test_while_ray_starts_its_own_lines_are_dropped_and_those_of_the_run_are_sho
         assert sys.stderr is terminal
         print("done", file=sys.stderr, flush=True)
     assert capfd.readouterr().err == "55 cells to run, one for each method, trust, ε and seed\ndone\n"
-
-
-def test_a_watched_run_after_an_unwatched_one_writes_its_statistics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a Ray without a dashboard leaves off must not stay in the environment of this process."""
-    told: list[str | None] = []
-    statistics = "RAY_enable_metrics_collection"
-    for name in ("RAY_ADDRESS", "FEDGRAPH_DASHBOARD", statistics):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(cluster, "_init", lambda address, cpus: told.append(os.environ.get(statistics)))
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    cluster.connect(1)
-    monkeypatch.setenv("FEDGRAPH_DASHBOARD", "1")
-    cluster.connect(1)
-    assert told == ["0", None]

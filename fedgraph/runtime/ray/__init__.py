@@ -1,44 +1,91 @@
 """The Ray engine: client actors, a server actor and curators, as many as there are places, and the driver that watches them.
 
-A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store
-once and are mapped read-only. Ray restarts nothing and retries nothing: whoever made a call makes it again where a process or a
-machine died (``seats``). Every random stream is named by client and round, so a call that is made again draws the
-same noise and gives the same bytes.
+A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store once
+and are mapped read-only. Ray places the actors (a placement group), starts the dead again under the same name and makes their
+calls again (``actor``); the driver only asks them for signs of life, and ends the run where nobody of a kind comes back.
 
 With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; otherwise a local one is started. Where the
-cluster has GPUs each place is given an equal share of one (``places``); the server itself works on a CPU.
+cluster has GPUs each place is given an equal share of one (``places``).
 """
 
-import functools
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import ray
 from ray.actor import ActorHandle
-from ray.exceptions import RayError
+from ray.exceptions import ActorDiedError, RayActorError, RayError
 from ray.util.placement_group import remove_placement_group
 
 from fedgraph import plugins
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process, watchdog
-from fedgraph.runtime.base import Runtime, RuntimeDealing, RuntimeDone, RuntimeFunction, RuntimeKind, RuntimeTask
+from fedgraph.runtime.base import (
+    RUNTIME_LANES,
+    Runtime,
+    RuntimeDealing,
+    RuntimeDone,
+    RuntimeFunction,
+    RuntimeKind,
+    RuntimeTask,
+)
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
-from fedgraph.runtime.ray import cluster, places
-from fedgraph.runtime.ray.actors import ActorAbout, Client
-from fedgraph.runtime.ray.curator import Curator, CuratorConductor, make_call
-from fedgraph.runtime.ray.lanes import Lanes
-from fedgraph.runtime.ray.seats import SECONDS_TO_FILL_SEAT, Seat, Seats
+from fedgraph.runtime.ray import actor, cluster, places
+from fedgraph.runtime.ray.actor import MOST_RETRIES, RUN_GOES_ON, SECONDS_TO_START, ActorAbout
+from fedgraph.runtime.ray.client import Client
+from fedgraph.runtime.ray.curator import Curator, CuratorConductor, CuratorQueues, as_sent
 from fedgraph.runtime.ray.server import Server, ServerMeters
 
 _SECONDS_BETWEEN_LOOKS = 2.0
 _SECONDS_TO_COUNT = 10.0
 _SECONDS_TO_ANSWER = 0.5  # of actors that are asked for a sign of life at once
 _METHODS = ("fedgraph.methods.", *(f"{package}." for package in plugins.packages()))  # modules that a client may need
-_ACTORS: dict[str, type] = {"curator": Curator, "client": Client, "server": Server}
+_KINDS: tuple[RuntimeKind, ...] = ("curator", "client", "server")
+
+
+@dataclass(eq=False)
+class _Watched:
+    """An actor as the driver sees it.
+
+    Attributes:
+        actor: Ray's handle; it stays the same where Ray starts the actor again.
+        sign: Of life, on its way.
+        asked: When it was asked for.
+        seen: When the last one came, or it was begun.
+        about: What it said of itself; None while it is not there.
+        why: What Ray said when it was last lost.
+        over: Whether Ray will not start it again.
+    """
+
+    actor: ActorHandle
+    sign: ray.ObjectRef
+    asked: float
+    seen: float
+    about: ActorAbout | None = None
+    why: str = "no sign of life"
+    over: bool = False
+
+
+@dataclass(eq=False)
+class _Given:
+    """A task of which a curator has to give the value.
+
+    Attributes:
+        task: It.
+        led: Whether the curator mostly waits for the server.
+        queue: Number of its queue.
+        curator: Who has it.
+        losses: How many curators died while they had it.
+    """
+
+    task: RuntimeTask
+    led: bool
+    queue: int
+    curator: int = 0
+    losses: int = 0
 
 
 class RayRuntime(CuratorConductor, Runtime):
@@ -59,84 +106,186 @@ class RayRuntime(CuratorConductor, Runtime):
         self._owns_ray = not ray.is_initialized()
         self._watchdog = watchdog.start() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
         self._raylet: cluster.ClusterRaylet | None = None
-        self._seats: dict[str, Seats] = {}
-        self._told: list[tuple[Any, ...]] = []  # (function, its arguments …)
-        self._hearing: list[ray.ObjectRef] = []
-        self._looked = time.monotonic()
+        self._actors: dict[RuntimeKind, list[_Watched]] = {kind: [] for kind in _KINDS}
+        self._lost, self._silence, self._looked = 0, silence, time.monotonic()
         self._versions = process.own_versions()
         self._modules = tuple(sorted(name for name in sys.modules if name.startswith((*_METHODS, "fedgraph.tasks."))))
         try:
             if self._owns_ray:
                 cluster.connect(workers)
             there = cluster.list_nodes()
+            there += places.to_start(ray.cluster_resources(), gpus_per_worker)
             self._raylet = cluster.ClusterRaylet()
             self._places = places.reserve(*places.choose(there, workers, gpus_per_worker), there)
         except BaseException:
             self.close()
             raise
-        for kind in _ACTORS:
-            start, welcome = functools.partial(self._start, kind), functools.partial(self._welcome, kind)
-            self._seats[kind] = Seats(self._places.names(kind), start, self.look, silence, welcome)
-        super().__init__(self._places.num, self._seats["server"])
+        super().__init__(self._places.num, None)
         self._meters = ServerMeters()
 
-    def _start(self, kind: str, slot: int) -> ActorHandle:
-        modules = tuple(m for m in self._modules if kind == "curator" or m.startswith(_METHODS))
-        return self._places.start(_ACTORS[kind], kind, slot, (modules, 0), self._told)
+    def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
+        for kind in ("client", "curator", "server"):  # the server is given its clients
+            if kind in kinds or (kind == "client" and "server" in kinds):
+                many = 1 if kind == "server" else min(self._places.num, most or self._places.num)
+                for slot in range(len(self._actors[kind]), many):
+                    self._begin(kind, slot)
 
-    def _welcome(self, kind: str, about: ActorAbout) -> None:
+    def _begin(self, kind: RuntimeKind, slot: int) -> None:
+        methods = tuple(m for m in self._modules if m.startswith(_METHODS))
+        if kind == "client":
+            made = self._places.start(Client, kind, slot, methods)
+        elif kind == "curator":
+            made = self._places.start(Curator, kind, slot, self._modules, self._places.num)
+        else:
+            clients = [client.actor for client in self._actors["client"]]
+            made = self._server = self._places.start(Server, kind, slot, methods, self._places, clients)
+        now = time.monotonic()
+        self._actors[kind].append(_Watched(made, made.about.remote(), now, now))
+
+    def look(self, at_once: bool = False) -> None:
+        """Ask everybody for a sign of life. at_once: and wait for the answers.
+
+        Raises: ``RuntimeFailure`` where nobody of a kind comes back, or the raylet of this machine is dead.
+        """
+        if self._raylet is not None:
+            self._raylet.require()
+        due = at_once or time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS
+        self._looked = time.monotonic() if due else self._looked
+        watched = [(kind, one) for kind in _KINDS for one in self._actors[kind] if due or one.about is None]
+        for kind, one in watched:
+            self._listen(kind, one)
+        if at_once and (signs := [one.sign for _, one in watched if one.about is not None]):
+            ray.wait(signs, num_returns=len(signs), timeout=_SECONDS_TO_ANSWER)
+            for kind, one in watched:
+                self._listen(kind, one)
+        for kind in _KINDS:
+            all_of = self._actors[kind]
+            late = [one.over or (one.about is None and time.monotonic() - one.seen > SECONDS_TO_START) for one in all_of]
+            if all_of and all(late):
+                raise RuntimeFailure(f"no {kind} is left: {all_of[0].why}; {RUN_GOES_ON}")
+
+    def _listen(self, kind: RuntimeKind, one: _Watched) -> None:
+        now = time.monotonic()
+        if one.over:
+            return
+        if ray.wait([one.sign], timeout=0)[0]:
+            try:
+                about: ActorAbout = ray.get(one.sign)
+            except RayError as error:
+                self._note_loss(one, error)
+                return
+            self._lost += one.about is not None and one.about.pid != about.pid
+            if one.about is None or one.about.pid != about.pid:
+                self._welcome(kind, self._actors[kind].index(one), about)
+            one.about, one.seen = about, now
+        elif one.about is not None and now - one.asked > self._silence:
+            ray.kill(one.actor, no_restart=False)
+            self._note_loss(one, RayError(f"no sign of life for {now - one.asked:.0f} s"))
+            return
+        else:
+            return
+        one.sign, one.asked = one.actor.about.remote(), now
+
+    def _note_loss(self, one: _Watched, error: RayError) -> None:
+        """It has died: until Ray has started it again it is asked for nothing."""
+        self._lost += one.about is not None
+        one.about, one.why, one.over = None, actor.in_a_line(error) or "it died", isinstance(error, ActorDiedError)
+        one.sign, one.asked = one.actor.about.remote(), time.monotonic()
+
+    def _welcome(self, kind: RuntimeKind, slot: int, about: ActorAbout) -> None:
         """``RuntimeFailure`` where an actor would not compute what the driver does."""
         process.require_equal_versions(self._versions, [(about.host, about.versions)])
-        if self._places.gpus_of(kind) and about.device == "cpu":
+        if self._places.gpus and self._places.gpus_of(kind, slot) and about.device == "cpu":
             raise RuntimeFailure(
                 f"the worker on {about.host} was given {self._places.gpus:g} GPU, and torch "
                 f"{dict(about.versions.packages)['torch']} there cannot use it; install a CUDA build of torch there, or write "
                 "runtime.gpus_per_worker: 0"
             )
 
-    def look(self, at_once: bool = False) -> None:
-        """Ask everybody for a sign of life, find the dead, and fill their places. at_once: and wait for the answers.
-
-        Raises: ``RuntimeFailure`` where nobody of a kind can be started, or the raylet of this machine is dead.
-        """
-        if self._raylet is not None:
-            self._raylet.require()
-        if at_once or time.monotonic() - self._looked > _SECONDS_BETWEEN_LOOKS:
-            self._looked = time.monotonic()
-            for seats in self._seats.values():
-                seats.watch(_SECONDS_TO_ANSWER if at_once else 0.0)
-
-    def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
-        for kind in kinds:
-            self._seats[kind].fill(most)
-
     def tell(self, function: Callable[..., object], *args: object) -> None:
-        self._told.append((function, *args))  # Ray puts arguments of less than 100 kB into the call itself
-        actors = [actor for seats in self._seats.values() for actor in seats.known()]
-        self._hearing += [actor.hear.remote(function, *args) for actor in actors]
+        self._told = (*self._told, (function, *args))  # it travels inside each call: Ray stores no argument of less than 2 MB
 
     def _prepare(self, *kinds: RuntimeKind, most: int | None = None) -> None:
-        """A call may come from another actor than the driver, and Ray keeps the order of calls for one caller only."""
         self.open(*kinds, most=most)
         self.look()
-        if self._hearing:
-            ray.wait(self._hearing, num_returns=len(self._hearing), timeout=SECONDS_TO_FILL_SEAT)
-            self._hearing.clear()
+
+    def _answer(self, asked: ray.ObjectRef) -> Any:
+        while not ray.wait([asked], timeout=1.0, fetch_local=False)[0]:
+            self.look()
+        return super()._answer(asked)
 
     def as_done(self, function: RuntimeFunction, dealing: RuntimeDealing) -> Iterator[RuntimeDone]:
-        def call(task: RuntimeTask) -> Callable[[Seat], ray.ObjectRef]:
-            return make_call(lambda curator: curator.cell, function, *task)
+        own, led = CuratorQueues(dealing.queues), CuratorQueues(dealing.led)
+        each = 1 if dealing.most else RUNTIME_LANES
+        many = min(self.num_workers, dealing.most or self.num_workers, sum(map(len, (*dealing.queues, *dealing.led))))
+        running: dict[ray.ObjectRef, _Given] = {}
+        lost: list[_Given] = []
+        if dealing.led:
+            self.open("client", "server")
+        self._prepare("curator", most=many)
 
-        lanes = Lanes(self._seats["curator"], self.num_workers, dealing, call)
-        self._prepare("curator", most=lanes.places)
-        while lanes:
-            lanes.fill()
-            done = lanes.wait()
+        def give(one: _Given, curator: int) -> None:
+            one.curator = curator
+            cell: Any = self._actors["curator"][curator].actor.cell
+            running[cell.remote(self._told, self._server, function, *as_sent(one.task))] = one
+
+        def fill() -> None:
+            """Each curator that is there gets what it may have."""
+            for curator in [k for k, one in enumerate(self._actors["curator"][:many]) if one.about is not None]:
+                while one := self._next(curator, [g for g in running.values() if g.curator == curator], own, led, each, lost):
+                    if not one.losses:
+                        dealing.started(one.task)
+                    give(one, curator)
+
+        while running or lost or own or led:
+            fill()
+            waits = lost or own or led
+            ready, _ = ray.wait(list(running), timeout=0.2 if waits else 1.0) if running else ([], [])
+            if not running:
+                time.sleep(0.05)
             self.look()
-            if not done:
+            done = [one for ref in ready if (one := self._ended(ref, running.pop(ref), lost, dealing)) is not None]
+            if running and not done:
                 dealing.waiting()
-            lanes.fill()  # first, so that nobody waits while the caller looks at the values
+            fill()  # first, so that nobody waits while the caller looks at the values
             yield from done
+
+    def _next(
+        self, curator: int, has: list[_Given], own: CuratorQueues, led: CuratorQueues, most: int, lost: list[_Given]
+    ) -> _Given | None:
+        """What this curator shall do now: one task that it computes itself, and others of which it mostly waits.
+
+        A task whose curator died may be what killed it: it is given again to one that has nothing else, and gets nothing else.
+        """
+        if any(one.losses for one in has) or len(has) >= most or (lost and has):
+            return None
+        if lost:
+            return lost.pop(0)
+        for queues, is_led in ((own, False), (led, True)):
+            if is_led or all(one.led for one in has):
+                found = queues.next(curator, [one.queue for one in has if one.led == is_led])
+                if found is not None:
+                    return _Given(found[1], is_led, found[0])
+        return None
+
+    def _ended(self, ref: ray.ObjectRef, one: _Given, lost: list[_Given], dealing: RuntimeDealing) -> RuntimeDone | None:
+        """None where its curator died and it is asked again."""
+        try:
+            return one.task, ray.get(ref)
+        except RayError as error:
+            if not isinstance(error, RayActorError):
+                raise actor.as_own(error, "curator") from None
+            self.look()
+            if self._actors["curator"][one.curator].about is not None:
+                self._note_loss(self._actors["curator"][one.curator], error)
+            one.losses += 1
+            if one.losses <= MOST_RETRIES:
+                lost.append(one)
+                return None
+            deadly = actor.as_own(error, "curator")
+            if dealing.gone is None:
+                raise deadly from None
+            return one.task, dealing.gone(str(deadly))
 
     def spent(self, path: RuntimeCountPath, epsilon: float) -> None:
         self._meters.set_epsilon(path, epsilon)
@@ -146,25 +295,28 @@ class RayRuntime(CuratorConductor, Runtime):
 
     def _counts(self) -> tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]]:
         """Of every training and of every task, as the server that lives now has led them."""
-        for server in self._seats["server"].known() if self._seats["server"].living() else ():
-            asked: ray.ObjectRef = server.counts.remote()
-            try:
-                found: tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]] = ray.get(
-                    asked, timeout=_SECONDS_TO_COUNT
-                )
-                return found
-            except RayError:  # it has just died
-                continue
+        try:
+            for server in [one.actor for one in self._actors["server"] if one.about is not None]:
+                counts: Any = ray.get(server.counts.remote(), timeout=_SECONDS_TO_COUNT)
+                return counts
+        except RayError:  # it has just died
+            pass
         return {}, {}
 
     def describe(self) -> dict[str, object]:
         self.look(at_once=True)
-        living = {name: about for seats in self._seats.values() for name, about in seats.living().items()}
+        names = {kind: self._places.names(kind) for kind in _KINDS}
+        living = {
+            names[kind][slot]: one.about
+            for kind in _KINDS
+            for slot, one in enumerate(self._actors[kind])
+            if one.about is not None
+        }
         return {
             "runtime": "ray",
             "ray": ray.__version__,
             "workers": self.num_workers,
-            "workers_lost": sum(seats.lost for seats in self._seats.values()),
+            "workers_lost": self._lost,
             "gpus_per_worker": self._places.gpus,
             "actors": {name: f"{about.host}: {about.device}" for name, about in living.items()},
             "nodes": len({about.node for about in living.values()} | {self._places.node}),
@@ -181,11 +333,11 @@ class RayRuntime(CuratorConductor, Runtime):
             )
             ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
             watchdog.end_watched_processes(own)  # on a busy machine Ray's agents may outlive it
-        elif ray.is_initialized() and self._seats:
-            for actor in [actor for seats in self._seats.values() for actor in seats.known()]:
-                ray.kill(actor, no_restart=True)
+        elif ray.is_initialized() and any(self._actors.values()):
+            for one in [one for kind in _KINDS for one in self._actors[kind]]:
+                ray.kill(one.actor, no_restart=True)
             remove_placement_group(self._places.room)
-        self._seats = {}
+        self._actors = {kind: [] for kind in _KINDS}
         if self._watchdog is not None:
             watchdog.dismiss(self._watchdog, ended=orderly)
             self._watchdog = None

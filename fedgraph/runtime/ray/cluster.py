@@ -11,17 +11,13 @@ import threading
 from collections.abc import Iterator
 
 import ray
-from ray._private import worker
-from ray._private.node import Node as RayNode
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import process
+from fedgraph.runtime import process, watchdog
+from fedgraph.runtime.ray.actor import RUN_GOES_ON
 from fedgraph.runtime.ray.places import PlaceNode
-from fedgraph.runtime.ray.seats import SEATS_GO_ON
 
 _DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
-_QUIET = ("event_stats", "event_stats_print_interval_ms", "task_events_report_interval_ms", "enable_metrics_collection")
-_UNUSED = ("start_api_server", "start_log_monitor", "start_monitor")  # dashboard, logs and autoscaler of a local Ray
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
 _LONGEST_FOLDER = 40  # bytes: a socket's path has 107 at most, and Ray adds "/ray/session_…/sockets/plasma_store", up to 67
@@ -31,7 +27,7 @@ _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
 def connect(workers: int | None) -> None:
-    """Join the cluster in ``RAY_ADDRESS``, or start a local one, without ``_UNUSED`` where nobody asks for its dashboard."""
+    """Join the cluster in ``RAY_ADDRESS``, or start a local one."""
     if os.environ.get(_DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
         raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -39,15 +35,14 @@ def connect(workers: int | None) -> None:
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of calls that nobody waits for, since another one has failed
     os.environ.setdefault("RAY_max_direct_call_object_size", str(_INLINE_BYTES))  # read by every process that starts here
     address = os.environ.get("RAY_ADDRESS", "")
-    cpus = os.cpu_count() or 1
+    cpus = process.num_cpus()
     if address:
         _require_answer(address)
     elif (workers or 1) > (most := max(_LEAST_ROOM, _WORKERS_PER_CPU * cpus)):
         raise RuntimeFailure(f"runtime.workers is {workers}; allowed here: at most {most}, since this machine has {cpus} CPUs")
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        with _without_statistics(unless=bool(address or os.environ.get(_DASHBOARD))):
-            _init(address, max(workers or 0, cpus))
+        _init(address, max(workers or 0, cpus))
     except RuntimeFailure:
         raise
     except Exception as error:  # where a machine is too busy to start Ray in time, Ray raises a bare one
@@ -60,18 +55,6 @@ def connect(workers: int | None) -> None:
         if threading.current_thread() is threading.main_thread():
             for number, handler in handlers.items():  # Ray puts its own in place, which dump the stack of a C++ library
                 signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _without_statistics(*, unless: bool) -> Iterator[None]:
-    """Processes of Ray that start inside write none of the statistics ``_QUIET``; a later Ray of this process may."""
-    added = [] if unless else [name for each in _QUIET if (name := f"RAY_{each}") not in os.environ]
-    os.environ.update(dict.fromkeys(added, "0"))
-    try:
-        yield
-    finally:
-        for name in added:
-            del os.environ[name]
 
 
 def list_nodes() -> list[PlaceNode]:
@@ -89,25 +72,23 @@ def list_nodes() -> list[PlaceNode]:
 
 
 class ClusterRaylet:
-    """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later."""
+    """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later.
+
+    Attributes:
+        lives: Whether it lived when somebody last looked; also where this machine does not show its processes.
+    """
 
     def __init__(self) -> None:
         own = ray.get_runtime_context().get_node_id()
-        self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.connect(next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == own))
-        self._socket.setblocking(False)
+        socket_name = next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == own)
+        self._pid = watchdog.find_process("/raylet", f"--raylet_socket_name={socket_name}")
         self.lives = True
 
     def require(self) -> None:
-        """``RuntimeFailure`` where it is dead: then this connection has ended."""
-        try:
-            self._socket.recv(1)
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        self.lives = False
-        raise RuntimeFailure(f"Ray's raylet on this machine has died; {SEATS_GO_ON}")
+        """``RuntimeFailure`` where it is dead."""
+        if self._pid is not None and not watchdog.is_running(self._pid):
+            self.lives = False
+            raise RuntimeFailure(f"Ray's raylet on this machine has died; {RUN_GOES_ON}")
 
 
 def _require_answer(address: str) -> None:
@@ -171,27 +152,13 @@ def _silence() -> Iterator[None]:
         os.close(nowhere)
 
 
-@contextlib.contextmanager
-def _only(*unused: str) -> Iterator[None]:
-    """A local Ray starts without these processes: ``ray.init`` has no option for it, and they cost two processor seconds."""
-    kept = {name: vars(RayNode)[name] for name in unused if name in vars(RayNode)}
-    for name in kept:
-        setattr(RayNode, name, lambda self, *args, **more: None)
-    try:
-        yield
-    finally:
-        for name, method in kept.items():
-            setattr(RayNode, name, method)
-
-
 def _init(address: str, cpus: int) -> None:
-    vars(worker)["print_to_stdstream"] = lambda *args, **more: None  # pages about every death; ``seats`` say it in one line
     if address:
         with _silence():
             ray.init(log_to_driver=False, logging_level="ERROR")
         return
     dashboard, folder = bool(os.environ.get(_DASHBOARD)), folder_of_sockets()
-    with _silence(), process.keep_child_memory(), _only(*(() if dashboard else _UNUSED)):
+    with _silence(), process.keep_child_memory():
         made = ray.init(
             address="local",  # of our own, also where another Ray runs on this machine
             num_cpus=cpus,

@@ -1,5 +1,6 @@
-"""The curator actor, and what it has in common with the driver: both let rounds run at client actors and the server."""
+"""The curator actor, which task it gets, and what it has in common with the driver: both let rounds run at the server."""
 
+import functools
 import itertools
 import os
 import threading
@@ -10,15 +11,21 @@ from typing import Any
 
 import ray
 from ray.actor import ActorHandle, ActorMethod
-from ray.exceptions import ObjectStoreFullError, OutOfDiskError
+from ray.exceptions import RayError
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import base
-from fedgraph.runtime.base import OnRuntimeRound, RuntimeFunction, RuntimeKind, RuntimeParties, require_same_shared_value
+from fedgraph.runtime.base import (
+    OnRuntimeRound,
+    RuntimeFunction,
+    RuntimeKind,
+    RuntimeParties,
+    RuntimeTask,
+    require_same_shared_value,
+)
 from fedgraph.runtime.counts import RuntimeCountPath
-from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
-from fedgraph.runtime.ray.places import Places
-from fedgraph.runtime.ray.seats import AskedOfSeat, Seat, Seats
+from fedgraph.runtime.ray import actor
+from fedgraph.runtime.ray.actor import Actor, ActorTold, SharedWithActors
 
 _made = itertools.count()  # makes the keys of every value its own
 
@@ -44,42 +51,32 @@ class _Handle:
     def shared(self) -> SharedWithActors:
         """What stands for it in a message."""
         if self.sent is None:
-            self.sent = SharedWithActors(self.key, (self.put(self.value),))
+            self.sent = SharedWithActors(self.key, (actor.put(self.value, self.name),))
         return self.sent
 
-    def put(self, part: object) -> ray.ObjectRef:
-        """The value, or a part of it, in the store. ``RuntimeFailure`` where it does not fit."""
-        try:
-            return ray.put(part)
-        except (ObjectStoreFullError, OutOfDiskError) as error:
-            raise RuntimeFailure(f"{self.name} does not fit into Ray's object store: {' '.join(str(error).split())}") from error
 
-
-def make_call(method: Callable[[ActorHandle], ActorMethod], *args: object) -> Callable[[Seat], ray.ObjectRef]:
-    """A call, to be made at any actor of a kind; what stands for a shared value travels in its place."""
-    given = [a.shared() if isinstance(a, _Handle) else a for a in args]
-
-    def submit(seat: Seat) -> ray.ObjectRef:
-        ref: ray.ObjectRef = method(seat.actor).remote(*given)
-        return ref
-
-    return submit
+def as_sent(args: Sequence[object]) -> list[object]:
+    """The arguments of a call; what stands for a shared value travels in its place."""
+    return [a.shared() if isinstance(a, _Handle) else a for a in args]
 
 
 class CuratorConductor(RuntimeParties):
-    """Shares, deals, and asks the server, which sits in the only place of ``server``.
+    """Shares, deals, and asks the server.
 
     Args:
         num_workers: How many places there are.
-        server: The place of the server.
         waiting: Entered while the server computes.
     """
 
     def __init__(
-        self, num_workers: int, server: Seats, waiting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self,
+        num_workers: int,
+        server: ActorHandle | None,
+        told: ActorTold = (),
+        waiting: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.num_workers = num_workers
-        self._server, self._waiting = server, waiting
+        self._server, self._told, self._waiting = server, told, waiting
         self._shared: dict[Hashable, _Handle] = {}
 
     def share(self, key: Hashable, value: object) -> _Handle:
@@ -90,16 +87,15 @@ class CuratorConductor(RuntimeParties):
 
     def deal(self, handle: _Handle, piece: RuntimeFunction, num_items: int) -> SharedWithActors:
         if handle.dealt is None:
-            parts = tuple(
-                handle.put(piece(handle.value, items)) for items in base.split_into_blocks(num_items, self.num_workers)
-            )
+            blocks = base.split_into_blocks(num_items, self.num_workers)
+            parts = tuple(actor.put(piece(handle.value, items), handle.name) for items in blocks)
             handle.dealt = SharedWithActors(f"{handle.key}.dealt", parts, dealt=True)
         return handle.dealt
 
     def forget(self, handle: _Handle) -> None:
-        if self._shared.pop(handle.name, None) is not None:
-            for server, shared in itertools.product(self._server.known(), filter(None, (handle.sent, handle.dealt))):
-                server.forget.remote(shared.key)
+        if self._shared.pop(handle.name, None) is not None and self._server is not None:
+            for shared in filter(None, (handle.sent, handle.dealt)):
+                self._server.forget.remote(shared.key)
 
     def _prepare(self, *kinds: RuntimeKind) -> None:
         """Before the server is asked for what these kinds of actors do; the driver has seen to it."""
@@ -115,11 +111,11 @@ class CuratorConductor(RuntimeParties):
         return self._answer(self._asked(lambda server: server.train, function, path, *args))
 
     def on_server(self, function: RuntimeFunction, *args: object) -> Any:
-        self._prepare("server")
+        self._prepare("server", "client")
         return self._answer(self._asked(lambda server: server.judge, function, *args))
 
     def map(self, function: RuntimeFunction, tasks: Sequence[object], *args: object) -> Iterator[Any]:
-        self._prepare("server")
+        self._prepare("server", "client")
         asked = (self._asked(lambda server: server.distances, function, task, *args) for task in tasks)
         running = list(itertools.islice(asked, 2 * self.num_workers))
         while running:
@@ -127,12 +123,18 @@ class CuratorConductor(RuntimeParties):
             running = [*running[1:], *itertools.islice(asked, 1)]
             yield value
 
-    def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> AskedOfSeat:
-        return self._server.ask(0, make_call(method, *args))
+    def _asked(self, method: Callable[[ActorHandle], ActorMethod], *args: object) -> ray.ObjectRef:
+        if self._server is None:
+            raise RuntimeFailure("no server was opened for this task; open('server', 'client') first")
+        ref: ray.ObjectRef = method(self._server).remote(self._told, *as_sent(args))
+        return ref
 
-    def _answer(self, asked: AskedOfSeat) -> Any:
+    def _answer(self, asked: ray.ObjectRef) -> Any:
         with self._waiting():
-            return self._server.values([asked])[0]
+            try:
+                return ray.get(asked)
+            except RayError as error:
+                raise actor.as_own(error, "server") from None
 
     def close(self) -> None:
         for handle in list(self._shared.values()):
@@ -148,19 +150,20 @@ class Curator(Actor):
     computes another one, of at most ``RUNTIME_LANES`` that are on their way.
     """
 
-    def __init__(self, gpus: float, start: ActorStart, places: Places) -> None:
-        super().__init__(gpus, start)
-        self._places = places
+    def __init__(self, gpus: float, modules: Sequence[str], num_places: int) -> None:
+        super().__init__(gpus, modules)
+        self._num_places = num_places
         self._computes = threading.Lock()
 
-    @ray.method(concurrency_group="cells")
-    def cell(self, function: RuntimeFunction, *task: object) -> Any:
-        """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server."""
-        with self._computes:
-            return self.compute(function, self._federation, *task)[0]
+    @ray.method(concurrency_group="cells", max_task_retries=0)
+    def cell(self, told: ActorTold, server: ActorHandle | None, function: RuntimeFunction, *task: object) -> Any:
+        """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server.
 
-    def _federation(self) -> CuratorConductor:
-        return CuratorConductor(self._places.num, Seats(self._places.names("server")), self._waiting)
+        Ray does not make this call again: the driver does, where nobody else is at work, since a cell may be what kills.
+        """
+        with self._computes:
+            engine = functools.partial(CuratorConductor, self._num_places, server, told, self._waiting)
+            return self.compute(told, function, engine, *task)[0]
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
@@ -170,3 +173,41 @@ class Curator(Actor):
             yield
         finally:
             self._computes.acquire()
+
+
+class CuratorQueues:
+    """Deals tasks that come in queues.
+
+    A free curator takes the next task of a queue that it began, else a queue that nobody has begun, else the later half of the
+    longest one. So neighbours mostly meet the same curator, and nobody is idle while a task waits. No curator has two tasks of
+    one queue at a time: what its tasks share would be made twice there.
+    """
+
+    def __init__(self, queues: Sequence[Sequence[RuntimeTask]]) -> None:
+        self._queues = [(number, list(queue)) for number, queue in enumerate(queues)]
+        self._own: dict[int, int] = {}  # of ``_queues``, who began it
+
+    def next(self, curator: int, busy: Sequence[int] = ()) -> tuple[int, RuntimeTask] | None:
+        """(number of its queue, the task that ``curator`` shall do now); None where there is none for it.
+
+        Args:
+            curator: Its number.
+            busy: Numbers of the queues of which it has a task.
+        """
+        free = [at for at, (number, tasks) in enumerate(self._queues) if tasks and number not in busy]
+        own = [at for at in free if self._own.get(at) == curator] or [at for at in free if at not in self._own]
+        if not own and free:
+            number, tasks = self._queues[max(free, key=lambda at: len(self._queues[at][1]))]
+            half = len(tasks) // 2
+            own = [len(self._queues)]
+            self._queues.append((number, tasks[half:]))
+            del tasks[half:]
+        if not own:
+            return None
+        self._own[own[0]] = curator
+        number, tasks = self._queues[own[0]]
+        return number, tasks.pop(0)
+
+    def __bool__(self) -> bool:
+        """Whether some task is left."""
+        return any(tasks for _, tasks in self._queues)

@@ -7,11 +7,17 @@ anybody waits.
 
 In every place stand three actors: a client, a curator and, where pairs are solved, a process of the server. They divide the
 place's CPU and its GPU: clients get half of it, the other two a quarter each; where a place has several whole GPUs, the client
-has all but one. The server itself works on a CPU of the driver's machine.
+has all but one. The server itself works on a CPU of the driver's machine, or, where GPUs are used, in the first place, whose
+curator and process for pairs give it half of their shares.
+
+A cluster whose machines start when they are asked for says so by two resources of its head, ``gpus_to_start`` and
+``cpus_per_gpu_to_start`` (``ray_cluster.yaml``). They count where the user asks for GPUs, and Ray's autoscaler starts them for
+the placement group.
 """
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,12 +29,14 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy, Place
 
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import RUNTIME_LANES
-from fedgraph.runtime.ray.actors import ActorStart
+from fedgraph.runtime.ray.actor import MOST_RETRIES
 
 _MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
 _SECONDS_TO_FREE_A_NAME = 20.0
 _SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
+_SECONDS_TO_START_MACHINES = 900.0
 _SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
+_STARTS = "to be started"  # the name of a machine that is not there yet
 
 
 @dataclass(frozen=True)
@@ -119,57 +127,71 @@ class Places:
 
     def names(self, kind: str) -> tuple[str, ...]:
         """As ``ray list actors`` shows them: ``client-0`` and so on; ``server`` for the one without a place."""
-        return tuple(self.prefix + (kind if kind == "server" else f"{kind}-{slot}") for slot in range(self.num_of(kind)))
+        return (f"{self.prefix}server",) if kind == "server" else tuple(f"{self.prefix}{kind}-{k}" for k in range(self.num))
 
-    def num_of(self, kind: str) -> int:
-        return 1 if kind == "server" else self.num
+    def gpus_of(self, kind: str, slot: int = 0) -> float:
+        """The share of GPUs that an actor of this kind gets there. Ray knows parts of one GPU, or whole ones."""
+        if kind == "client":
+            return self.gpus - 1 if self.gpus > 1 else _whole_parts(self.gpus / 2)
+        quarter = self.gpus / 4 if self.gpus <= 1 else 0.5
+        if kind == "server":
+            return _whole_parts(quarter)
+        return _whole_parts(quarter / 2 if slot == 0 else quarter)
 
-    def gpus_of(self, kind: str) -> float:
-        """The share of GPUs that an actor of this kind gets. Ray knows parts of one GPU, or whole ones."""
-        if kind not in _SHARE:
-            return 0.0
-        if self.gpus <= 1:
-            return self.gpus * _SHARE[kind]
-        return self.gpus - 1 if kind == "client" else 0.5
-
-    def start(self, what: type, kind: str, slot: int, start: ActorStart, heard: Sequence[Sequence[Any]]) -> ActorHandle:
-        """The actor in this place, which is told what was ``heard`` so far.
+    def start(self, what: type, kind: str, slot: int, *args: object) -> ActorHandle:
+        """The actor in this place, called with its share of GPUs and ``args``. Ray starts it again where it dies.
 
         Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
         """
-        server = (
-            {"trainings": RUNTIME_LANES * self.num + 2, "pairs": self.num} if kind == "server" else {"trainings": 1, "pairs": 1}
-        )
+        groups = {"life": 1}
+        if kind == "server":
+            groups |= {"trainings": RUNTIME_LANES * self.num + 2, "pairs": self.num}
+        elif kind == "curator":
+            groups |= {"cells": RUNTIME_LANES}
         remote: Any = ray.remote  # its types know no concurrency groups
-        actor = remote(concurrency_groups={"life": 1, "cells": RUNTIME_LANES} | server)(what)
+        in_place = PlacementGroupSchedulingStrategy(self.room, slot)
         beside_driver = NodeAffinitySchedulingStrategy(self.node, soft=False)
-        options = {
-            "name": self.names(kind)[slot],
-            "num_cpus": _SHARE.get(kind, 0),
-            "num_gpus": self.gpus_of(kind),
-            "scheduling_strategy": beside_driver if kind == "server" else PlacementGroupSchedulingStrategy(self.room, slot),
-            "max_restarts": 0,
-            "max_task_retries": 0,
-        }
-        more = () if kind == "client" else (self,)
+        gpus = self.gpus_of(kind, slot)
+        actor = remote(concurrency_groups=groups)(what).options(
+            name=self.names(kind)[slot],
+            num_cpus=_SHARE.get(kind, 0),
+            num_gpus=gpus,
+            scheduling_strategy=beside_driver if kind == "server" and not gpus else in_place,
+            max_restarts=-1,
+            max_task_retries=MOST_RETRIES,
+        )
         until = time.monotonic() + _SECONDS_TO_FREE_A_NAME
         while True:
             try:
-                handle: ActorHandle = actor.options(**options).remote(self.gpus_of(kind), (start[0], len(heard)), *more)
-                break
+                handle: ActorHandle = actor.remote(gpus, *args)
+                return handle
             except ValueError:  # the name is taken
                 if time.monotonic() > until:
                     raise
                 time.sleep(0.05)
-        for lesson in heard:
-            handle.hear.remote(*lesson)
-        return handle
+
+
+def _whole_parts(gpus: float) -> float:
+    """Cut after the fourth digit, as far as Ray counts, so that shares never add up to more than the whole."""
+    return math.floor(gpus * 1e4 + 1e-6) / 1e4
+
+
+def to_start(resources: Mapping[str, float], gpus_per_worker: float | None) -> list[PlaceNode]:
+    """Machines that a cluster starts when they are asked for; none where nobody asks for GPUs.
+
+    Args:
+        resources: All that the cluster has.
+        gpus_per_worker: As the user asks; None: what is there is used.
+    """
+    cpus = resources.get("cpus_per_gpu_to_start", 1.0)
+    return [PlaceNode(_STARTS, cpus, 1.0)] * int(resources.get("gpus_to_start", 0) if gpus_per_worker else 0)
 
 
 def reserve(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:
     """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
-    if not group.wait(_SECONDS_TO_PLACE):
+    starts = any(node.name == _STARTS for node in there)
+    if not group.wait(_SECONDS_TO_START_MACHINES if starts else _SECONDS_TO_PLACE):
         remove_placement_group(group)
         each = "1 CPU" + (f" and {gpus:g} GPU" if gpus else "")
         left = ray.available_resources()

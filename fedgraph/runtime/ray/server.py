@@ -4,7 +4,6 @@ Ray actors represent clients that hold subgraphs. They compute DP-APPR and node-
 server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with POT for clustering and classification.
 """
 
-import functools
 import queue
 import threading
 import time
@@ -20,12 +19,10 @@ from ray.util.metrics import Counter, Gauge
 from fedgraph.runtime import base
 from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
-from fedgraph.runtime.ray.actors import Actor, ActorStart, SharedWithActors
-from fedgraph.runtime.ray.doors import TimedDoorAnswer
+from fedgraph.runtime.ray import actor
+from fedgraph.runtime.ray.actor import Actor, ActorAnswer, ActorPool, ActorTold, SharedWithActors
 from fedgraph.runtime.ray.places import Places
-from fedgraph.runtime.ray.seats import AskedOfSeat, Seat, Seats
 
-_SECONDS_TO_HEAR = 60.0
 _BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
 _TAGS = ("task", "cell")
 _COUNTED = {
@@ -61,6 +58,10 @@ def _tags(path: RuntimeCountPath) -> dict[str, str]:
     }
 
 
+class Pairs(Actor):
+    """``server-pairs-k``: one of the server's own processes, which solves chunks of pairs."""
+
+
 class Server(Actor):
     """``server``: leads the trainings, and compares, clusters and classifies what was released. It holds no subgraph.
 
@@ -72,82 +73,89 @@ class Server(Actor):
     ``distances``  solves a chunk of pairs by Gromov-Wasserstein in one of its own processes, ``server-pairs-k``
     ``judge``      clusters and classifies by the distances
     =============  ================================================================================================
+
+    Attributes:
+        num_clients: How many client actors there are.
+        tally: What the trainings cost.
+        meters: The same for Ray's dashboard.
+        computes: Held by the training that computes.
     """
 
-    def __init__(self, gpus: float, start: ActorStart, places: Places) -> None:
-        super().__init__(gpus, start)
-
-        def start_pairs(slot: int) -> ActorHandle:
-            return places.start(Server, "server-pairs", slot, start, list(self._heard))
-
-        self._clients, self._pairs = Seats(places.names("client")), Seats(places.names("server-pairs"), start_pairs)
+    def __init__(self, gpus: float, modules: Sequence[str], places: Places, clients: Sequence[ActorHandle]) -> None:
+        super().__init__(gpus, modules)
+        self._modules, self._places, self._clients, self.num_clients = modules, places, clients, len(clients)
+        self._pairs: list[ActorHandle] = []
+        self._at_clients, self._at_pairs = ActorPool("client", clients), ActorPool("server-pairs", self._pairs)
+        self._starts = threading.Lock()
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
-        self._tally, self._meters = RuntimeCountTally(), ServerMeters()
-        self._computes = threading.Lock()
-
-    @ray.method(concurrency_group="life")
-    def hear(self, function: RuntimeFunction, *args: object) -> None:
-        """As every actor; its own processes for pairs hear it, too, before this call ends."""
-        function(*args)
-        self._heard.append((function, *args))
-        if heard := [actor.hear.remote(function, *args) for actor in self._pairs.known()]:
-            ray.wait(heard, num_returns=len(heard), timeout=_SECONDS_TO_HEAR)
+        self.tally, self.meters = RuntimeCountTally(), ServerMeters()
+        self.computes = threading.Lock()
 
     @ray.method(concurrency_group="trainings")
-    def train(self, function: RuntimeFunction, path: RuntimeCountPath, *args: object) -> Any:
-        """``function(clients, *args)``: all rounds of one training (``federation.rounds._advance_rounds``)."""
-        leads = _Leads(self._clients, self._tally, path, self._computes, self._meters)
-        with self._tally.training(path), leads.computing():
-            self._alone()
+    def train(self, told: ActorTold, function: RuntimeFunction, path: RuntimeCountPath, *args: object) -> Any:
+        """``function(clients, *args)``: all rounds of one training (``federation.rounds``)."""
+        self._hear(told)
+        leads = _Leads(self, path)
+        with self.tally.training(path), leads.computing():
             try:
                 return function(leads, *args)
             finally:
                 leads.end()
 
+    def rounds(self, function: RuntimeFunction, blocks: Sequence[range], args: Sequence[object]) -> list[ActorAnswer]:
+        """What each client actor answers of its block."""
+
+        def call(slot: int) -> Callable[[ActorHandle], ray.ObjectRef]:
+            given = [a.of_client(slot) if isinstance(a, SharedWithActors) else a for a in args]
+            return lambda client: client.round.remote(self._told, function, blocks[slot], *given)
+
+        return self._at_clients.gather([call(slot) for slot in range(len(blocks))])
+
+    def drop_at_clients(self, key: str) -> None:
+        """What the clients hold of this shared value is no more needed."""
+        for client in self._clients:
+            client.drop.remote(key)
+
     @ray.method(concurrency_group="pairs")
-    def distances(self, function: RuntimeFunction, task: object, *args: object) -> Any:
-        """``function(task, *args)`` in one of the server's own processes."""
+    def distances(self, told: ActorTold, function: RuntimeFunction, task: object, *args: object) -> Any:
+        """``function(task, *args)`` in one of the server's own processes; the first call starts them."""
+        self._hear(told)
         slot = self._idle.get()
-
-        def submit(seat: Seat) -> ray.ObjectRef:
-            ref: ray.ObjectRef = seat.actor.compute.remote(function, task, *[self._pairs.hand(seat, slot, a) for a in args])
-            return ref
-
         try:
-            return self._pairs.values([self._pairs.ask(slot, submit)])[0][0]
+            with self._starts:
+                if not self._pairs:
+                    start = self._places.start
+                    self._pairs += [start(Pairs, "server-pairs", k, self._modules) for k in range(self._places.num)]
+            return self._at_pairs.gather([lambda pairs: pairs.compute.remote(self._told, function, task, *args)], slot)[0][0]
         finally:
             self._idle.put(slot)
 
-    def judge(self, function: RuntimeFunction, *args: object) -> Any:
+    def judge(self, told: ActorTold, function: RuntimeFunction, *args: object) -> Any:
         """``function(*args)`` in this process: clusters, classes, barycentres."""
-        return self.compute(function, *args)[0]
+        return self.compute(told, function, *args)[0]
 
     @ray.method(concurrency_group="life")
     def forget(self, key: str) -> None:
         """A value that was dealt to the clients or the processes for pairs is no more needed."""
-        self._clients.forget(key)
-        self._pairs.forget(key)
-        self._held.pop(key, None)
+        self.drop_at_clients(key)
+        for pairs in self._pairs:
+            pairs.drop.remote(key)
+        self._values.pop(key, None)
 
-    @ray.method(concurrency_group="life")
+    @ray.method(concurrency_group="life", max_task_retries=0)
     def counts(self) -> tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]]:
         """What every training cost, and every task."""
-        return self._tally.counts(), self._tally.tasks()
+        return self.tally.counts(), self.tally.tasks()
 
 
 class _Leads(RuntimeClients):
-    """One training at the server. It computes only while it has ``lock``, and gives it away while it waits for clients."""
+    """One training at the server. It computes only while it has the server's lock, which it gives away while clients work."""
 
-    def __init__(
-        self, seats: Seats, tally: RuntimeCountTally, path: RuntimeCountPath, lock: threading.Lock, meters: ServerMeters
-    ) -> None:
-        self._seats = seats
-        self._tally = tally
+    def __init__(self, server: Server, path: RuntimeCountPath) -> None:
+        self._server = server
         self._path = path
-        self._lock = lock
-        self._meters = meters
         self._since = 0.0
         self._shared: list[str] = []
 
@@ -161,67 +169,42 @@ class _Leads(RuntimeClients):
             self._give()
 
     def _take(self) -> None:
-        self._lock.acquire()
+        self._server.computes.acquire()
         self._since = time.perf_counter()
 
     def _give(self) -> None:
-        self._tally.add(self._path, RuntimeCount(server_busy=time.perf_counter() - self._since))
-        self._lock.release()
+        self._server.tally.add(self._path, RuntimeCount(server_busy=time.perf_counter() - self._since))
+        self._server.computes.release()
 
     def share(self, key: str, value: object) -> SharedWithActors:
         name = f"{key} of {'/'.join(self._path)}, {id(self)}"
         self._shared.append(name)
-        return SharedWithActors(name, (ray.put(value),))
+        return SharedWithActors(name, (actor.put(value, key),))
 
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
-        dealt = base.split_into_blocks(num_items, len(self._seats))
-        given = [ray.put(a) if len(dealt) > 1 and _size(a) > _BYTES_INLINE else a for a in args]
-
+        blocks = base.split_into_blocks(num_items, self._server.num_clients)
+        given = [ray.put(a) if len(blocks) > 1 and _size(a) > _BYTES_INLINE else a for a in args]
         self._give()
         try:
-            near = [self._directly(slot, function, items, given) for slot, items in enumerate(dealt)]
-            asked = {slot: self._asked(slot, function, dealt[slot], given) for slot, call in enumerate(near) if call is None}
-            found = {slot: call() for slot, call in enumerate(near) if call is not None}
-            lost = [slot for slot, answer in found.items() if answer is None]
-            asked |= {slot: self._asked(slot, function, dealt[slot], given) for slot in lost}
-            answers = {slot: answer for slot, answer in found.items() if answer is not None}
-            answers |= dict(zip(asked, self._seats.values(list(asked.values())), strict=True))
+            answers = self._server.rounds(function, blocks, given)
         finally:
             self._take()
-        self._tally.add(
-            self._path, RuntimeCount(calls=len(dealt), clients_busy=sum(seconds for _, seconds in answers.values()))
-        )
-        return [answers[slot][0] for slot in range(len(dealt))]
-
-    def _asked(self, slot: int, function: RuntimeFunction, items: range, given: Sequence[object]) -> AskedOfSeat:
-        def submit(seat: Seat) -> ray.ObjectRef:
-            ref: ray.ObjectRef = seat.actor.round.remote(function, items, *[self._seats.hand(seat, slot, a) for a in given])
-            return ref
-
-        return self._seats.ask(slot, submit)
-
-    def _directly(
-        self, slot: int, function: RuntimeFunction, items: range, given: Sequence[object]
-    ) -> Callable[[], TimedDoorAnswer | None] | None:
-        """Gives what the client actor answers at its door; None where it has none here, or does not hold all that it needs."""
-        seat = self._seats.worker(slot)
-        if seat.near is None or any(isinstance(a, ray.ObjectRef) or not self._seats.holds(seat, slot, a) for a in given):
-            return None
-        call = seat.near.begin(function, items, *[self._seats.hand(seat, slot, a) for a in given])
-        return None if call is None else functools.partial(seat.near.end, call)
+        busy = sum(seconds for _, seconds in answers)
+        self._server.tally.add(self._path, RuntimeCount(calls=len(blocks), clients_busy=busy))
+        return [answer for answer, _ in answers]
 
     def seal(self, value: RuntimeValue) -> RuntimeValue:
         return value
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
         count = RuntimeCount(rounds=1, messages=messages, bytes_up=up, bytes_down=down)
-        self._tally.add(self._path, count)
-        self._meters.add(self._path, count)
+        self._server.tally.add(self._path, count)
+        self._server.meters.add(self._path, count)
 
     def end(self) -> None:
         """What was shared for this training alone is dropped."""
         for key in self._shared:
-            self._seats.forget(key)
+            self._server.drop_at_clients(key)
 
 
 def _size(value: object) -> int:
