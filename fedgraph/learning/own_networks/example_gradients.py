@@ -12,6 +12,7 @@ follows from that example alone is how ``vmap`` and the loop call the network; `
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,6 +89,28 @@ def looped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, dty
     return torch.stack(rows).detach()
 
 
+def clipped_rows(
+    spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, limit: float, loops: bool = False
+) -> Iterator[torch.Tensor]:
+    """Chunks of the examples' gradients [k, p], each scaled to norm at most ``limit``; one that is not finite is zero.
+
+    Args:
+        spec: Of the network.
+        vector: float [p].
+        examples: b of them.
+        limit: C, or a little less.
+        loops: Whether examples are taken one after another.
+    """
+    chunk = int(np.clip(_MOST // max(1, np.asarray(vector).size), 1, _CHUNK))
+    for first in range(0, len(examples.labels), chunk):
+        part = slice(first, first + chunk)
+        some = RootedSamples(examples.samples.nodes[part], examples.samples.arcs[part])
+        given = NetworkExamples(examples.rows, some, examples.labels[part])
+        rows = (looped if loops else vmapped)(spec, vector, given)
+        scale = per_sample.scales(rows.square().sum(dim=1).sqrt(), limit)[:, None]
+        yield torch.where(scale > 0, rows, 0.0) * scale
+
+
 def clipped_sum(
     spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, clip: float, num_rows: int, loops: bool = False
 ) -> np.ndarray:
@@ -106,12 +129,6 @@ def clipped_sum(
     """
     dtype, share = per_sample.room_for(num_rows)
     total = torch.zeros(np.asarray(vector).size, dtype=torch.float64, device=torch_device())
-    chunk = int(np.clip(_MOST // max(1, total.numel()), 1, _CHUNK))
-    for first in range(0, len(examples.labels), chunk):
-        part = slice(first, first + chunk)
-        some = RootedSamples(examples.samples.nodes[part], examples.samples.arcs[part])
-        given = NetworkExamples(examples.rows, some, examples.labels[part])
-        rows = (looped if loops else vmapped)(spec, vector, given)
-        scale = per_sample.scales(rows.square().sum(dim=1).sqrt(), clip * share)
-        total += scale @ torch.where(scale[:, None] > 0, rows, 0.0)
+    for rows in clipped_rows(spec, vector, examples, clip * share, loops):
+        total += rows.sum(dim=0)
     return np.asarray(total.cpu().numpy().astype(dtype, copy=False))

@@ -275,6 +275,41 @@ def reads(plan: Planned) -> base.MethodReads:
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 
+def reads_rounds(plan: Planned) -> bool:
+    """Whether the rounds of a run should be kept: every node is in its own example alone, and the viewer sees them."""
+    alone = all(one.most == 1 for one in plan.made.rules)
+    return alone and seen.rounds_worth_keeping(plan, own_network.num_parameters(plan.made.network))
+
+
+def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or a node is in several examples.
+
+    Rows of others are known, who was drawn is not: of each its expected share is taken off (``heter_poisson`` does the same). At
+    q = 1 everybody is drawn, and the score is the exact log-likelihood ratio of zero-out times s².
+    """
+    weights = seen.known_shares(plan, state, units)
+    if weights is None or any(one.most > 1 for one in plan.made.rules):
+        return None
+    rows, rate, clip = _rows(plan, graph), plan.params.sampling_rate, plan.params.clip
+
+    def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
+        labelled = np.flatnonzero(graph.labels[nodes] >= 0)
+        at = nodes[labelled]
+        nobody = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32)
+        samples = rooted.sample(nobody, np.arange(graph.num_nodes), at, lambda root, node: node < 0, 1, 0, 0)
+        examples = NetworkExamples(rows, samples, graph.labels[at])
+        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
+            found = np.zeros((nodes.size, message.size))
+            how = (clip, plan.made.isolated.loops)
+            parts = example_gradients.clipped_rows(plan.made.network, model["parameters"], examples, *how)
+            found[labelled] = np.concatenate([part.cpu().numpy() for part in parts])
+            left_over = message - rate * (weights[nodes] @ found)
+            own = found[coins.rows]
+            coins.add(rate**2 * (own @ own.T), rate * (found @ left_over))
+
+    return seen.coins_of(plan, units, seen.groups_of(plan), plan.schedule.releases[0].path, clip, read)
+
+
 _SMALL: Mapping[str, object] = {"steps": 4, "projection": 16, "sampling_rate": 0.4}
 _GCN = {"model": "torch_geometric.nn.GCN", "arguments": {"hidden_channels": 8, "num_layers": 2}}
 _GAT = {"model": "torch_geometric.nn.GAT", "arguments": {"hidden_channels": 8, "num_layers": 2, "heads": 2}}
@@ -291,4 +326,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("asking", (Trust.CURATOR,), {**_SMALL, **_GCN}),
     ),
     answers_every_round=True,
+    reads_rounds=reads_rounds,
+    evidence=evidence,
 )
