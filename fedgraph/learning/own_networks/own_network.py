@@ -146,6 +146,11 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
     return module
 
 
+def takes_any_width(module: torch.nn.Module) -> bool:
+    """Whether its first layer waits for rows before it has a size, as ``torch_geometric.nn.GCN(-1, …)`` does."""
+    return any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in module.parameters())
+
+
 def run(module: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
     """[n, c]: the scores of all nodes. x: [n, d]. edge_index: int64 [2, e], both ways of every edge."""
     return module(x, edge_index) if reads_edges(module) else module(x)

@@ -325,6 +325,7 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_READS, "relation": "node-replace"}),
         base.MethodSituation("asking", (Trust.CURATOR,), {**_SMALL, **_GCN}),
     ),
+    private_test_nodes=True,
     answers_every_round=True,
     reads_rounds=reads_rounds,
     evidence=evidence,
