@@ -96,8 +96,8 @@ def _each_example_is_clipped() -> None:
 
 
 def _no_clip() -> list[tuple[object, str, object]]:
-    honest = example_gradients.clipped_rows
-    return [(example_gradients, "clipped_rows", lambda spec, vector, given, limit, loops=False: honest(spec, vector, given, 1e9))]
+    honest = example_gradients.weighed_rows
+    return [(example_gradients, "weighed_rows", lambda spec, vector, given, limit, loops=False: honest(spec, vector, given, 1e9))]
 
 
 def _cap_after_sampling() -> list[tuple[object, str, object]]:

@@ -89,10 +89,12 @@ def looped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, dty
     return torch.stack(rows).detach()
 
 
-def clipped_rows(
+def weighed_rows(
     spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, limit: float, loops: bool = False
-) -> Iterator[torch.Tensor]:
-    """Chunks of the examples' gradients [k, p], each scaled to norm at most ``limit``; one that is not finite is zero.
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """(gradients [k, p], weights [k]) of chunks of the examples: each times its weight has a norm of at most ``limit``.
+
+    An example whose norm is not finite is a row of zeros.
 
     Args:
         spec: Of the network.
@@ -107,8 +109,8 @@ def clipped_rows(
         some = RootedSamples(examples.samples.nodes[part], examples.samples.arcs[part])
         given = NetworkExamples(examples.rows, some, examples.labels[part])
         rows = (looped if loops else vmapped)(spec, vector, given)
-        scale = per_sample.scales(rows.square().sum(dim=1).sqrt(), limit)[:, None]
-        yield torch.where(scale > 0, rows, 0.0) * scale
+        scale = per_sample.scales(torch.linalg.vector_norm(rows, dim=1), limit)
+        yield rows if bool((scale > 0).all()) else torch.where(scale[:, None] > 0, rows, 0.0), scale
 
 
 def clipped_sum(
@@ -129,6 +131,6 @@ def clipped_sum(
     """
     dtype, share = per_sample.room_for(num_rows)
     total = torch.zeros(np.asarray(vector).size, dtype=torch.float64, device=torch_device())
-    for rows in clipped_rows(spec, vector, examples, clip * share, loops):
-        total += rows.sum(dim=0)
+    for rows, scale in weighed_rows(spec, vector, examples, clip * share, loops):
+        total += scale @ rows
     return np.asarray(total.cpu().numpy().astype(dtype, copy=False))

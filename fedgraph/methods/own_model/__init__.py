@@ -301,8 +301,8 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
         for _, model, message in seen.messages_of(plan, state, number, "gradient"):
             found = np.zeros((nodes.size, message.size))
             how = (clip, plan.made.isolated.loops)
-            parts = example_gradients.clipped_rows(plan.made.network, model["parameters"], examples, *how)
-            found[labelled] = np.concatenate([part.cpu().numpy() for part in parts])
+            parts = example_gradients.weighed_rows(plan.made.network, model["parameters"], examples, *how)
+            found[labelled] = np.concatenate([(rows * scale[:, None]).cpu().numpy() for rows, scale in parts])
             left_over = message - rate * (weights[nodes] @ found)
             own = found[coins.rows]
             coins.add(rate**2 * (own @ own.T), rate * (found @ left_over))
