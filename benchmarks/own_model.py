@@ -82,7 +82,9 @@ def speed(roots: int = 512, cap: int = 5, hops: int = 2, inputs: int = 64) -> No
         plain = _best(lambda spec=spec, vector=vector: _plain(spec, vector, given))  # type: ignore[misc]
         found, single = _best(lambda private=private: private(given)), _best(lambda private=private: private(alone))  # type: ignore[misc]
         loop = _best(lambda private=private: private(given, loops=True), 1)  # type: ignore[misc]
-        print(f"| {name} | {1e3 * plain:.0f} | {1e3 * found:.0f} | {found / plain:.1f} | {1e3 * loop:.0f} | {1e3 * single:.0f} |")
+        print(
+            f"| {name} | {1e3 * plain:.0f} | {1e3 * found:.0f} | {found / plain:.1f} | {1e3 * loop:.0f} | {1e3 * single:.0f} |"
+        )
 
 
 def table(names: list[str], seeds: int) -> None:

@@ -53,7 +53,9 @@ _LATER = {
     "Run": "fedgraph.runs",
     "open_run": "fedgraph.runs",
 }
-__all__ = ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "private", "read", "recorded", "run"]
+__all__ = [
+    "Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "private", "read", "recorded", "run",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

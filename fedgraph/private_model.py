@@ -56,8 +56,8 @@ class PrivateModelAttack:
 
     def __str__(self) -> str:
         return (
-            f"canaries in one run prove ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under the "
-            f"ROC curve {self.area:.3f}"
+            f"canaries in one run prove ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under "
+            f"the ROC curve {self.area:.3f}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Networks that others wrote: what they read of a graph, their gradients for each example, and what is refused before training."""
+"""Networks that others wrote: what they read of a graph, their gradients for each example, and what is refused."""
 
 from __future__ import annotations
 
@@ -164,22 +164,40 @@ def remembers(self: Any, x: Any, edge_index: Any) -> Any:
     return self.linear(x) * (1 + 0.01 * len(CALLS))
 
 
+def gcn(norm: str, **more: Any) -> Any:
+    return pyg.GCN(INPUTS, 6, 2, CLASSES, norm=norm, **more)
+
+
+def counted() -> Any:
+    return module(count=Counter(), run=lambda self, x, e: self.count(self.linear(x)))
+
+
+def looks_around() -> Any:
+    return module(run=lambda self, x, e: torch.softmax(x @ x.T, 1) @ self.linear(x))
+
+
+def brought() -> Any:
+    return module(more=torch.nn.Parameter(torch.ones(CLASSES)), run=lambda self, x, e: self.linear(x) + self.more)
+
+
+def still() -> Any:
+    return module(linear=torch.nn.Identity(), run=lambda self, x, e: x[:, :CLASSES])
+
+
 REFUSED = {
-    "batch norm": (lambda: pyg.GCN(INPUTS, 6, 2, CLASSES, norm="batch_norm"), r"layer norms\.0 \(BatchNorm\).*use torch.nn.LayerN"),
-    "a norm over the graph": (lambda: pyg.GCN(INPUTS, 6, 2, CLASSES, norm="graph_norm"), r"norms\.0 \(GraphNorm\) reads nodes to which"),
-    "layer norm over the graph": (lambda: pyg.GCN(INPUTS, 6, 2, CLASSES, norm="layer_norm"), r"\(LayerNorm\).*use mode='node'"),
-    "a buffer that trains": (lambda: module(count=Counter(), run=lambda self, x, e: self.count(self.linear(x))),
-                             r"layer count \(Counter\) changes count.mean"),
-    "attention over all": (lambda: module(run=lambda self, x, e: torch.softmax(x @ x.T, 1) @ self.linear(x)), "reads nodes to which"),
+    "batch norm": (lambda: gcn("batch_norm"), r"layer norms\.0 \(BatchNorm\).*use torch.nn.LayerNorm"),
+    "a norm over the graph": (lambda: gcn("graph_norm"), r"layer norms\.0 \(GraphNorm\) reads nodes to which"),
+    "layer norm over the graph": (lambda: gcn("layer_norm"), r"\(LayerNorm\).*use mode='node'"),
+    "a buffer that trains": (counted, r"layer count \(Counter\) changes count.mean"),
+    "attention over all": (looks_around, "reads nodes to which no edge leads"),
     "random numbers": (lambda: module(run=lambda self, x, e: self.linear(x + torch.rand_like(x))), "draws random numbers"),
     "a memory of its own": (lambda: module(run=remembers), "draws random numbers, or remembers"),
     "hooks": (hooked, r"layer linear \(Linear\) has hooks"),
     "a graph that is kept": (lambda: pyg.SGConv(INPUTS, CLASSES, cached=True), "keeps the first graph"),
-    "weights that nobody drew": (lambda: module(more=torch.nn.Parameter(torch.ones(CLASSES)), run=lambda self, x, e: self.linear(x) + self.more),
-                                 "from what data are they.*weights='public'"),
+    "weights that nobody drew": (brought, "from what data are they.*weights='public'"),
     "too few scores": (lambda: torch.nn.Linear(INPUTS, CLASSES + 1), r"gives \(3, 4\) for 3 nodes"),
-    "nothing that trains": (lambda: module(linear=torch.nn.Identity(), run=lambda self, x, e: x[:, :CLASSES]), "no parameter that trains"),
-}  # fmt: skip
+    "nothing that trains": (still, "no parameter that trains"),
+}
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -191,7 +209,7 @@ def test_what_ties_examples_together_is_refused_with_its_name(what: str) -> None
 
 
 def test_weights_that_are_said_to_be_public_are_kept() -> None:
-    net = module(more=torch.nn.Parameter(torch.ones(CLASSES)), run=lambda self, x, e: self.linear(x) + self.more)
+    net = brought()
     spec = held(net, "public")
     isolation.require(spec)
     assert np.array_equal(start(spec), own_network.flat(net))
@@ -200,7 +218,7 @@ def test_weights_that_are_said_to_be_public_are_kept() -> None:
 
 def test_the_data_say_how_wide_a_network_is() -> None:
     spec = NetworkSpec("torch_geometric.nn:MLP", json.dumps({"channel_list": ["$inputs", 5, "$classes"], "norm": None}), 9, 4)
-    assert [tuple(p.shape) for p in own_network.trained(own_network.build(spec)).values()][0] == (5, 9)
+    assert next(tuple(p.shape) for p in own_network.trained(own_network.build(spec)).values()) == (5, 9)
     lazy = held(pyg.GraphSAGE(-1, 5, 2, out_channels=CLASSES))
     assert own_network.num_parameters(lazy) == own_network.num_parameters(
         NetworkSpec("torch_geometric.nn.GraphSAGE", json.dumps({"hidden_channels": 5, "num_layers": 2}), INPUTS, CLASSES)

@@ -202,6 +202,6 @@ def test_a_promise_that_the_plan_does_not_use_is_not_stated(library: Graph) -> N
     assert reading.guarantee.protection.promised_degree == 3
     std, dearer = (p.schedule.releases[0].mechanism.std for p in (alone, reading))  # type: ignore[attr-defined]
     assert dearer > 2 * std
+    less = dataclasses.replace(alone.schedule.releases[0], event=PoissonGaussian(std * 2, 0.2, 1, False))
     with pytest.raises(PrivacyError, match="which is more noise than it gets"):
-        less = dataclasses.replace(alone.schedule.releases[0], event=PoissonGaussian(std * 2, 0.2, 1, False))
         dataclasses.replace(alone, schedule=dataclasses.replace(alone.schedule, releases=(less,)))

@@ -87,7 +87,8 @@ def _who_reads_whom_is_what_is_priced() -> None:
 
 def _each_example_is_clipped() -> None:
     for plan, _, _, given in _steps():
-        loud = 3 * np.random.default_rng(1).normal(size=own_model.start(plan, np.random.default_rng(0)).model["parameters"].size)
+        first = own_model.start(plan, np.random.default_rng(0)).model["parameters"]
+        loud = first + 3 * np.random.default_rng(1).normal(size=first.size)
         for number in range(3):
             one = rooted.RootedSamples(given.samples.nodes[[number]], given.samples.arcs[[number]])
             alone = NetworkExamples(given.rows, one, given.labels[[number]])
@@ -97,7 +98,11 @@ def _each_example_is_clipped() -> None:
 
 def _no_clip() -> list[tuple[object, str, object]]:
     honest = example_gradients.weighed_rows
-    return [(example_gradients, "weighed_rows", lambda spec, vector, given, limit, loops=False: honest(spec, vector, given, 1e9))]
+
+    def weighed_rows(spec: Any, vector: Any, given: Any, limit: float, loops: bool = False) -> Any:
+        return honest(spec, vector, given, 1e9, loops)
+
+    return [(example_gradients, "weighed_rows", weighed_rows)]
 
 
 def _cap_after_sampling() -> list[tuple[object, str, object]]:

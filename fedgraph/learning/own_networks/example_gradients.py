@@ -1,13 +1,13 @@
 """Sums of clipped gradients of any network, one example for each rooted subgraph.
 
 The loss of an example is the cross-entropy of its root's scores. ``vmapped`` takes the gradients of many examples at once
-(``torch.func.vmap`` over subgraphs of equal size); ``looped`` takes one after another, and is its oracle, and stands in for a
-network that vmap cannot run.
+(``torch.func.vmap`` over subgraphs of equal size); ``looped`` takes one after another, is its oracle, and stands in where vmap
+cannot run a network.
 
 **Formal guarantee.** The sum changes by at most C in L2 norm when one example is removed, and by at most 2C when one is
-replaced; an example whose norm is not finite counts as zero. Gradients, norms and sums are in double precision, so what examples
-share by rounding (blocks of a product) is far below the margin that ``per_sample.room_for`` leaves. That an example's gradient
-follows from that example alone is how ``vmap`` and the loop call the network; ``isolation`` looks whether it does.
+replaced; an example whose norm is not finite counts as zero. Gradients, norms and sums are in double precision, so what
+examples share by rounding (blocks of a product) is far below the margin that ``per_sample.room_for`` leaves. ``vmap`` and the
+loop show the network one example at a time; ``isolation`` looks whether its gradient then follows from that example alone.
 """
 
 from __future__ import annotations

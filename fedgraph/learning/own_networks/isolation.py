@@ -68,8 +68,8 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     module, undrawn = own_network.drawn(spec, 0)
     if undrawn:
         raise ScenarioError(
-            f"{spec.model}: no reset_parameters() draws {', '.join(undrawn[:3])}, so the values that it came with would train on: "
-            "from what data are they? Allowed: weights='public', if those data are public and hold nobody of this graph"
+            f"{spec.model}: no reset_parameters() draws {', '.join(undrawn[:3])}, so the values that it came with would train "
+            "on: from what data are they? Allowed: weights='public', if those data are public and hold nobody of this graph"
         )
     if not own_network.trained(module):
         raise ScenarioError(f"{spec.model}: has no parameter that trains; allowed: a module with one at least")
@@ -82,9 +82,11 @@ def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str) ->
     """name: of the layer within ``module``."""
     part = dict(module.named_modules()).get(name, module)
     kind = type(part).__name__
-    instead = next((said for known, said in _IN_ITS_PLACE.items() if known in kind), "a layer whose rows follow from edges alone")
+    instead = next(
+        (said for known, said in _IN_ITS_PLACE.items() if known in kind), "a layer whose rows follow from edges alone"
+    )
     where = f"layer {name} ({kind})" if name else f"its forward ({kind})"
-    raise ScenarioError(f"{spec.model}: {where} {what}, so that one example's gradient is not its own; use {instead}")
+    raise ScenarioError(f"{spec.model}: {where} {what}, so one example's gradient is not its own; use {instead}")
 
 
 def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
@@ -102,7 +104,7 @@ def _require_still(spec: NetworkSpec, module: torch.nn.Module) -> None:
     """No buffer and no parameter may be another one after the network was run, in whatever mode it wants to be."""
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
     x, arcs, _ = _examples(spec, 1).at(0 * np.ones(1, dtype=np.int64), torch.float32)
-    own_network.run(module, x[0], arcs[0]).sum().backward()
+    own_network.run(module, x[0], arcs[0]).sum().backward()  # type: ignore[no-untyped-call]
     module.zero_grad()
     for name, tensor in module.state_dict().items():
         if not torch.equal(tensor, before[name]):

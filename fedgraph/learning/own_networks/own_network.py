@@ -1,8 +1,8 @@
 """A network that somebody else wrote: built from its name or from a module in memory, and run on the nodes of a graph.
 
 It is a ``torch.nn.Module`` whose ``forward(x, edge_index)`` gives a row of class scores for each row of ``x``; one whose
-forward has no ``edge_index`` gets ``x`` alone. It is always in its evaluation mode, so that dropout does nothing: the noise of a
-private training takes its place.
+forward has no ``edge_index`` gets ``x`` alone. It is always in its evaluation mode, so that dropout does nothing: the noise of
+a private training takes its place.
 
 **Loops.** A layer that adds self-loops by a boolean mask has another shape for each graph, which ``torch.func.vmap`` refuses.
 Such layers (``add_self_loops`` true: GCN, GAT, APPNP, SGC …) are told not to, and get the loops with their edges. On a graph
@@ -180,7 +180,7 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
                     tensor.fill_(torch.nan)
             for part in module.modules():
                 if callable(getattr(part, "reset_parameters", None)):
-                    part.reset_parameters()
+                    part.reset_parameters()  # type: ignore[operator]
         return module, [name for name, tensor in tensors.items() if tensor.is_floating_point() and tensor.isnan().any()]
 
 
@@ -227,7 +227,7 @@ def with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
     """``module`` with layers that get their self-loops with the edges, and do not add them; changed in place."""
     for part in module.modules():
         if getattr(part, "add_self_loops", False) is True and "edge_index" in inspect.signature(part.forward).parameters:
-            part.add_self_loops = False
+            part.add_self_loops = False  # type: ignore[assignment]
             part.register_forward_pre_hook(_loops, with_kwargs=True)
     return module
 

@@ -5,19 +5,19 @@
 example follows from that example alone (``learning.own_networks.isolation``); if not it is refused, with the layer's name.
 
 A step: a secret coin draws each root; a root is trained with what it reads of nodes around it that were not drawn
-(``occurrences``); its gradient is clipped; the sum is noised. By default roots read nobody (``mentions: 0``), so a node is in one
-example, and edges come in where they are free: at the public graph that is asked. A layer with self-loops (GCN, SGC, APPNP) is then
-trained as a network without edges, and used as one with them (Yang et al., ICLR 2023, arXiv:2212.09034).
+(``occurrences``); its gradient is clipped; the sum is noised. By default roots read nobody (``mentions: 0``), so a node is in
+one example, and edges come in where they are free: at the public graph that is asked. A layer with self-loops (GCN, SGC, APPNP)
+is then trained as a network without edges, and used as one with them (Yang et al., ICLR 2023, arXiv:2212.09034).
 
-**Guarantee.** Node level, zero-out or replace, for every graph without a promise (``cap: all``). Sums over clients, each of which
-holds its own subgraph; priced at each client's own size.
+**Guarantee.** Node level, zero-out or replace, for every graph without a promise (``cap: all``). Sums over clients, each of
+which holds its own subgraph; priced at each client's own size.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
@@ -25,7 +25,6 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents import Settings
-from fedgraph.errors import DataError
 from fedgraph.learning import (
     NetworkExamples,
     NetworkSpec,
@@ -60,8 +59,8 @@ REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node")
 
 
 class Params(Settings):
-    model: str = Field("torch_geometric.nn.SGConv", description="dotted name of a class of torch modules, or package.file:Class")
-    arguments: dict[str, Any] = Field({}, description="its keyword arguments; $inputs and $classes stand for what the data say")
+    model: str = Field("torch_geometric.nn.SGConv", description="dotted name of a class of torch modules, or package.nets:Net")
+    arguments: dict[str, Any] = Field({}, description="its keyword arguments; $inputs and $classes: what the data say")
     weights: Literal["fresh", "public"] = Field(
         "fresh", description="first weights: drawn by the layers, or those it came with, from data that are public"
     )
@@ -69,7 +68,7 @@ class Params(Settings):
     cap: Literal["all", "limit", "promised"] = Field("all", description="what bounds the examples that a node may be in")
     degree: int = Field(10, ge=1, description="neighbours of one node, at most (cap: limit and cap: promised)")
     mentions: float = Field(
-        0.0, ge=0, description="M, other examples that a node may be in on average, if all roots were drawn; 0: roots read nobody"
+        0.0, ge=0, description="M, other examples that a node may be in, on average, if all are drawn; 0: roots read nobody"
     )
     neighbours: int = Field(5, ge=1, description="neighbours that one reader reads, at most")
     hops: int = Field(2, ge=0, le=4, description="how far a root reads")
@@ -284,7 +283,7 @@ def reads_rounds(plan: Planned) -> bool:
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
     """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or a node is in several examples.
 
-    Rows of others are known, who was drawn is not: of each its expected share is taken off (``heter_poisson`` does the same). At
+    Rows of others are known, who was drawn is not: of each its expected share is taken off. At
     q = 1 everybody is drawn, and the score is the exact log-likelihood ratio of zero-out times s².
     """
     weights = seen.known_shares(plan, state, units)

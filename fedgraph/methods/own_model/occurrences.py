@@ -71,4 +71,3 @@ def noise_multiplier(of: Occurrences, steps: int, epsilon: float, delta: float) 
     found = [calibrate.noise_multiplier_of(lambda m, i=i: Repeated(of.events(m)[i], steps), epsilon, delta) for i in ways]  # type: ignore[misc]
     best = min(ways, key=lambda i: found[i])
     return found[best], best
-
