@@ -76,7 +76,7 @@ class PrivateModel:
 
     epsilon: float
     delta: float | None
-    settings: Mapping[str, Any]
+    settings: Mapping[str, object]
     reading: Reading
     public: object
     fitted: Model | None = field(default=None, repr=False)
@@ -99,7 +99,7 @@ class PrivateModel:
         if self.fitted is not None:
             raise ScenarioError("this model was trained already, and a second training is a second release: make another one")
         epsilon = self.epsilon if math.isfinite(self.epsilon) else "inf"
-        task: dict[str, Any] = {
+        task: dict[str, object] = {
             "task": "node_classification", "label": _TASK, "protocol": "inductive", "trust": ["curator"], "epsilons": [epsilon],
             "public": "nothing" if self.public is None else "test-graph", "methods": [dict(self.settings)],
         }  # fmt: skip
@@ -202,12 +202,12 @@ def private(
     epsilon: float = 8.0,
     delta: float | None = None,
     public: object = None,
-    arguments: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, object] | None = None,
     weights: str = "fresh",
     label: str | None = None,
     id: str | None = None,
     ends: Sequence[str] | None = None,
-    columns: Mapping[str, Any] | None = None,
+    columns: Mapping[str, object] | None = None,
     **settings: Any,
 ) -> PrivateModel:
     """A torch network of one's own, to be trained privately. Nothing is trained yet; the network is looked at.

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -94,9 +93,9 @@ def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
     for name, part in module.named_modules():
         if "BatchNorm" in type(part).__name__:
             _refuse(spec, module, name, "takes means over a batch, and trains buffers")
-        if any(getattr(part, hooks, None) for hooks in _HOOKS):
+        if any(vars(part).get(hooks) for hooks in _HOOKS):
             _refuse(spec, module, name, "has hooks, which read what others compute")
-        if getattr(part, "cached", False) is True:
+        if vars(part).get("cached") is True:
             _refuse(spec, module, name, "keeps the first graph that it sees (cached=True)")
 
 
@@ -198,9 +197,9 @@ def _outputs(spec: NetworkSpec, examples: NetworkExamples) -> list[tuple[str, to
     module, _ = own_network.filled(spec, own_network.flat(own_network.drawn(spec, 0)[0]), torch.float64)
     found: list[tuple[str, torch.Tensor]] = []
     for name, part in module.named_modules():
-        if not list(part.children()) or hasattr(part, "message"):
+        if not list(part.children()) or "message" in vars(type(part)):
 
-            def keep(_: Any, __: Any, given: Any, name: str = name) -> None:
+            def keep(_: object, __: object, given: object, name: str = name) -> None:
                 if isinstance(given, torch.Tensor) and given.ndim:
                     found.append((name, given[0].detach().clone()))
 

@@ -21,7 +21,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,7 +62,7 @@ def hold(module: torch.nn.Module) -> str:
     return HELD_NETWORK + digest
 
 
-def require(model: str, arguments: Mapping[str, Any]) -> None:
+def require(model: str, arguments: Mapping[str, object]) -> None:
     """Refuses what names no class of modules, or arguments that it does not take.
 
     Raises:
@@ -89,7 +88,7 @@ def _held_module(model: str) -> torch.nn.Module:
     return _held[digest]
 
 
-def _class_of(model: str) -> Any:
+def _class_of(model: str) -> type[torch.nn.Module]:
     place, _, name = model.replace(":", ".").rpartition(".")
     try:
         with warnings.catch_warnings():
@@ -103,13 +102,13 @@ def _class_of(model: str) -> Any:
     return found
 
 
-def _filled(made: Any, arguments: Mapping[str, Any], inputs: int, classes: int) -> dict[str, Any]:
+def _filled(made: type[torch.nn.Module], arguments: Mapping[str, object], inputs: int, classes: int) -> dict[str, object]:
     """Arguments with the numbers that the data say, where they are asked for."""
     known = inspect.signature(made).parameters
     said = {"in_channels": inputs, "out_channels": classes}
     missing = {} if "channel_list" in arguments else {k: v for k, v in said.items() if k in known and k not in arguments}
 
-    def number(value: Any) -> Any:
+    def number(value: object) -> object:
         if isinstance(value, list):
             return [number(one) for one in value]
         return {_INPUTS: inputs, _CLASSES: classes}.get(value, value) if isinstance(value, str) else value
@@ -138,9 +137,10 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
             f"{spec.model}: cannot be run on 3 nodes with {spec.inputs} columns ({type(error).__name__}: {text}); allowed: a "
             "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]"
         ) from error
-    if tuple(getattr(scores, "shape", ())) != (3, spec.classes):
+    if not isinstance(scores, torch.Tensor) or tuple(scores.shape) != (3, spec.classes):
+        shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise ScenarioError(
-            f"{spec.model}: gives {tuple(getattr(scores, 'shape', ())) or type(scores).__name__} for 3 nodes; allowed: one "
+            f"{spec.model}: gives {shape} for 3 nodes; allowed: one "
             f"score for each of {spec.classes} classes, [3, {spec.classes}]"
         )
     return module
@@ -226,13 +226,15 @@ def _ready(spec: NetworkSpec) -> torch.nn.Module:
 def with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
     """``module`` with layers that get their self-loops with the edges, and do not add them; changed in place."""
     for part in module.modules():
-        if getattr(part, "add_self_loops", False) is True and "edge_index" in inspect.signature(part.forward).parameters:
+        if vars(part).get("add_self_loops") is True and "edge_index" in inspect.signature(part.forward).parameters:
             part.add_self_loops = False  # type: ignore[assignment]
             part.register_forward_pre_hook(_loops, with_kwargs=True)
     return module
 
 
-def _loops(part: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _loops(
+    part: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]]:
     """The arguments of a layer with a loop at every node; weights of 1 where the layer would make them itself."""
     bound = inspect.signature(part.forward).bind(*args, **kwargs)
     x, edges = bound.arguments["x"], bound.arguments["edge_index"]

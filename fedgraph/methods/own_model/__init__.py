@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,7 @@ from fedgraph.learning import (
     neighbour_limits,
     own_network,
     rooted,
+    torch,
 )
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, seen
@@ -60,7 +61,7 @@ REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node")
 
 class Params(Settings):
     model: str = Field("torch_geometric.nn.SGConv", description="dotted name of a class of torch modules, or package.nets:Net")
-    arguments: dict[str, Any] = Field({}, description="its keyword arguments; $inputs and $classes: what the data say")
+    arguments: dict[str, object] = Field({}, description="its keyword arguments; $inputs and $classes: what the data say")
     weights: Literal["fresh", "public"] = Field(
         "fresh", description="first weights: drawn by the layers, or those it came with, from data that are public"
     )
@@ -263,7 +264,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     return own_network.scores(plan.made.network, state.memory.average, _rows(plan, graph), sp.csr_array(shown))
 
 
-def module_of(plan: Planned, state: base.State[Memory]) -> Any:
+def module_of(plan: Planned, state: base.State[Memory]) -> torch.nn.Module:
     """The trained torch module, its weights those that answer."""
     return own_network.with_weights(plan.made.network, state.memory.average)
 
