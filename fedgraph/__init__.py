@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fedgraph.models import load as load
     from fedgraph.pricing import price as price
     from fedgraph.pricing import recorded as recorded
+    from fedgraph.private_model import private as private
     from fedgraph.runs import Run as Run
     from fedgraph.runs import open_run as open_run
 
@@ -45,13 +46,16 @@ _LATER = {
     "compare": "fedgraph.library",
     "load": "fedgraph.models",
     "price": "fedgraph.pricing",
+    "private": "fedgraph.private_model",
     "recorded": "fedgraph.pricing",
     "read": "fedgraph.data",
     "Reading": "fedgraph.data",
     "Run": "fedgraph.runs",
     "open_run": "fedgraph.runs",
 }
-__all__ = ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "read", "recorded", "run"]
+__all__ = [
+    "Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "private", "read", "recorded", "run",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

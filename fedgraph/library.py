@@ -92,6 +92,7 @@ def compare(
     columns: Mapping[str, Any] | None = None,
     bounds: Mapping[str, Sequence[float]] | None = None,
     out: str | Path | None = None,
+    attack: Mapping[str, Any] | None = None,
     seed: int = 0,
     name: str = "compared",
     runtime: str = "serial",
@@ -120,6 +121,7 @@ def compare(
         columns: How columns are read, as under ``parameters`` of ``own/read``: ``bounds``, ``text``, ``empty``, ``drop``.
         bounds: The least and the largest value of columns, known without the data; they stand above those in ``columns``.
         out: The run's folder. By default nothing stays: the folder goes when the process ends.
+        attack: How rows of node classification are attacked, as a scenario's ``attack`` says; by default they are not.
         seed: Names all random numbers; the same seed gives the same results.
         name: What the results call the graph.
         runtime: ``serial`` or ``ray``.
@@ -153,6 +155,8 @@ def compare(
         raise ScenarioError(f"clients is {clients:,}; allowed: at most {first.num_nodes:,}, as many as there are people")
     trusted = WANTED_TRUST if trust is None else tuple(map(privacy.trust.called, trust))
     tasks = _tasks(given, methods, trusted, budgets, clients=clients, split=split, protocol=protocol, delta=delta)
+    if attack is not None:
+        tasks = [{**task, "attack": dict(attack)} if task["task"] == "node_classification" else task for task in tasks]
     parameters = portable(dict(found.parameters))
     datasets = [{"name": "own/object", "label": one, "parameters": parameters} for one in given]
     asked = {"name": name, "seed": seed, "seeds": seeds, "runtime": {"engine": runtime}, "datasets": datasets, "tasks": tasks}

@@ -59,9 +59,10 @@ ALLOWED: dict[str, set[str] | None] = {
     "export": EVERYTHING,  # what stands in a project imports `export.site` alone
     "commands": EVERYTHING,
     "library": EVERYTHING,
+    "private_model": EVERYTHING,
     "__main__": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": {"data", "pricing", "library", "models", "runs", "commands"},
+    "__init__": {"data", "pricing", "library", "private_model", "models", "runs", "commands"},
 }  # fmt: skip
 
 

@@ -45,6 +45,13 @@ from .optimisers.objective import LinearObjective as LinearObjective
 from .optimisers.objective import ObjectiveLoss as ObjectiveLoss
 from .optimisers.objective import ObjectiveLossName as ObjectiveLossName
 from .optimisers.public_training import PublicTrainingSteps as PublicTrainingSteps
+from .own_networks import example_gradients as example_gradients
+from .own_networks import isolation as isolation
+from .own_networks import own_network as own_network
+from .own_networks import rooted as rooted
+from .own_networks.example_gradients import NetworkExamples as NetworkExamples
+from .own_networks.own_network import NetworkSpec as NetworkSpec
+from .own_networks.rooted import RootedSamples as RootedSamples
 from .projection import ProjectedRows as ProjectedRows
 from .projection import project_features as project_features
 from .projection import project_features_sparsely as project_features_sparsely

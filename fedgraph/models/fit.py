@@ -5,7 +5,7 @@ counted twice. Where the row takes a test graph as public, another graph has to 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -43,6 +43,7 @@ class FitOptions:
         nothing_protected: whether ε = ∞ is accepted.
         columns: how own tables are read.
         select: settings that are chosen privately, within the row's ε.
+        progress: called with (stage, done, total); None: nobody is told.
     """
 
     epsilon: float | None = None
@@ -52,6 +53,7 @@ class FitOptions:
     nothing_protected: bool = False
     columns: Mapping[str, object] | None = None
     select: TaskRowSelect | None = None
+    progress: Callable[[str, int, int], None] | None = None
 
 
 def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others: Sequence[Candidate] = ()) -> Model:
@@ -76,7 +78,7 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
         setting = ready.models.everybody(ready.params, ready.graph, ready.public)
         if ready.public is not None:
             _require_apart(ready.graph, ready.public)
-        context = _context_of(ready, setting, engine)
+        context = _context_of(ready, setting, engine, wanted.progress)
         made, guarantee = ready.models.spends(ready.params, ready.cell, context)
         _answer_reads(made)
         broken = any(not promise.kept for promise in guarantee.promises)
@@ -192,9 +194,15 @@ def _rows_of(graph: Graph) -> list[bytes]:
     return [rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].astype(np.float32).tobytes() for a, b in spans]
 
 
-def _context_of(ready: _Prepared, setting: protocols.ProtocolSetting, engine: Runtime) -> CellContext:
+def _context_of(
+    ready: _Prepared,
+    setting: protocols.ProtocolSetting,
+    engine: Runtime,
+    progress: Callable[[str, int, int], None] | None,
+) -> CellContext:
     """What one training uses: ``setting``, and noise of its own from the operating system."""
     context = CellContext(ready.row.task, ready.row.dataset, ready.graph, seeds.root_seed("secret"), 1, engine)
+    context = context if progress is None else replace(context, progress=progress)
     ready.models.give_setting(ready.params, ready.cell, context, setting)
     return context
 

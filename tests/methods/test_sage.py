@@ -80,6 +80,22 @@ def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) ->
     return np.stack(out)
 
 
+def test_a_node_that_is_replaced_has_other_neighbours_and_pays_for_both(library: Graph) -> None:
+    """Four neighbours in one world, four others in the other: nine rows change, and nine are priced."""
+    n, limit = 12, 4
+    rng, worlds = np.random.default_rng(0), []
+    features, labels = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32)), rng.integers(3, size=n)
+    for first in (1, 1 + limit):
+        dense = np.zeros((n, n), dtype=np.float32)
+        dense[0, first : first + limit] = dense[first : first + limit, 0] = 1
+        worlds.append(rows_of(sp.csr_array(dense), features, labels, 1, 0.3, seed=2))
+    changed = int((np.linalg.norm(worlds[0] - worlds[1], axis=1) > 1e-6).sum())
+    _, _, facts = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
+    params = sage_node.Params(cap="limit", limit=limit, relation="node-replace", batches="poisson", sampling_rate=0.5, steps=3)
+    (release,) = sage_node.plan(params, facts, Budget(2.0, 1e-3)).schedule.releases
+    assert changed == 2 * limit + 1 == release.event.touched_rows
+
+
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
 def test_without_a_promise_it_is_provable_for_every_graph(layers: int, relation: str, library: Graph) -> None:

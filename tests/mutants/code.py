@@ -23,6 +23,7 @@ _FILES = {  # file → the method that it is about, which may stand in a package
     "counts": "",
     "heter_poisson_rates": "heter_poisson",
     "label_hop_meetings": "label_hop",
+    "own_model_examples": "own_model",
     "privgnn_samples": "privgnn",
     "roster": "",
     "samples": "",

@@ -118,7 +118,8 @@ def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
         return _log(params, max(facts.clients))
     degree = params.limit or params.degree
     touched = claimed_touched_rows(degree, params.layers)
-    stage = _stage(params, touched, claimed_sage_subgraphs(degree, params.layers))
+    changed = 2 * touched - 1 if params.protects.replaces else touched  # replaced: it has other neighbours in the other world
+    stage = _stage(params, changed, claimed_sage_subgraphs(degree, params.layers))
     if kind == "limit":
         note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
         known = (Assumption.DEGREE_LIMIT_ENFORCED,)

@@ -1,0 +1,210 @@
+"""Whether the gradient of an example follows from that example alone: looked at before a network sees private data.
+
+Random examples, in double precision. The gradient of each is taken alone, in a batch, in the same batch backwards, beside other
+rows, with nodes beside it that no edge leads to, and once more: it must stay the same, but for the rounding of blocked products
+(``_ROUNDING``). What reads its batch, draws numbers, trains a buffer, keeps a graph, or calls back is refused, with the layer's
+name and what to use in its place. Code that means to deceive is not found by it: a network is run as code of whoever trains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.late import torch
+from fedgraph.learning.own_networks import example_gradients, own_network, rooted
+from fedgraph.learning.own_networks.example_gradients import NetworkExamples
+from fedgraph.learning.own_networks.own_network import NetworkSpec
+from fedgraph.learning.own_networks.rooted import RootedSamples
+
+_ROUNDING = 2.0**-36  # of the norm of a gradient
+_IN_ITS_PLACE = {
+    "BatchNorm": "torch.nn.LayerNorm, or torch_geometric.nn.LayerNorm(mode='node')",
+    "GraphNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "PairNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "InstanceNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "GraphSizeNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "DiffGroupNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "MeanSubtractionNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "LayerNorm": "mode='node'",
+    "Dropout": "torch.nn.Dropout, which does nothing here",
+}
+_HOOKS = (
+    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks", "_propagate_forward_hooks",
+    "_propagate_forward_pre_hooks", "_message_forward_hooks", "_message_forward_pre_hooks", "_aggregate_forward_hooks",
+    "_aggregate_forward_pre_hooks",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class IsolatedNetwork:
+    """What the look at a network found.
+
+    Attributes:
+        loops: whether its examples are taken one after another, because vmap cannot run it.
+        why: what vmap said; empty where it can.
+    """
+
+    loops: bool
+    why: str
+
+
+@lru_cache(maxsize=64)
+def require(spec: NetworkSpec) -> IsolatedNetwork:
+    """Look at a network.
+
+    Args:
+        spec: Of the network.
+
+    Raises:
+        ScenarioError: One line that names the layer, what it does, and what to use.
+    """
+    module, undrawn = own_network.drawn(spec, 0)
+    if undrawn:
+        raise ScenarioError(
+            f"{spec.model}: no reset_parameters() draws {', '.join(undrawn[:3])}, so the values that it came with would train "
+            "on: from what data are they? Allowed: weights='public', if those data are public and hold nobody of this graph"
+        )
+    if not own_network.trained(module):
+        raise ScenarioError(f"{spec.model}: has no parameter that trains; allowed: a module with one at least")
+    _require_parts(spec, module)
+    _require_still(spec, module)
+    return _require_alone(spec, module)
+
+
+def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str) -> None:
+    """name: of the layer within ``module``."""
+    part = dict(module.named_modules()).get(name, module)
+    kind = type(part).__name__
+    instead = next(
+        (said for known, said in _IN_ITS_PLACE.items() if known in kind), "a layer whose rows follow from edges alone"
+    )
+    where = f"layer {name} ({kind})" if name else f"its forward ({kind})"
+    raise ScenarioError(f"{spec.model}: {where} {what}, so one example's gradient is not its own; use {instead}")
+
+
+def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
+    """What can be seen without running it."""
+    for name, part in module.named_modules():
+        if "BatchNorm" in type(part).__name__:
+            _refuse(spec, module, name, "takes means over a batch, and trains buffers")
+        if any(vars(part).get(hooks) for hooks in _HOOKS):
+            _refuse(spec, module, name, "has hooks, which read what others compute")
+        if vars(part).get("cached") is True:
+            _refuse(spec, module, name, "keeps the first graph that it sees (cached=True)")
+
+
+def _require_still(spec: NetworkSpec, module: torch.nn.Module) -> None:
+    """No buffer and no parameter may be another one after the network was run, in whatever mode it wants to be."""
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    x, arcs, _ = _examples(spec, 1).at(0 * np.ones(1, dtype=np.int64), torch.float32)
+    own_network.run(module, x[0], arcs[0]).sum().backward()  # type: ignore[no-untyped-call]
+    module.zero_grad()
+    for name, tensor in module.state_dict().items():
+        if not torch.equal(tensor, before[name]):
+            _refuse(spec, module, name.rpartition(".")[0], f"changes {name} when it is run")
+
+
+def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwork:
+    whole = _examples(spec, 6)
+    vector = own_network.flat(module)
+    loops, why = False, ""
+    made: Callable[..., torch.Tensor] = example_gradients.looped
+    try:
+        one = example_gradients.looped(spec, vector, whole)
+    except Exception as error:
+        raise ScenarioError(f"{spec.model}: its gradient cannot be taken ({' '.join(str(error).split())[:200]})") from error
+    try:
+        together = example_gradients.vmapped(spec, vector, whole)
+        if _differ(one, together) is None:
+            made = example_gradients.vmapped
+        else:
+            loops, why = True, "vmap gives other numbers than a loop"
+    except Exception as error:
+        loops, why = True, str(error).partition("\n")[0].partition(". ")[0][:160]
+    tried = made(spec, vector, whole)
+    if _differ(tried, made(spec, vector, whole)) is not None:
+        _refuse(spec, module, _changing(spec, whole, whole), "draws random numbers, or remembers, when it is run")
+    backwards = np.arange(len(whole.labels))[::-1].copy()
+    if _differ(tried, made(spec, vector, _chosen(whole, backwards))[backwards.tolist()]) is not None:
+        _refuse(spec, module, "", "gives another gradient in another order")
+    for number in range(len(whole.labels)):
+        alone = _chosen(whole, np.array([number]))
+        if _differ(tried[[number]], made(spec, vector, alone)) is not None:
+            _refuse(spec, module, "", "gives another gradient in a batch than alone")
+        others = np.setdiff1d(np.arange(len(whole.rows)), whole.samples.nodes[number])
+        rows = whole.rows.copy()
+        rows[others] = 7 - 3 * rows[others]
+        if _differ(tried[[number]], made(spec, vector, replace(whole, rows=rows))[[number]]) is not None:
+            _refuse(spec, module, "", "reads the rows of other examples")
+        beside = replace(_with_strangers(alone, 3), rows=rows)
+        if _differ(tried[[number]], made(spec, vector, beside)) is not None:
+            _refuse(spec, module, _changing(spec, alone, beside), "reads nodes to which no edge leads")
+    return IsolatedNetwork(loops, why)
+
+
+def _differ(one: torch.Tensor, two: torch.Tensor) -> str | None:
+    """None where all rows are the same but for rounding."""
+    if not bool((torch.isfinite(one).all() & torch.isfinite(two).all()).item()):
+        return "not finite"
+    apart = (one - two).norm(dim=1)
+    return None if bool((apart <= _ROUNDING * one.norm(dim=1).clamp(min=1e-6)).all()) else "apart"
+
+
+def _examples(spec: NetworkSpec, count: int) -> NetworkExamples:
+    """Random ones, no two with a common node, the first of a root alone."""
+    rng, size = np.random.default_rng(0), 9
+    blocks = []
+    for number in range(count):
+        upper = np.triu(rng.random((size, size)) < (0.45 if number else 0.0), 1)
+        blocks.append(sp.csr_array((upper | upper.T).astype(np.float32)))
+    graph = sp.csr_array(sp.block_diag(blocks, format="csr"))
+    roots, ids = size * np.arange(count), np.arange(size * count)
+    found = rooted.sample(graph, ids, roots, lambda root, node: np.ones(len(node), dtype=bool), 3, 2, 0)
+    return NetworkExamples(rng.normal(size=(size * count, spec.inputs)), found, rng.integers(spec.classes, size=count))
+
+
+def _chosen(whole: NetworkExamples, numbers: np.ndarray) -> NetworkExamples:
+    samples = RootedSamples(whole.samples.nodes[numbers], whole.samples.arcs[numbers])
+    return NetworkExamples(whole.rows, samples, whole.labels[numbers])
+
+
+def _with_strangers(alone: NetworkExamples, count: int) -> NetworkExamples:
+    """With nodes of other examples in further places, to which no edge leads; the last place stays empty."""
+    nodes, arcs = alone.samples.nodes, alone.samples.arcs.copy()
+    strangers = np.setdiff1d(np.arange(len(alone.rows)), nodes)[:count]
+    arcs[arcs == nodes.shape[1] - 1] += count
+    wide = np.concatenate([nodes[:, :-1], np.tile(strangers, (len(nodes), 1)), nodes[:, -1:]], axis=1)
+    return replace(alone, samples=RootedSamples(wide, arcs))
+
+
+def _changing(spec: NetworkSpec, one: NetworkExamples, two: NetworkExamples) -> str:
+    """The first layer, in the order in which they are called, that gives the root another row; empty: no layer does."""
+    before, after = (_outputs(spec, examples) for examples in (one, two))
+    for (name, left), (_, right) in zip(before, after, strict=False):
+        if left.shape != right.shape or not torch.allclose(left, right, rtol=1e-9, atol=1e-12):
+            return name
+    return ""
+
+
+def _outputs(spec: NetworkSpec, examples: NetworkExamples) -> list[tuple[str, torch.Tensor]]:
+    """(name, what it gives the root) of every layer without parts of its own."""
+    module, _ = own_network.filled(spec, own_network.flat(own_network.drawn(spec, 0)[0]), torch.float64)
+    found: list[tuple[str, torch.Tensor]] = []
+    for name, part in module.named_modules():
+        if not list(part.children()) or "message" in vars(type(part)):
+
+            def keep(_: object, __: object, given: object, name: str = name) -> None:
+                if isinstance(given, torch.Tensor) and given.ndim:
+                    found.append((name, given[0].detach().clone()))
+
+            part.register_forward_hook(keep)
+    x, arcs, _labels = examples.at(np.zeros(1, dtype=np.int64), torch.float64)
+    with torch.no_grad():
+        own_network.run(module, x[0], arcs[0])
+    return found

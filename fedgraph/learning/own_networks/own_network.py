@@ -1,0 +1,283 @@
+"""A network that somebody else wrote: built from its name or from a module in memory, and run on the nodes of a graph.
+
+It is a ``torch.nn.Module`` whose ``forward(x, edge_index)`` gives a row of class scores for each row of ``x``; one whose
+forward has no ``edge_index`` gets ``x`` alone. It is always in its evaluation mode, so that dropout does nothing: the noise of
+a private training takes its place.
+
+**Loops.** A layer that adds self-loops by a boolean mask has another shape for each graph, which ``torch.func.vmap`` refuses.
+Such layers (``add_self_loops`` true: GCN, GAT, APPNP, SGC …) are told not to, and get the loops with their edges. On a graph
+without self-loops, as all graphs here are, that is the same network.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import importlib
+import inspect
+import io
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning.late import torch
+from fedgraph.learning.layers.torch_matrices import torch_device
+
+HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
+_INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
+_held: dict[str, torch.nn.Module] = {}
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """What a network is made from, all of it public.
+
+    Attributes:
+        model: dotted name of a class of modules, or ``HELD_NETWORK`` with a digest.
+        arguments: its keyword arguments, as JSON.
+        inputs: columns of ``x``.
+        classes: columns of what it gives.
+        weights: ``fresh`` (its layers draw them) or ``public`` (those that it came with).
+    """
+
+    model: str
+    arguments: str
+    inputs: int
+    classes: int
+    weights: str = "fresh"
+
+
+def hold(module: torch.nn.Module) -> str:
+    """Keeps a module in the memory of this process, and gives the name by which a ``NetworkSpec`` asks for it."""
+    buffer = io.BytesIO()
+    torch.save(module.state_dict(), buffer)
+    digest = hashlib.sha256(repr(module).encode() + buffer.getvalue()).hexdigest()[:16]
+    _held[digest] = copy.deepcopy(module)
+    return HELD_NETWORK + digest
+
+
+def require(model: str, arguments: Mapping[str, object]) -> None:
+    """Refuses what names no class of modules, or arguments that it does not take.
+
+    Raises:
+        ValueError: One line that says what is allowed.
+    """
+    if model.startswith(HELD_NETWORK):
+        _held_module(model)
+        return
+    made = _class_of(model)
+    try:
+        inspect.signature(made).bind(**_filled(made, arguments, 1, 1))
+    except TypeError as error:
+        raise ValueError(f"{model}: {error}; arguments found: {', '.join(arguments) or 'none'}") from None
+
+
+def _held_module(model: str) -> torch.nn.Module:
+    digest = model.removeprefix(HELD_NETWORK)
+    if digest not in _held:
+        raise ValueError(
+            f"{model}: no such module is in the memory of this process; on other workers and in other processes give a network "
+            "by its name, as model: mypackage.nets:Net with its arguments"
+        )
+    return _held[digest]
+
+
+def _class_of(model: str) -> type[torch.nn.Module]:
+    place, _, name = model.replace(":", ".").rpartition(".")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # torch_geometric calls deprecated parts of torch
+            found = getattr(importlib.import_module(place), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"model: {model!r} is no class that can be imported ({error}); allowed: torch_geometric.nn.GCN, "
+                         "or mypackage.nets:Net") from None  # fmt: skip
+    if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
+        raise ValueError(f"model: {model} is no class of torch modules; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
+    return found
+
+
+def _filled(made: type[torch.nn.Module], arguments: Mapping[str, object], inputs: int, classes: int) -> dict[str, object]:
+    """Arguments with the numbers that the data say, where they are asked for."""
+    known = inspect.signature(made).parameters
+    said = {"in_channels": inputs, "out_channels": classes}
+    missing = {} if "channel_list" in arguments else {k: v for k, v in said.items() if k in known and k not in arguments}
+
+    def number(value: object) -> object:
+        if isinstance(value, list):
+            return [number(one) for one in value]
+        return {_INPUTS: inputs, _CLASSES: classes}.get(value, value) if isinstance(value, str) else value
+
+    return {**{key: number(value) for key, value in arguments.items()}, **missing}
+
+
+def build(spec: NetworkSpec) -> torch.nn.Module:
+    """The network as it came, every layer with its size, in evaluation mode, on the processor.
+
+    Raises:
+        ScenarioError: It cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
+    """
+    try:
+        if spec.model.startswith(HELD_NETWORK):
+            module = copy.deepcopy(_held_module(spec.model))
+        else:
+            made = _class_of(spec.model)
+            module = made(**_filled(made, json.loads(spec.arguments), spec.inputs, spec.classes))
+        module = module.eval().float()
+        with torch.no_grad():
+            scores = run(module, torch.eye(3, spec.inputs), torch.tensor([[0, 1], [1, 0]]))
+    except Exception as error:
+        text = " ".join(str(error).split())[:300]
+        raise ScenarioError(
+            f"{spec.model}: cannot be run on 3 nodes with {spec.inputs} columns ({type(error).__name__}: {text}); allowed: a "
+            "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]"
+        ) from error
+    if not isinstance(scores, torch.Tensor) or tuple(scores.shape) != (3, spec.classes):
+        shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+        raise ScenarioError(
+            f"{spec.model}: gives {shape} for 3 nodes; allowed: one "
+            f"score for each of {spec.classes} classes, [3, {spec.classes}]"
+        )
+    return module
+
+
+def takes_any_width(module: torch.nn.Module) -> bool:
+    """Whether its first layer waits for rows before it has a size, as ``torch_geometric.nn.GCN(-1, …)`` does."""
+    return any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in module.parameters())
+
+
+def run(module: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+    """[n, c]: the scores of all nodes. x: [n, d]. edge_index: int64 [2, e], both ways of every edge."""
+    return module(x, edge_index) if reads_edges(module) else module(x)
+
+
+def reads_edges(module: torch.nn.Module) -> bool:
+    """Whether its forward asks for edges."""
+    return "edge_index" in inspect.signature(module.forward).parameters
+
+
+def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
+    """The network with its first weights; and the names of tensors that no layer drew, so that they hold what it came with.
+
+    Args:
+        spec: Of the network.
+        seed: Of the first weights; the global generator of torch is left as it was.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        module = build(spec)
+        if spec.weights == "public" or not spec.model.startswith(HELD_NETWORK):
+            return module, []
+        tensors = dict([*module.named_parameters(), *module.named_buffers()])
+        with torch.no_grad():
+            for tensor in tensors.values():
+                if tensor.is_floating_point():
+                    tensor.fill_(torch.nan)
+            for part in module.modules():
+                if callable(getattr(part, "reset_parameters", None)):
+                    part.reset_parameters()  # type: ignore[operator]
+        return module, [name for name, tensor in tensors.items() if tensor.is_floating_point() and tensor.isnan().any()]
+
+
+def start(spec: NetworkSpec, rng: np.random.Generator) -> np.ndarray:
+    """The first weights, float32 [p]."""
+    return flat(drawn(spec, int(rng.integers(2**62)))[0])
+
+
+def trained(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters that train, by name."""
+    return {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
+
+
+def flat(module: torch.nn.Module) -> np.ndarray:
+    """The parameters that train, one after another: float32 [p]."""
+    return np.concatenate([np.zeros(0, np.float32), *(p.cpu().numpy().ravel() for p in trained(module).values())])
+
+
+def num_parameters(spec: NetworkSpec) -> int:
+    """p."""
+    return sum(p.numel() for p in trained(_ready(spec)).values())
+
+
+def filled(spec: NetworkSpec, vector: np.ndarray, dtype: torch.dtype) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
+    """(the network, ready to be run under vmap; the parameters of ``vector`` [p] by name).
+
+    It is a copy of its own for each call, so that what a forward leaves behind in it is not there in the next.
+    """
+    module = copy.deepcopy(_ready(spec)).to(dtype).to(torch_device())
+    values = torch.tensor(np.asarray(vector), dtype=dtype, device=torch_device())
+    found, at = {}, 0
+    for name, p in trained(module).items():
+        found[name] = values[at : at + p.numel()].view(p.shape)
+        at += p.numel()
+    return module, found
+
+
+@lru_cache(maxsize=16)
+def _ready(spec: NetworkSpec) -> torch.nn.Module:
+    return with_given_loops(drawn(spec, 0)[0])
+
+
+def with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
+    """``module`` with layers that get their self-loops with the edges, and do not add them; changed in place."""
+    for part in module.modules():
+        if vars(part).get("add_self_loops") is True and "edge_index" in inspect.signature(part.forward).parameters:
+            part.add_self_loops = False  # type: ignore[assignment]
+            part.register_forward_pre_hook(_loops, with_kwargs=True)
+    return module
+
+
+def _loops(
+    part: torch.nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
+) -> tuple[tuple[object, ...], dict[str, object]]:
+    """The arguments of a layer with a loop at every node; weights of 1 where the layer would make them itself."""
+    bound = inspect.signature(part.forward).bind(*args, **kwargs)
+    x, edges = bound.arguments["x"], bound.arguments["edge_index"]
+    own = torch.arange(x[0].size(0) if isinstance(x, tuple) else x.size(0), device=edges.device)
+    edges = torch.cat([edges, own.expand(2, -1)], dim=1)
+    bound.arguments["edge_index"] = edges
+    if "edge_weight" in inspect.signature(part.forward).parameters and bound.arguments.get("edge_weight") is None:
+        bound.arguments["edge_weight"] = (edges[0] * 0 + 1).to(x.dtype)
+    return (), dict(bound.arguments)
+
+
+def spec_reads_edges(spec: NetworkSpec) -> bool:
+    """``reads_edges`` of the network."""
+    return reads_edges(_ready(spec))
+
+
+def with_weights(spec: NetworkSpec, vector: np.ndarray) -> torch.nn.Module:
+    """The network as it came, with other weights. vector: float [p]."""
+    module = drawn(spec, 0)[0]
+    values, at = torch.tensor(np.asarray(vector, dtype=np.float32)), 0
+    with torch.no_grad():
+        for p in (p for p in module.parameters() if p.requires_grad):
+            p.copy_(values[at : at + p.numel()].view(p.shape))
+            at += p.numel()
+    return module
+
+
+def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
+    """float32 [n, c]: the scores of all nodes of a graph, each of which reads all its neighbours.
+
+    Args:
+        spec: Of the network.
+        vector: float [p].
+        x: float [n, d].
+        adjacency: CSR [n, n], symmetric, without self-loops.
+    """
+    module, parameters = filled(spec, vector, torch.float32)
+    coo = adjacency.tocoo()
+    edges = torch.tensor(np.stack([coo.coords[1], coo.coords[0]]).astype(np.int64), device=torch_device())
+    rows = torch.tensor(x, dtype=torch.float32, device=torch_device())
+    with torch.no_grad():
+        given = (rows, edges) if reads_edges(module) else (rows,)
+        found = torch.func.functional_call(module, parameters, given)
+    if not bool(torch.isfinite(found).all()):
+        raise DataError(f"{spec.model}: gives scores that are not finite; allowed: a smaller learning rate, or other layers")
+    return np.asarray(found.cpu().numpy(), dtype=np.float32)

@@ -1,0 +1,73 @@
+"""In how many examples of a step one node may occur, and what a step costs.
+
+An example is a root that was drawn (a secret coin of rate q each) with what it reads of the nodes around it
+(``learning.own_networks.rooted``). A root reads a node only if that node was not drawn itself and a secret coin of the pair, of
+rate p, says so. So a node is in a step by its own example, or in some of the examples of at most m other roots, never both.
+
+    cap: all        m = n − 1: every graph, no promise
+    cap: limit      m follows from the largest number of neighbours that the platform enforces
+    cap: promised   the same from a promised degree, to which neighbourhoods are cut; where the data break it, ε = ∞
+
+p = min(1, M / m), where M (``mentions``) is in how many other examples a node is on average at most, if all roots are drawn.
+With M = 0 roots read nobody: each node is in its own example alone.
+
+**Price.** Zero-out: ``MentionedGaussian`` (own example, or Bin(m, qp) changed ones; ``privacy.accounting.mentions``) or
+``PoissonGaussian`` of m + 1 touched rows (``privacy.accounting.mixture``), whichever needs less noise: both hold. Replace: the
+node has other neighbours in the other world, so 2m + 1 rows change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from fedgraph.learning import rooted
+from fedgraph.privacy import Event, MentionedGaussian, PoissonGaussian, Repeated, calibrate
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """The rule at one client.
+
+    Attributes:
+        others: m, other examples that a node may be in.
+        rate: p, of a pair's coin, in [0, 1].
+        sampling_rate: q, of a root's coin.
+        replaced: whether a node is replaced, not zeroed.
+        num_rows: roots of the client, n.
+    """
+
+    others: int
+    rate: float
+    sampling_rate: float
+    replaced: bool
+    num_rows: int
+
+    @property
+    def most(self) -> int:
+        """Examples of a step that one node changes at most."""
+        alone = not (self.others and self.rate)
+        return 1 if alone else min(self.num_rows, 1 + self.others * (2 if self.replaced else 1))
+
+    def events(self, multiplier: float) -> tuple[Event, ...]:
+        """What one step costs, in every way that holds. multiplier: standard deviation over clip."""
+        touched = PoissonGaussian(multiplier, self.sampling_rate, self.most, self.replaced)
+        if self.most == 1 or self.replaced:
+            return (touched,)
+        return (MentionedGaussian(multiplier, self.sampling_rate, self.rate, self.others, False), touched)
+
+
+def rule(cap: str, degree: int, mentions: float, hops: int, sampling_rate: float, replaced: bool, num_rows: int) -> Occurrences:
+    """The rule of a client of ``num_rows`` nodes; the arguments are settings of the method."""
+    others = max(num_rows - 1, 0) if cap == "all" else min(rooted.reach(degree, hops), max(num_rows - 1, 0))
+    reads = hops > 0 and mentions > 0 and others > 0
+    return Occurrences(others if reads else 0, min(1.0, mentions / others) if reads else 0.0, sampling_rate, replaced, num_rows)
+
+
+@lru_cache(maxsize=256)  # every seed and every client of one size asks for the same
+def noise_multiplier(of: Occurrences, steps: int, epsilon: float, delta: float) -> tuple[float, int]:
+    """(σ / clip with which ``steps`` steps cost at most ε; which of ``Occurrences.events`` says so)."""
+    ways = range(len(of.events(1.0)))
+    found = [calibrate.noise_multiplier_of(lambda m, i=i: Repeated(of.events(m)[i], steps), epsilon, delta) for i in ways]  # type: ignore[misc]
+    best = min(ways, key=lambda i: found[i])
+    return found[best], best

@@ -1,0 +1,263 @@
+"""A torch network of one's own, trained privately on one's own graph.
+
+import fedgraph, torch_geometric.nn as g
+private = fedgraph.private(g.GCN(-1, 32, 2, out_channels=6), graph, unit="node", epsilon=8, public=volunteers)
+private.fit()
+private.model, private.predict(newcomers), private.statement, private.ledger, private.attack()
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from fedgraph import library, plugins
+from fedgraph.cells import EntryRowKey
+from fedgraph.data import Reading, read
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning import NetworkSpec, isolation, own_network
+from fedgraph.models import Model
+from fedgraph.models import fit as fits
+from fedgraph.privacy import Trust
+from fedgraph.types import Graph
+from fedgraph.worlds import world_of_trust
+
+if TYPE_CHECKING:
+    import torch
+
+_NAME, _TASK, _ROW = "graph", "private", "own model"
+_DIRECTIONS = 64  # of the public people's features, where a network takes whatever width its rows have
+
+
+@dataclass(frozen=True)
+class PrivateModelAttack:
+    """What canaries in one run show of a training.
+
+    Attributes:
+        epsilon: The lower bound on ε that they prove, with 95 % confidence. 0 proves nothing.
+        proven: ε of the training, which no attack can pass.
+        area: Area under the ROC curve of the guesses; ½ is guessing blindly.
+        accuracy: Test accuracy of the ordinary run of the same settings on four fifths of the people.
+    """
+
+    epsilon: float
+    proven: float
+    area: float
+    accuracy: float
+
+    def __str__(self) -> str:
+        return (
+            f"canaries in one run prove ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under "
+            f"the ROC curve {self.area:.3f}"
+        )
+
+
+@dataclass(eq=False)
+class PrivateModel:
+    """A network, the graph that it is to be trained on, and what was asked for. ``fit`` trains it, once.
+
+    Attributes:
+        epsilon: ε of the training.
+        delta: δ; None: one over the people of the graph.
+        settings: Of the method ``own_model``, the network among them.
+        reading: The people who train.
+        public: People whose rows and edges are public; None: nobody.
+        fitted: What ``fit`` left; None before.
+    """
+
+    epsilon: float
+    delta: float | None
+    settings: Mapping[str, object]
+    reading: Reading
+    public: object
+    fitted: Model | None = field(default=None, repr=False)
+
+    def fit(self, *, quiet: bool = False, budget: str | Path | None = None, nothing_protected: bool = False) -> PrivateModel:
+        """Train once, on everybody, with noise from the operating system.
+
+        Args:
+            quiet: Whether no bar is shown.
+            budget: The file of ``fedgraph budget`` that is charged before anything is released.
+            nothing_protected: Needed where ε is ∞.
+
+        Returns:
+            Itself.
+
+        Raises:
+            PrivacyError: The budget does not allow it, it was trained already, or nothing would be protected.
+            ScenarioError: The network or a setting is refused; one line says what to use.
+        """
+        if self.fitted is not None:
+            raise ScenarioError("this model was trained already, and a second training is a second release: make another one")
+        epsilon = self.epsilon if math.isfinite(self.epsilon) else "inf"
+        task: dict[str, object] = {
+            "task": "node_classification", "label": _TASK, "protocol": "inductive", "trust": ["curator"], "epsilons": [epsilon],
+            "public": "nothing" if self.public is None else "test-graph", "methods": [dict(self.settings)],
+        }  # fmt: skip
+        task |= {"delta": self.delta or 1 / self.graph.num_nodes}
+        asked = {"name": _NAME, "datasets": [{"name": "own/object", "label": _NAME}], "tasks": [task]}
+        row = EntryRowKey(
+            _TASK, _NAME, "own_model", _ROW, world_of_trust(Trust.CURATOR), self.epsilon, "provable"
+        )  # the one cell of that scenario
+        wanted = fits.FitOptions(
+            budget=None if budget is None else Path(budget),
+            public=self.public,
+            nothing_protected=nothing_protected,
+            columns=dict(self.reading.parameters),
+            progress=None if quiet else _bar(),
+        )
+        with tempfile.TemporaryDirectory(prefix="fedgraph-") as folder:
+            (Path(folder) / "scenario.yaml").write_text(yaml.safe_dump(asked), encoding="utf-8")
+            self.fitted = fits.fit_row(Path(folder), row, self.reading.graph, wanted)
+        return self
+
+    @property
+    def graph(self) -> Graph:
+        """The people who train."""
+        if not isinstance(self.reading.graph, Graph):
+            raise DataError("a collection of graphs; allowed: one graph of people")
+        return self.reading.graph
+
+    @property
+    def trained(self) -> Model:
+        """The model as ``fedgraph fit`` makes them: ``predict_proba``, ``save`` and what else they have."""
+        if self.fitted is None:
+            raise ScenarioError("this model is not trained yet: call fit() first")
+        return self.fitted
+
+    @property
+    def model(self) -> torch.nn.Module:
+        """The trained torch module, in evaluation mode; it may be handed out as the statement says."""
+        found: torch.nn.Module = plugins.load("methods", "own_model").module_of(self.trained.plan, self.trained.state)
+        return found
+
+    def predict(self, graph: object, people: str | None = "public") -> np.ndarray:
+        """The class of each node of ``graph``; the arguments are those of ``predict_proba``."""
+        return self.trained.predict(graph, people, math.isinf(self.trained.epsilon))
+
+    def predict_proba(self, graph: object, people: str | None = "public") -> np.ndarray:
+        """float64 [n, c], each row adding up to 1.
+
+        Args:
+            graph: A folder, a file or a graph in memory, of people who did not train.
+            people: ``public``: the rows of these people and the edges among them are public.
+
+        Raises:
+            PrivacyError: An answer would release what nobody has priced.
+        """
+        return self.trained.predict_proba(graph, people, math.isinf(self.trained.epsilon))
+
+    @property
+    def statement(self) -> tuple[str, ...]:
+        """What the training protects, one sentence each, and what was found in its network."""
+        return (*self.trained.statement, *self.trained.plan.notes)
+
+    @property
+    def ledger(self) -> tuple[str, ...]:
+        """What it cost, and toward whom: JSON lines, the account first."""
+        return self.trained.ledger
+
+    def attack(self, canaries: int = 500, guesses: float = 0.2) -> PrivateModelAttack:
+        """Train twice more, on four fifths of the people, once with canaries among them; guess which of them were there.
+
+        Every value that the price counts is read, more than the model alone shows. These trainings are for the holder of the
+        data: they stay in this process and are not handed out.
+
+        Args:
+            canaries: How many people are replaced by one with a single word, or by nobody; at most half of those with a label.
+            guesses: Share of them that is guessed.
+        """
+        attacked = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
+        run = library.compare(
+            self.reading, [dict(self.settings)], [self.epsilon], ["curator"],
+            protocol="inductive", delta=self.delta or 1 / self.graph.num_nodes, attack=attacked,
+        )  # fmt: skip
+        import pandas
+
+        found = pandas.read_csv(run.folder / "results.csv")
+        failed = found[found["status"] != "ok"]
+        if len(failed):
+            raise ScenarioError(f"the attack did not run: {failed['status'].iloc[0]}")
+        values = dict(zip(found["metric"], found["value"], strict=True))
+        if "attack_auc" not in values:
+            raise ScenarioError(f"nobody could be a canary among {self.graph.num_nodes:,} people; allowed: four with a label")
+        measured, proven = (float(found[name].iloc[0]) for name in ("epsilon_measured", "epsilon_provable"))
+        return PrivateModelAttack(measured, proven, float(values["attack_auc"]), float(values["accuracy"]))
+
+
+def private(
+    model: torch.nn.Module | str,
+    graph: object,
+    *,
+    unit: str = "node",
+    epsilon: float = 8.0,
+    delta: float | None = None,
+    public: object = None,
+    arguments: Mapping[str, object] | None = None,
+    weights: str = "fresh",
+    label: str | None = None,
+    id: str | None = None,
+    ends: Sequence[str] | None = None,
+    columns: Mapping[str, object] | None = None,
+    **settings: Any,
+) -> PrivateModel:
+    """A torch network of one's own, to be trained privately. Nothing is trained yet; the network is looked at.
+
+    Args:
+        model: A module whose ``forward(x, edge_index)`` or ``forward(x)`` gives each node its class scores; or the dotted name
+            of a class of such modules.
+        graph: What ``fedgraph.read`` reads: the people who train.
+        unit: What one person's data are: ``node``.
+        epsilon: ε, above 0.
+        delta: δ, between 0 and 1; by default one over the people who train.
+        public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing.
+        arguments: Keyword arguments of a class.
+        weights: ``fresh``: the network's layers draw new weights. ``public``: it begins with those that it has, which come from
+            public data that hold nobody of ``graph``.
+        label: The column that is predicted; found where it is plain.
+        id: The column that names people; found where it is plain.
+        ends: The two columns of the ends of ties; found where they are plain.
+        columns: How columns are read, as for ``fedgraph.read``.
+        settings: Of the method ``own_model``: ``steps``, ``sampling_rate``, ``learning_rate``, ``clip``, ``mentions`` …
+
+    Raises:
+        ScenarioError: The network ties examples together, a setting is wrong, or the unit has no proof here.
+        DataError: The graph cannot be read.
+
+    Example:
+        >>> private = fedgraph.private(torch_geometric.nn.GCN(-1, 32, 2, out_channels=6), "people", public="volunteers").fit()
+    """
+    if unit != "node":
+        raise ScenarioError(f"unit is {unit!r}; allowed: node (for edges see gap_edge, gcon and label_hop)")
+    if not (isinstance(epsilon, (int, float)) and epsilon > 0):
+        raise ScenarioError(f"epsilon is {epsilon!r}; allowed: a number above 0")
+    found = graph if isinstance(graph, Reading) else read(graph, label, id, ends, columns=dict(columns or {}), name=_NAME)
+    if not isinstance(found.graph, Graph):
+        raise DataError("a collection of graphs; allowed: one graph of people")
+    named = model if isinstance(model, str) else own_network.hold(model)
+    wide = isinstance(model, str) or own_network.takes_any_width(model)
+    projection = settings.pop("projection", _DIRECTIONS if wide and public is not None else 0)
+    row = {"method": "own_model", "label": _ROW, "model": named, "arguments": dict(arguments or {}), "weights": weights}
+    row |= {"projection": projection, **settings}
+    columns_seen = projection or found.graph.num_features
+    isolation.require(
+        NetworkSpec(named, json.dumps(row["arguments"], sort_keys=True), columns_seen, found.graph.num_classes, weights)
+    )
+    return PrivateModel(float(epsilon), delta, row, found, public)
+
+
+def _bar() -> Callable[[str, int, int], None]:
+    def show(stage: str, done: int, total: int) -> None:
+        full = round(30 * done / max(total, 1))
+        print(f"\r{stage} {'█' * full}{'·' * (30 - full)} {done}/{total}", end="\n" if done == total else "", file=sys.stderr)
+
+    return show

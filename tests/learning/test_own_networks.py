@@ -1,0 +1,307 @@
+"""Networks that others wrote: what they read of a graph, their gradients for each example, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.errors import ScenarioError
+from fedgraph.learning.own_networks import example_gradients, isolation, own_network, rooted
+from fedgraph.learning.own_networks.example_gradients import NetworkExamples
+from fedgraph.learning.own_networks.own_network import NetworkSpec
+
+torch = pytest.importorskip("torch")
+pyg = pytest.importorskip("torch_geometric.nn")
+
+INPUTS, CLASSES = 7, 3
+DEEP = {"hidden_channels": 6, "num_layers": 2}
+KNOWN = {
+    "SAGE": ("GraphSAGE", DEEP),
+    "GIN": ("GIN", DEEP),
+    "GAT": ("GAT", {**DEEP, "heads": 2}),
+    "GATv2": ("GAT", {**DEEP, "heads": 2, "v2": True}),
+    "GAT without loops": ("GAT", {**DEEP, "add_self_loops": False}),
+    "GCN": ("GCN", DEEP),
+    "SGC": ("SGConv", {"K": 2}),
+    "MLP": ("MLP", {**DEEP, "norm": None}),
+}
+
+
+class Walks(torch.nn.Module):
+    """A linear layer, then APPNP."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.walk = torch.nn.Linear(INPUTS, CLASSES), pyg.APPNP(3, 0.2)
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        return self.walk(self.linear(torch.nn.functional.dropout(x, 0.5, self.training)), edge_index)
+
+
+class Masked(Walks):
+    """Asks for edges by a boolean mask, as no network under vmap may."""
+
+    def forward(self, x: Any, edge_index: Any) -> Any:
+        return self.walk(self.linear(x), edge_index[:, edge_index[0] != edge_index[1]])
+
+
+def named(what: str) -> NetworkSpec:
+    model, arguments = KNOWN[what]
+    return NetworkSpec(f"torch_geometric.nn.{model}", json.dumps(arguments), INPUTS, CLASSES)
+
+
+def held(module: Any, weights: str = "fresh") -> NetworkSpec:
+    return NetworkSpec(own_network.hold(module), "{}", INPUTS, CLASSES, weights)
+
+
+def anybody(root: np.ndarray, node: np.ndarray) -> np.ndarray:
+    return np.ones(len(node), dtype=bool)
+
+
+def graph(n: int, share: float, seed: int = 0) -> sp.csr_array:
+    upper = np.triu(np.random.default_rng(seed).random((n, n)) < share, 1)
+    return sp.csr_array((upper | upper.T).astype(np.float32))
+
+
+def examples(n: int = 40, roots: int = 12, hops: int = 2) -> NetworkExamples:
+    rng = np.random.default_rng(1)
+    found = rooted.sample(graph(n, 0.15), np.arange(n), np.arange(roots), anybody, 3, hops, 5)
+    return NetworkExamples(rng.normal(size=(n, INPUTS)), found, rng.integers(CLASSES, size=roots))
+
+
+def start(spec: NetworkSpec) -> np.ndarray:
+    return own_network.start(spec, np.random.default_rng(2))
+
+
+SPECS = [pytest.param(lambda what=what: named(what), id=what) for what in KNOWN] + [
+    pytest.param(lambda: held(Walks()), id="APPNP")
+]
+
+
+@pytest.mark.parametrize("made", SPECS)
+def test_gradients_of_many_examples_at_once_are_those_of_a_loop(made: Any) -> None:
+    spec = made()
+    assert not isolation.require(spec).loops
+    for hops in (0, 2):
+        given, vector = examples(hops=hops), start(spec)
+        one, many = (take(spec, vector, given) for take in (example_gradients.looped, example_gradients.vmapped))
+        assert many.dtype == torch.float64
+        if not spec.model.startswith(own_network.HELD_NETWORK):  # APPNP's products are cut in other blocks
+            assert torch.equal(one, many), "bit for bit"
+        assert torch.allclose(one, many, rtol=1e-12, atol=1e-15)
+        assert (one.norm(dim=1) > 0).all()
+
+
+@pytest.mark.parametrize("made", SPECS)
+def test_a_layer_that_gets_its_loops_is_the_same_network(made: Any) -> None:
+    """On a graph without loops; and what answers is the network as it was handed over."""
+    spec, n = made(), 30
+    vector, rng = start(spec), np.random.default_rng(3)
+    x, adjacency = rng.normal(size=(n, INPUTS)).astype(np.float32), graph(n, 0.2)
+    module = own_network.with_weights(spec, vector).eval()
+    edges = torch.tensor(np.stack(adjacency.nonzero()))
+    with torch.no_grad():
+        wanted = own_network.run(module, torch.tensor(x), edges).numpy()
+    assert np.allclose(own_network.scores(spec, vector, x, adjacency), wanted, atol=1e-6)
+    assert np.array_equal(own_network.flat(module), vector)
+
+
+def test_a_network_that_vmap_cannot_run_is_looped_over_and_said() -> None:
+    spec = held(Masked())
+    found = isolation.require(spec)
+    assert found.loops
+    assert "dynamic shape" in found.why
+    given, vector = examples(), start(spec)
+    sums = [example_gradients.clipped_sum(s, vector, given, 0.1, 12, s is spec) for s in (spec, held(Walks()))]
+    assert np.allclose(*sums, atol=1e-6), "there was no loop to leave out"
+
+
+def module(**parts: Any) -> Any:
+    """A module whose forward is ``run(self, x, edge_index)``."""
+    run = parts.pop("run")
+
+    class Net(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = torch.nn.Linear(INPUTS, CLASSES)
+            for name, part in parts.items():
+                setattr(self, name, part)
+
+        def forward(self, x: Any, edge_index: Any) -> Any:
+            return run(self, x, edge_index)
+
+    return Net()
+
+
+class Counter(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(CLASSES))
+
+    def reset_parameters(self) -> None:
+        self.mean.zero_()
+
+    def forward(self, x: Any) -> Any:
+        self.mean += x.detach().mean(0)
+        return x - self.mean
+
+
+def hooked() -> Any:
+    net = module(run=lambda self, x, e: self.linear(x))
+    net.linear.register_forward_hook(lambda *given: None)
+    return net
+
+
+CALLS: list[int] = []
+
+
+def remembers(self: Any, x: Any, edge_index: Any) -> Any:
+    CALLS.append(0)
+    return self.linear(x) * (1 + 0.01 * len(CALLS))
+
+
+def gcn(norm: str, **more: Any) -> Any:
+    return pyg.GCN(INPUTS, 6, 2, CLASSES, norm=norm, **more)
+
+
+def counted() -> Any:
+    return module(count=Counter(), run=lambda self, x, e: self.count(self.linear(x)))
+
+
+def looks_around() -> Any:
+    return module(run=lambda self, x, e: torch.softmax(x @ x.T, 1) @ self.linear(x))
+
+
+def brought() -> Any:
+    return module(more=torch.nn.Parameter(torch.ones(CLASSES)), run=lambda self, x, e: self.linear(x) + self.more)
+
+
+def still() -> Any:
+    return module(linear=torch.nn.Identity(), run=lambda self, x, e: x[:, :CLASSES])
+
+
+REFUSED = {
+    "batch norm": (lambda: gcn("batch_norm"), r"layer norms\.0 \(BatchNorm\).*use torch.nn.LayerNorm"),
+    "a norm over the graph": (lambda: gcn("graph_norm"), r"layer norms\.0 \(GraphNorm\) reads nodes to which"),
+    "layer norm over the graph": (lambda: gcn("layer_norm"), r"\(LayerNorm\).*use mode='node'"),
+    "a buffer that trains": (counted, r"layer count \(Counter\) changes count.mean"),
+    "attention over all": (looks_around, "reads nodes to which no edge leads"),
+    "random numbers": (lambda: module(run=lambda self, x, e: self.linear(x + torch.rand_like(x))), "draws random numbers"),
+    "a memory of its own": (lambda: module(run=remembers), "draws random numbers, or remembers"),
+    "hooks": (hooked, r"layer linear \(Linear\) has hooks"),
+    "a graph that is kept": (lambda: pyg.SGConv(INPUTS, CLASSES, cached=True), "keeps the first graph"),
+    "weights that nobody drew": (brought, "from what data are they.*weights='public'"),
+    "too few scores": (lambda: torch.nn.Linear(INPUTS, CLASSES + 1), r"gives \(3, 4\) for 3 nodes"),
+    "nothing that trains": (still, "no parameter that trains"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_ties_examples_together_is_refused_with_its_name(what: str) -> None:
+    made, words = REFUSED[what]
+    with pytest.raises(ScenarioError, match=words) as refused:
+        isolation.require(held(made()))
+    assert "\n" not in str(refused.value)
+
+
+def test_weights_that_are_said_to_be_public_are_kept() -> None:
+    net = brought()
+    spec = held(net, "public")
+    isolation.require(spec)
+    assert np.array_equal(start(spec), own_network.flat(net))
+    assert not np.array_equal(start(held(Walks())), own_network.flat(Walks()))
+
+
+def test_the_data_say_how_wide_a_network_is() -> None:
+    spec = NetworkSpec("torch_geometric.nn:MLP", json.dumps({"channel_list": ["$inputs", 5, "$classes"], "norm": None}), 9, 4)
+    assert next(tuple(p.shape) for p in own_network.trained(own_network.build(spec)).values()) == (5, 9)
+    lazy = held(pyg.GraphSAGE(-1, 5, 2, out_channels=CLASSES))
+    assert own_network.num_parameters(lazy) == own_network.num_parameters(
+        NetworkSpec("torch_geometric.nn.GraphSAGE", json.dumps({"hidden_channels": 5, "num_layers": 2}), INPUTS, CLASSES)
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "words"),
+    [
+        ("torch_geometric.nn.Nope", {}, "no class that can be imported"),
+        ("os.path", {}, "no class of torch modules"),
+        ("torch_geometric.nn.GCN", {"hiden": 3}, "missing a required argument: 'hidden_channels'; arguments found: hiden"),
+        ("held:0", {}, "no such module is in the memory"),
+    ],
+)
+def test_what_is_no_network_is_said_in_one_line(model: str, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        own_network.require(model, arguments)
+
+
+def shapes(found: rooted.RootedSamples) -> list[tuple[frozenset[int], frozenset[tuple[int, int]]]]:
+    """Of each subgraph its nodes and its edges, by the numbers of nodes."""
+    out = []
+    for nodes, arcs in zip(found.nodes, found.arcs, strict=True):
+        real = {(int(nodes[a]), int(nodes[b])) for a, b in arcs.T if nodes[a] >= 0}
+        out.append((frozenset(nodes[nodes >= 0].tolist()), frozenset(real)))
+    return out
+
+
+def star(n: int) -> sp.csr_array:
+    dense = graph(n, 0.1, 4).toarray()
+    dense[0, 1:] = dense[1:, 0] = 1
+    return sp.csr_array(dense)
+
+
+@pytest.mark.parametrize("adjacency", [graph(50, 0.12), star(50)], ids=["random", "hub"])
+@pytest.mark.parametrize("hops", [1, 2, 3])
+def test_a_node_that_goes_changes_only_the_subgraphs_that_hold_it(adjacency: sp.csr_array, hops: int) -> None:
+    n, cap, coins = adjacency.shape[0], 2, np.random.default_rng(6).random((50, 50))
+
+    def some(root: np.ndarray, node: np.ndarray) -> np.ndarray:
+        return np.asarray(coins[root, node] < 0.6)
+
+    def of(known: sp.csr_array) -> list[tuple[frozenset[int], frozenset[tuple[int, int]]]]:
+        return shapes(rooted.sample(known, np.arange(n), np.arange(n), some, cap, hops, 3))
+
+    before = of(adjacency)
+    for root, (nodes, edges) in enumerate(before):
+        assert root in nodes
+        assert len(nodes) <= sum(cap**i for i in range(hops + 1))
+        assert all((b, a) in edges and adjacency[a, b] for a, b in edges)
+        assert all(coins[root, node] < 0.6 for node in nodes - {root})
+    for gone in range(0, n, 7):
+        keep = sp.diags_array((np.arange(n) != gone).astype(np.float32))
+        left = sp.csr_array(keep @ adjacency @ keep)
+        left.eliminate_zeros()
+        after = of(left)
+        changed = {root for root in range(n) if before[root] != after[root]}
+        assert changed <= {root for root in range(n) if gone in before[root][0]}
+        assert all(gone not in after[root][0] for root in range(n) if root != gone)
+
+
+def test_reach_counts_the_nodes_around_one() -> None:
+    tree = np.zeros((22, 22))
+    for child in range(1, 22):  # a root of three, everybody else of three at most
+        parent = (child - 1) // 2 if child > 3 else 0
+        tree[child, parent] = tree[parent, child] = 1
+    most = int(tree.sum(axis=0).max())
+    for hops in (1, 2):
+        near = np.linalg.matrix_power(tree + np.eye(22), hops) > 0
+        assert near.sum(axis=1).max() - 1 <= rooted.reach(most, hops)
+
+
+def test_a_sum_moves_by_one_clip_for_one_example_whatever_it_holds() -> None:
+    spec, clip = named("GAT"), 0.3
+    given, vector = examples(), 4 * start(spec)
+    whole = example_gradients.clipped_sum(spec, vector, given, clip, 12)
+    for number in range(12):
+        others = np.setdiff1d(np.arange(12), number)
+        samples = rooted.RootedSamples(given.samples.nodes[others], given.samples.arcs[others])
+        left = example_gradients.clipped_sum(spec, vector, NetworkExamples(given.rows, samples, given.labels[others]), clip, 12)
+        assert 0 < np.linalg.norm(whole.astype(float) - left) <= clip
+    rows = given.rows.copy()
+    rows[given.samples.nodes[0, 0]] = np.nan
+    broken = example_gradients.clipped_sum(spec, vector, NetworkExamples(rows, given.samples, given.labels), clip, 12)
+    assert np.isfinite(broken).all(), "an example without a norm counts as zero"

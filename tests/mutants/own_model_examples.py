@@ -1,0 +1,131 @@
+"""own_model: in how many examples of a step a node is, who reads whom, and that each example is clipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph import data, seeds
+from fedgraph.learning import neighbour_limits
+from fedgraph.learning.own_networks import example_gradients, rooted
+from fedgraph.learning.own_networks.example_gradients import NetworkExamples
+from fedgraph.methods import own_model
+from fedgraph.methods.base import Budget, Plan, PlanStreams
+from fedgraph.methods.own_model import occurrences
+from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
+from fedgraph.types import Graph, Subgraph
+from tests.mutants.code import CodeMutant
+from tests.public_facts import public_facts
+
+_ROUNDS = 4
+
+
+def _made() -> tuple[Plan[Any, Any], Subgraph]:
+    """A plan that reads neighbours under a promised degree, which a hub breaks; everybody may be read."""
+    library = data.load("embedded/library")
+    assert isinstance(library, Graph)
+    held, public = library.induced(np.arange(120)), library.induced(np.arange(120, 200))
+    hub = held.adjacency.toarray()
+    hub[0, 1:90] = hub[1:90, 0] = 1
+    held = replace(held, adjacency=sp.csr_array(hub))
+    facts = public_facts(
+        120, held.num_features, held.num_classes, (120,), Viewer.CURATOR_TRUSTED, public_graph=public,
+        members=(np.arange(120),), public_name="test-graph",
+    )  # fmt: skip
+    shape = {"model": "torch_geometric.nn.GCN", "arguments": {"hidden_channels": 4, "num_layers": 2}}
+    params = own_model.Params(
+        **shape, cap="promised", degree=3, mentions=1e3, hops=1, sampling_rate=0.6, projection=4, steps=_ROUNDS, clip=0.05,
+        neighbours=50,
+    )  # fmt: skip
+    return own_model.plan(params, facts, Budget(4.0, 1e-3)), Subgraph(0, held, np.arange(120))
+
+
+class _Open:
+    """A desk that asks for the value and keeps nothing, so that no bound of its own stops a fault first."""
+
+    def release(self, path: str, value: Any) -> None:
+        value()
+
+
+def _steps() -> Iterator[tuple[Plan[Any, Any], PlanStreams, np.ndarray, NetworkExamples]]:
+    """(plan, streams, roots, examples) of each step, as the method makes them."""
+    plan, subgraph = _made()
+    model, honest = own_model.start(plan, np.random.default_rng(0)).model, example_gradients.clipped_sum
+    for round_ in range(_ROUNDS):
+        kept: list[NetworkExamples] = []
+
+        def noted(spec: Any, vector: Any, given: NetworkExamples, *how: Any, kept: list[Any] = kept) -> np.ndarray:
+            kept.append(given)
+            return honest(spec, vector, given, *how)
+
+        streams = PlanStreams(seeds.SecretSeed(bytes(32)), ("c", "client", 0, "round", round_))
+        desk: Any = _Open()
+        with mock.patch.object(example_gradients, "clipped_sum", noted):
+            own_model.client(plan, own_model.prepare(plan, subgraph), model, round_, streams, desk)
+        yield plan, streams, kept[0].samples.nodes[:, 0], kept[0]
+
+
+def _who_reads_whom_is_what_is_priced() -> None:
+    for plan, streams, roots, given in _steps():
+        (release,) = plan.schedule.releases
+        event = next(events.flatten(release.event))[0]
+        assert isinstance(event, MentionedGaussian | PoissonGaussian)
+        others = event.others if isinstance(event, MentionedGaussian) else event.touched_rows - 1
+        drawn = streams.drawn("batch", np.arange(120), event.sampling_rate)
+        read = given.samples.nodes[:, 1:]
+        owner, node = np.repeat(roots, read.shape[1])[(read >= 0).ravel()], read[read >= 0]
+        assert not drawn[node].any(), "a node that was drawn is in its own example alone"
+        assert np.bincount(node, minlength=120).max() <= others, "a node is in more examples than are priced"
+        pairs = np.stack([owner, node], axis=1)
+        assert streams.drawn("mentions", pairs, plan.made.rules[0].rate).all(), "a pair is read whose coin says no"
+
+
+def _each_example_is_clipped() -> None:
+    for plan, _, _, given in _steps():
+        first = own_model.start(plan, np.random.default_rng(0)).model["parameters"]
+        loud = first + 3 * np.random.default_rng(1).normal(size=first.size)
+        for number in range(3):
+            one = rooted.RootedSamples(given.samples.nodes[[number]], given.samples.arcs[[number]])
+            alone = NetworkExamples(given.rows, one, given.labels[[number]])
+            found = example_gradients.clipped_sum(plan.made.network, loud, alone, plan.params.clip, 120)
+            assert np.linalg.norm(found) <= plan.params.clip, "an example moves the sum by more than the clip"
+
+
+def _no_clip() -> list[tuple[object, str, object]]:
+    honest = example_gradients.weighed_rows
+
+    def weighed_rows(spec: Any, vector: Any, given: Any, limit: float, loops: bool = False) -> Any:
+        return honest(spec, vector, given, 1e9, loops)
+
+    return [(example_gradients, "weighed_rows", weighed_rows)]
+
+
+def _cap_after_sampling() -> list[tuple[object, str, object]]:
+    return [(neighbour_limits, "at_most", lambda adjacency, degree, ids, coin=0: adjacency)]
+
+
+def _counted_once() -> list[tuple[object, str, object]]:
+    honest = occurrences.rule
+    return [(occurrences, "rule", lambda *how: replace(honest(*how), others=1))]
+
+
+def _reads_whoever_is_there() -> list[tuple[object, str, object]]:
+    honest = rooted.sample
+
+    def sample(adjacency: Any, ids: Any, roots: Any, allowed: Any, *how: Any) -> Any:
+        return honest(adjacency, ids, roots, lambda root, node: node >= 0, *how)
+
+    return [(rooted, "sample", sample)]
+
+
+MUTANTS = [
+    CodeMutant("own_model's examples are not clipped", _no_clip, _each_example_is_clipped),
+    CodeMutant("own_model cuts neighbourhoods after it samples them", _cap_after_sampling, _who_reads_whom_is_what_is_priced),
+    CodeMutant("own_model prices one other example for all that read a node", _counted_once, _who_reads_whom_is_what_is_priced),
+    CodeMutant("own_model's roots read nodes that were drawn", _reads_whoever_is_there, _who_reads_whom_is_what_is_priced),
+]

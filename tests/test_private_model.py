@@ -1,0 +1,92 @@
+"""``fedgraph.private``: a torch module, a graph and an ε become a trained private module, once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fedgraph
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.types import Graph
+
+torch = pytest.importorskip("torch")
+pyg = pytest.importorskip("torch_geometric.nn")
+
+FEW = {"steps": 8, "sampling_rate": 0.5, "projection": 8}
+
+
+@pytest.fixture(scope="module")
+def people(library: Graph) -> tuple[Graph, Graph]:
+    """(who trains, who is public)."""
+    order = np.random.default_rng(0).permutation(library.num_nodes)
+    cut = library.num_nodes * 3 // 4
+    return library.induced(np.sort(order[:cut])), library.induced(np.sort(order[cut:]))
+
+
+@pytest.fixture(scope="module")
+def fitted(people: tuple[Graph, Graph]) -> Any:
+    train, public = people
+    asked = fedgraph.private(pyg.GCN(-1, 8, 2, out_channels=train.num_classes), train, epsilon=4, public=public, **FEW)
+    with pytest.raises(ScenarioError, match=r"call fit\(\) first"):
+        _ = asked.model
+    return asked.fit(quiet=True)
+
+
+def test_what_comes_out_is_a_trained_module_and_what_it_cost(fitted: Any, people: tuple[Graph, Graph]) -> None:
+    _, public = people
+    assert isinstance(fitted.model, pyg.GCN)
+    assert not fitted.model.training
+    shares = fitted.predict_proba(public)
+    assert shares.shape == (public.num_nodes, public.num_classes)
+    assert set(fitted.predict(public)) <= set(fitted.trained.classes_)
+    assert 0.95 * 4 < fitted.trained.epsilon <= 4
+    said = " ".join(fitted.statement)
+    assert "for each node" in said
+    assert "in its own example alone, in every graph" in said
+    account, *lines = (json.loads(line) for line in fitted.ledger)
+    assert account["kind"] == "account"
+    assert lines
+
+
+def test_a_second_training_is_a_second_release(fitted: Any) -> None:
+    with pytest.raises(ScenarioError, match="a second training is a second release"):
+        fitted.fit()
+
+
+def test_who_trained_is_not_answered_as_if_public(fitted: Any, people: tuple[Graph, Graph]) -> None:
+    with pytest.raises(PrivacyError):
+        fitted.predict(people[0])
+
+
+def test_canaries_prove_less_than_the_proof_allows(fitted: Any) -> None:
+    found = fitted.attack(canaries=60, guesses=0.5)
+    assert 0 <= found.epsilon <= found.proven <= 4
+    assert 0 <= found.area <= 1
+    assert "canaries in one run prove" in str(found)
+
+
+def test_nobody_needs_to_be_public(people: tuple[Graph, Graph]) -> None:
+    train, _ = people
+    module = pyg.MLP([train.num_features, 8, train.num_classes], norm=None)
+    asked = fedgraph.private(module, train, epsilon=4, steps=2, sampling_rate=0.5).fit(quiet=True)
+    assert asked.settings["projection"] == 0
+    assert asked.model.lins[0].weight.shape == (8, train.num_features)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"unit": "edge"}, "unit is 'edge'; allowed: node"),
+        ({"epsilon": 0}, "epsilon is 0; allowed: a number above 0"),
+        ({"model": lambda n, c: pyg.MLP([n, 8, c])}, r"\(BatchNorm\) takes means over a batch"),
+        ({"model": lambda n, c: torch.nn.Linear(n, c + 1)}, "one score for each of"),
+    ],
+)
+def test_what_has_no_proof_is_refused_before_training(people: tuple[Graph, Graph], given: dict[str, Any], words: str) -> None:
+    train, _ = people
+    made = given.pop("model", lambda n, c: torch.nn.Linear(n, c))
+    with pytest.raises((ScenarioError, DataError), match=words):
+        fedgraph.private(made(train.num_features, train.num_classes), train, **given)
