@@ -134,9 +134,9 @@ def test_every_table_holds_the_rows_that_only_see_sizes(mutag: GraphCollection, 
         if cell.variant.endswith("/multi-bit/epsilon"):
             assert out.paths["embedding"] == pytest.approx(4.0, rel=1e-3)
             assert out.facts.graph_epsilon == pytest.approx([4.0] * 3)
-        store.save(cell, out, 0.1)
+        store.save(out)
     found = [store.load(cell) for cell in cells]
-    records = SectionRecords("t", "graph_classification", "t", "tu/mutag", given.model_dump(), tuple(f.entry for f in found))
+    records = SectionRecords("t", "graph_classification", "t", "tu/mutag", given.model_dump(), tuple(found))
     made = section.build(records, None)
     names = [row[0] for row in made.tables[0].rows]
     assert names[:2] == ["graph size", "size and degrees"]
@@ -158,7 +158,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     spared = []
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
-        store.save(cell, other, 0.1)
+        store.save(other)
         assert (other.facts.solver.asked is not None) == (cell.method not in graph_distances.LEAKING_DISTANCES)
         if cell.method in graph_distances.LEAKING_DISTANCES:
             continue
@@ -169,7 +169,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
         spared.append(1 - other.facts.solver.asked[0] / other.facts.solver.asked[1])
     assert min(spared) >= 0
     assert np.mean(spared) > 0.05
-    found = tuple(store.load(cell).entry for cell in task.cells(votes, where))
+    found = tuple(store.load(cell) for cell in task.cells(votes, where))
     made = section.build(SectionRecords("t", "graph_classification", "t", "tu/mutag", votes.model_dump(), found), None)
     assert made.tables[0].header[2] == "k-NN, k = 3"
     assert [table.title for table in made.tables] == [

@@ -65,7 +65,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
     assert held > 1, "the sampled ego-networks should overlap"
     for cell in cells:
         out = task.run(given, cell, where)
-        store.save(cell, out, 0.1)
+        store.save(out)
         if cell.method == "local_dp":
             assert out.facts.solver.minima is not None
             assert out.facts.solver.minima.careful, "few small graphs: the careful search is the default"
@@ -83,7 +83,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
         if cell.method == task.DEGREES:
             assert out.epsilon_provable == np.inf
     found = [store.load(cell) for cell in cells]
-    entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+    entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     made = section.build(SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
     assert [row[0] for row in made.tables[0].rows][:3] == [task.SIZE, task.DEGREES, task.TASK_CONSTANT_DISTANCES]
     assert len(made.figures) >= 2
@@ -202,10 +202,10 @@ def test_metric_weights_and_map_are_settings(library: Graph, tmp_path: Path) -> 
     assert not np.array_equal(kept["tsne", np.inf]["map"], kept[(np.inf,)]["map"])
     assert kept["tsne", np.inf]["map"].shape == (10, 2)
     store, cells = CellStore(tmp_path), task.cells(given, where)
-    store.save(cells[-1], task.run(given, cells[-1], where), 0.1)
+    store.save(task.run(given, cells[-1], where))
     found = store.load(cells[-1])
     made = section.build(
-        SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), (found.entry,), (found.artefacts,)), None
+        SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), (found,), (dict(found.artefacts),)), None
     )
     assert any("t-SNE map" in figure.caption for figure in made.figures)
 
@@ -219,9 +219,9 @@ def test_ego_networks_and_five_graphs_stand_beside_what_is_printed(library: Grap
         given = params(partition={"partition": "ego", "hops": 1, **asked}, epsilons=["1/n", 1.0], clusters=2, verify=0)
         store, cells = CellStore(tmp_path / str(seeds)), task.cells(given, where)
         for cell in cells:
-            store.save(cell, task.run(given, cell, where), 0.1)
+            store.save(task.run(given, cell, where))
         found = [store.load(cell) for cell in cells]
-        entries, artefacts = tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+        entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
         settings = given.model_dump()
         made = section.build(
             SectionRecords("t", "graph_clustering", "t", "planetoid/citeseer", settings, entries, artefacts), None

@@ -56,7 +56,7 @@ def test_every_row_is_private_for_everything_that_it_releases(library: Graph, tm
     found = {}
     for cell in cells:
         out = found[cell.variant, cell.epsilon] = task.run(given, cell, where)
-        store.save(cell, out, 0.1)
+        store.save(out)
         assert out.account is not None
         if cell.method == "local_dp" and np.isfinite(cell.epsilon):
             assert 0.5 * cell.epsilon < out.epsilon_provable <= cell.epsilon
@@ -68,7 +68,7 @@ def test_every_row_is_private_for_everything_that_it_releases(library: Graph, tm
     assert set(noisy.paths) == {"model", "embedding"}
     assert max(noisy.paths.values()) < noisy.epsilon_provable
     loaded = [store.load(cell) for cell in cells]
-    entries, artefacts = tuple(f.entry for f in loaded), tuple(f.artefacts for f in loaded)
+    entries, artefacts = tuple(loaded), tuple(dict(f.artefacts) for f in loaded)
     made = section.build(SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
     names = [row[0] for row in made.tables[0].rows]
     assert "public: FGW" in names

@@ -28,12 +28,12 @@ def run(graph: Any, given: task.Params, folder: Path, seeds: int = 1) -> tuple[d
     outcomes = {}
     for cell in cells:
         outcome = task.run(given, cell, where)
-        store.save(cell, outcome, 0.1)
+        store.save(outcome)
         if cell.seed == 0:
             outcomes[cell.method] = outcome
     found = [store.load(cell) for cell in cells]
     return outcomes, SectionRecords(
-        "t", "graph_metrics", "t", "d", given.model_dump(), tuple(f.entry for f in found), tuple(f.artefacts for f in found)
+        "t", "graph_metrics", "t", "d", given.model_dump(), tuple(found), tuple(dict(f.artefacts) for f in found)
     )
 
 

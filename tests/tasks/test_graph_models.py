@@ -72,11 +72,11 @@ def test_a_model_may_be_asked_for_its_own_answers_only(mutag: GraphCollection, t
     where, given = context(mutag), params(methods=[spec])
     store, cells = CellStore(tmp_path), task.cells(given, where)
     for cell in cells:
-        store.save(cell, task.run(given, cell, where), 0.1)
-    found = store.load(cells[-1]).entry
+        store.save(task.run(given, cell, where))
+    found = store.load(cells[-1])
     assert set(found.metrics) == {"model"}
     assert found.epsilon_provable == np.inf
-    entries = tuple(store.load(c).entry for c in cells)
+    entries = tuple(store.load(c) for c in cells)
     made = section.build(SectionRecords("t", "graph_classification", "t", "tu/mutag", given.model_dump(), entries), None)
     assert [row[0] for row in made.tables[0].rows][-1] == "alone: the model itself"
     for refused in ({"pooling": "none"}, {"epsilons": [1.0]}):

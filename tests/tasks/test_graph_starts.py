@@ -33,9 +33,9 @@ def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[lis
     for cell in cells:
         assert task.plan(given, cell, where) is None
         outcomes.append(task.run(given, cell, where))
-        store.save(cell, outcomes[-1], 0.1)
+        store.save(outcomes[-1])
     found = [store.load(cell) for cell in cells]
-    return outcomes, SectionRecords("t", "graph_starts", "t", "d", given.model_dump(), tuple(f.entry for f in found))
+    return outcomes, SectionRecords("t", "graph_starts", "t", "d", given.model_dump(), tuple(found))
 
 
 def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:
