@@ -1,13 +1,14 @@
 from . import answer as answer
 from . import attack_bounds as attack_bounds
-from . import cards as cards
+from . import charts as charts
+from . import compared as compared
+from . import frame as frame
 from . import outside as outside
 from . import page as page
-from . import plots as plots
 from . import privacy_sheet as privacy_sheet
-from . import question_words as question_words
 from . import report_rows as report_rows
 from . import saved_run as saved_run
+from .outputs import summarise as summarise
 from .outputs import write_report as write_report
 from .outside import reduce_to_outside as reduce_to_outside
 from .phrases import phrase_first as phrase_first
@@ -20,7 +21,7 @@ from .scores import SCORE_METRICS as SCORE_METRICS
 from .scores import Score as Score
 from .scores import format_score_mean as format_score_mean
 from .scores import name_score_anchor as name_score_anchor
+from .scores import score_rows as score_rows
 from .sections.base import SectionRecords as SectionRecords
 from .table_columns import TABLE_COLUMNS as TABLE_COLUMNS
 from .table_columns import column_number_of_score as column_number_of_score
-from .table_columns import fill_column_cell as fill_column_cell

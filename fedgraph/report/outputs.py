@@ -1,4 +1,4 @@
-"""Every output of a run, in the order in which it is written; and the answer, printed."""
+"""Every output of a run, in the order in which it is written; and the answer, printed: one table of a screen."""
 
 import dataclasses
 import json
@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Protocol
 
 from fedgraph.cells import Environment, StoredFailure, portable, store
-from fedgraph.report import page, result_files
-from fedgraph.report.phrases import fill_phrase, phrase_count
+from fedgraph.report import answer, frame, page, result_files
+from fedgraph.report.answer import Question
+from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number
 from fedgraph.report.report_rows import group_report_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.report.table_columns import column_numbers_of_cells
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
 
-_MOST_SENTENCES, _MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
+_MOST_LINES = 25  # of the table at the end
+_FIRST = 44  # letters of its first column
+_WIDEST = 26  # letters of its cells
 
 
 class _Screen(Protocol):
@@ -74,25 +77,74 @@ def write_report(
     if grown is not None:
         _text(out / "curves.csv", grown)
 
-    described = {dataset: describe_graph(g) for dataset, g in graphs.items()}
+    described = {dataset: _describe(g) for dataset, g in graphs.items()}
     sizes = "; ".join(map(describe_graph_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = [row for r in records for row in group_report_rows(r.entries)]
-    content = page.make_page_content(rows, title, lead, notice, records, described)
+    content = page.make_page_content(rows, frame.of_rows(rows), title, lead, list(opening.values()), records, described)
     made = _made(out, resolved, records, environment)
-    content = dataclasses.replace(content, secret=environment.seed == "secret", short=short, made=made)
+    content = dataclasses.replace(content, secret=environment.seed == "secret", made=made, folder=str(out))
     for figure in content.figures:
         store.write_atomically(out / f"{figure.name}.png", figure.png)
-        _text(out / f"{figure.name}.svg", figure.svg)
+        if figure.live:
+            _text(out / f"{figure.name}.svg", figure.svg)
     _text(out / "report.html", page.render_report_page(content))
     for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / file, letter)
     _text(out / "tables.txt", _whole(content, notes))
-    _summary(out, content, notes, screen)
+    for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
+        screen.print(line)
+    screen.print(f"report: {out / 'report.html'} (for the holder of the data alone); every table: fedgraph show --all {out}")
+
+
+def _describe(graph: Graph | GraphCollection) -> page.PageDataset:
+    """What was read; of somebody's own data, line by line, how."""
+    if graph.provenance.source != "own":
+        return page.PageDataset(describe_graph(graph))
+    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(graph.provenance.detail.split("; ")))
+
+
+def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
+    """The end of a run on a screen: what was found, how strong its ε is, and one table of at most ``_MOST_LINES`` lines."""
+    asked = [q for q in questions if q.kept and q.budgets]
+    head = [f"{begin_phrase(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
+    head += [] if asked else [begin_phrase(q.finding) for q in questions[1:]]
+    blocks = [_block(question, asked) for question in asked]
+    kept: list[list[list[str]]] = []
+    for block in blocks:
+        if sum(map(len, (*kept, block))) > _MOST_LINES - 1:
+            break
+        kept.append(block)
+    columns = max((len(line) for block in kept for line in block), default=0)
+    lines = [line + [""] * (columns - len(line)) for block in kept for line in block]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = ["  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+    more = len(blocks) - len(kept)
+    table += [f"{phrase_count(more, 'more question')}: in the report"] if more else []
+    return [*notices, *first, *head[:6], *table]
+
+
+def _block(question: Question, asked: Sequence[Question]) -> list[list[str]]:
+    where = f", {question.data}" if len({q.data for q in asked}) > 1 else ""
+    alike = [q for q in asked if (q.level, q.data) == (question.level, question.data)]
+    what = f": {question.what}" if len(alike) > 1 else ""
+    unit = "right of 100" if question.head.metric == "accuracy" else question.head.metric
+    head = [f"{begin_phrase(question.level)}{what}{where}"[:_FIRST] + f" ({unit})"]
+    lines = [[*head, *(f"ε ≤ {phrase_number(b)}" for b in question.budgets), "without privacy"]]
+    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
+    for place, (trust, cells) in enumerate(page.table_lines(question)):
+        said = []
+        for cell in cells:
+            mark = "* " if cell.look == "best" else ""
+            span = f" ({cell.span})" if cell.span else ""
+            named = "" if cell.row is None else f" {cell.row.label}"
+            said.append(f"{mark}{cell.number}{span}{named}"[:_WIDEST])
+        lines.append([f"  {trust.value}", *said, top[:_WIDEST] if place == 0 else ""])
+    return lines
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:
@@ -147,23 +199,8 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen: _Screen) -> None:
-    """The answer and the notes, as far as a screen holds them; ``tables.txt`` and the page have everything."""
-    for said in filter(None, (content.notice, content.short)):
-        screen.print(said)
-    for note in notes[:_MOST_NOTES]:
-        screen.say(f"note: {note}")
-    for sentence in content.opening[:_MOST_SENTENCES]:
-        screen.print(sentence)
-    left = len(content.opening[_MOST_SENTENCES:]), len(notes[_MOST_NOTES:])
-    kinds = zip(left, ("sentence", "note"), strict=True)
-    more = "".join(f", {phrase_count(many, f'more {what}')}" for many, what in kinds if many)
-    screen.print(f"every table{more}: fedgraph show --all {out}")
-    screen.print(f"report: {out / 'report.html'} (for the holder of the data alone)")
-
-
 def _whole(content: page.PageContent, notes: Sequence[str]) -> str:
-    found = [*filter(None, (content.notice, content.short)), *content.opening, *(f"note: {note}" for note in notes)]
+    found = [*content.sentences, *(f"note: {note}" for note in notes)]
     for part in [part for chapter in content.chapters for part in chapter.parts]:
         for table in part.section.tables:
             lines = [[str(cell) for cell in row] for row in (table.header, *table.rows)]

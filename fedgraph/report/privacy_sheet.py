@@ -23,7 +23,7 @@ import yaml
 from fedgraph.cells import CellEntry, store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
-from fedgraph.report import answer, attack_bounds, page
+from fedgraph.report import answer, attack_bounds, compared, frame, page
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import ReportRow, bound_report_row, format_row_mean
 from fedgraph.report.saved_run import SavedRun
@@ -113,12 +113,11 @@ def _round_up(value: float) -> float:
 
 
 def _answer(run: SavedRun) -> ReportRow:
-    found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
-    if not found:
+    questions = answer.ask(compared.rows_of(frame.of_rows(run.rows), page.refuted(run.rows)))
+    found = answer.least(questions)
+    if found is None:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
-    least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
-    assert least is not None
-    return least.row
+    return run.rows[frame.names(run.rows).index(found.name)]
 
 
 def _told(run: SavedRun, row: ReportRow) -> _Told:

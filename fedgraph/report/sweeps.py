@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import phrase_number
+from fedgraph.report.phrases import phrase_number, phrase_upper_bound
 from fedgraph.report.report_rows import group_report_rows
-from fedgraph.report.scores import SCORE_METRICS, Score, describe_score, format_score_mean, score_rows
+from fedgraph.report.scores import SCORE_METRICS, Score, format_score_mean, score_rows
 from fedgraph.report.sections.base import SectionRecords, SectionTable
 
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -218,8 +218,7 @@ def _lines(own: Sequence[_Point]) -> tuple[charts.ChartSeries, ...]:
     lines = []
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p.at))
-        named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
-        tips = tuple(f"{describe_score(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        tips = tuple(f"ε proven {phrase_upper_bound(s.provable, 3)}" for _, s, _ in ordered)
         means = [s.mean for _, s, _ in ordered]
         spread = [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)

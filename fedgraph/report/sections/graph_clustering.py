@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedgraph.cells import CellEntry, GraphClusteringCellFacts
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
@@ -124,7 +123,7 @@ def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | N
         panels.append(charts.ChartPanel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
     panels += _discrepancies(encoded)
     caption = fill_phrase("graph_clustering", "figure")
-    found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice, height=3.6)]
+    found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringCellFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):
@@ -164,16 +163,16 @@ def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: s
     coupling = arrays["coupling"]
     order = np.argsort(coupling @ np.arange(coupling.shape[1]) / coupling.sum(axis=1), kind="stable")
 
-    def paint(axes: list[Axes]) -> None:
-        plots.plot_heatmap(axes[0], coupling[order], f"coupling T of clients {one} and {two}, {what}", [])
-        axes[0].set(xlabel=f"nodes of client {two}", ylabel=f"nodes of client {one}, ordered by what they meet")
-        plots.plot_matching(axes[1], arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}"))
-
+    down = f"nodes of client {one}, ordered by what they meet"
+    panels = (
+        plots.plot_heatmap(coupling[order], f"coupling T of clients {one} and {two}, {what}", f"nodes of client {two}", down),
+        plots.plot_matching(arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}")),
+    )
     caption = (
         f"What Gromov-Wasserstein matched, {what}, first seed: the coupling of the two largest clients. Places are maps of the "
         "released rows' distances; a line is as dark as the mass that it carries."
     )
-    return plots.draw_plot(f"{name}-matched-{tag}", caption, 2, paint, notice)
+    return plots.PlotFigure(f"{name}-matched-{tag}", caption, panels, notice, live=False)
 
 
 def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.PlotFigure:
@@ -181,10 +180,11 @@ def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str
     edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
     what, tag = _budget(epsilon)
 
-    def paint(axes: list[Axes]) -> None:
-        plots.plot_heatmap(axes[0], arrays["distances"][np.ix_(order, order)], f"GW distance matrix, {what}", edges.tolist())
-        plots.plot_scatter(axes[1], arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster")
-        plots.plot_scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
-
+    matrix, across = arrays["distances"][np.ix_(order, order)], "client graphs, by cluster"
+    panels = (
+        plots.plot_heatmap(matrix, f"GW distance matrix, {what}", across, "", edges.tolist()),
+        plots.plot_scatter(arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster"),
+        plots.plot_scatter(arrays["map"], arrays["truth"], "label of the centre node", "class"),
+    )
     caption = f"Pairwise Gromov-Wasserstein discrepancies and their {how} map, {what}, first seed."
-    return plots.draw_plot(f"{name}-geometry-{tag}", caption, 3, paint, notice)
+    return plots.PlotFigure(f"{name}-geometry-{tag}", caption, panels, notice, live=False)

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedgraph.cells import CellEntry, NodeClassificationCellFacts
 from fedgraph.privacy import Assumption, Trust
@@ -164,17 +163,15 @@ def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure
             mapped.setdefault((entry.method, entry.variant, entry.world.trust), []).append((entry, arrays))
     found = []
     for (method, variant, trust), cells in mapped.items():
-
-        def paint(axes: list[Axes], cells: list[tuple[CellEntry, dict[str, np.ndarray]]] = cells) -> None:
-            for ax, (entry, arrays) in zip(axes, cells, strict=True):
-                apart = phrase_number(entry.metrics.get("silhouette", math.nan), 3)
-                reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
-                title = f"ε = {phrase_number(entry.epsilon)}{reading}, silhouette {apart}"
-                plots.plot_scatter(ax, arrays["map"], arrays["classes"], title, "class")
-
+        panels = []
+        for entry, arrays in cells:
+            apart = phrase_number(entry.metrics.get("silhouette", math.nan), 3)
+            reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
+            title = f"ε = {phrase_number(entry.epsilon)}{reading}, silhouette {apart}"
+            panels.append(plots.plot_scatter(arrays["map"], arrays["classes"], title, "class"))
         caption = fill_phrase(_PART, "map", row=f"{method} · {variant}", trust=trust.title)
         tag = f"{method}-{variant}-{trust.value}".replace("/", "-").replace(" ", "-")
-        found.append(plots.draw_plot(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
+        found.append(plots.PlotFigure(f"{records.name}-map-{tag}", caption, tuple(panels), notice, live=False))
     return tuple(found)
 
 
