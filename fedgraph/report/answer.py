@@ -86,9 +86,9 @@ class Question:
 
     @cached_property
     def free(self) -> Row | None:
-        """The best row that releases nothing private: of the unit, or of a smaller one that lies inside it."""
+        """The best row that releases nothing private: of the unit, or of a larger one that holds it."""
         sizes = {unit: place for place, unit in enumerate(UNITS)}
-        inside = [r for r in self.rows if not r.private and r.usable and sizes.get(r.unit, 9) <= sizes.get(self.unit, -1)]
+        inside = [r for r in self.rows if not r.private and r.usable and sizes.get(r.unit, -1) >= sizes.get(self.unit, 9)]
         return max(inside, key=lambda r: r.mean, default=None)
 
     @property
@@ -190,7 +190,10 @@ class Question:
     @property
     def found(self) -> str:
         """``finding`` without data and level."""
-        beside = "" if self.ceiling is None else f"; without privacy {good(self.ceiling, short=True)}"
+        top = self.ceiling
+        beside = "" if top is None else f"; without privacy {good(top, short=True)}"
+        if top is not None and any(compared.is_worse(top, row) for row in self.kept):
+            beside += " (no upper line: a private row is above it)"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
         row, budget = self.pick.row, self.pick.budget
@@ -218,7 +221,8 @@ class Question:
         top = max(able, key=lambda row: row.mean)
         if self.free is not None and not compared.is_worse(self.free, top):
             return f"no private row does better than {self.free.label}, which releases nothing private and {good(self.free)}"
-        if not compared.beats_guessing(top) and compared.interval(top.metric, top.mean, top)[0] > top.guess:
+        alone = compared.interval(top.metric, top.mean, top)[0] > top.guess  # but for one seed or another
+        if top.metric == "accuracy" and alone and not compared.beats_guessing(top):
             low, high = (f"{100 * v:.0f}" for v in (min(top.values.values()), max(top.values.values())))
             return f"nothing to use: what is best on average is right for {low} of 100 in one training and {high} in another"
         return f"nothing to use: {good(top, short=True)} at most, and {self.guessing}"
@@ -288,9 +292,9 @@ def _top(rows: Sequence[Row]) -> Row | None:
 
 def good(row: Row, short: bool = False) -> str:
     """How good a row is, as the end of “it …”. short: the number alone."""
-    if compared.looks_for_rare_class(row) and row.metric == "accuracy":
+    if row.metric == "auroc" and "recall_at_alerts" in row.means and not short:
         found = f"finds {100 * row.means['recall_at_alerts']:.0f} of 100 of the rare class"
-        return found if short else f"{found} (AUROC {row.means['auroc']:.2f}, where 0.5 is chance)"
+        return f"{found} (AUROC {row.mean:.2f}; {span(row)}; 0.5 is chance)"
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
         return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"

@@ -21,7 +21,12 @@ _FEWEST = 4  # points that a single line needs to be drawn
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
 _APART = 0.075  # of the height, between two labels
-_AXES = {"accuracy": "right for … of 100", "auc": "AUC of hidden edges", "ari": "adjusted Rand index"}
+_AXES = {
+    "accuracy": "right for … of 100",
+    "auc": "AUC of hidden edges",
+    "auroc": "AUROC of the rare class",
+    "ari": "adjusted Rand index",
+}
 TRUST_LOOKS = {  # colour and symbol, the same in every figure
     "curator": ("#1f6fb2", "circle"), "sums": ("#d9690b", "square"), "own-client": ("#2b8a3e", "triangle-up"),
     "active-server": ("#8e5bb5", "diamond"), "nobody": ("#d1477f", "cross"),
@@ -164,8 +169,8 @@ def _scale(names: Sequence[str], looks: Sequence[str]) -> Panel:
     return alt.Scale(domain=list(names), range=[looks[k % len(looks)] for k in range(len(names))])
 
 
-def _tick(x: float | str) -> str:
-    return x if isinstance(x, str) else "∞" if math.isinf(x) else f"{x:,.4g}"
+def _tick(x: object) -> str:
+    return f"{x:,.4g}".replace("inf", "∞") if isinstance(x, int | float) else str(x)
 
 
 def draw_limits(

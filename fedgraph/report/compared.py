@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedgraph.privacy import Trust
 from fedgraph.report import chance
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, _LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
 _TESTED = {"graph_classification": "graph", "graph_clustering": "graph", "link_prediction": "edge"}
+_RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
 _USUAL = ("", "test-graph", "attributes")  # what is public where a scenario says nothing
 
 
@@ -88,7 +89,7 @@ class Row:
     status: str
     seconds: float
     means: Mapping[str, float] = field(repr=False)
-    facts: Mapping[str, Any] = field(repr=False)
+    facts: Mapping[str, object] = field(repr=False)
     right: Mapping[int, str] = field(repr=False)
 
     @property
@@ -154,7 +155,9 @@ def rows_of(table: "pandas.DataFrame", refuted: Mapping[str, str] | None = None)
 
 def _row(cells: "pandas.DataFrame", refuted: Mapping[str, str]) -> Row:
     head, columns = cells.iloc[0], cells.columns
-    known = [(int(seed), float(value)) for seed, value in zip(cells["seed"], cells["value"], strict=True)]
+    rare = head["metric"] == "accuracy" and all(m in columns and cells[m].notna().all() for m in _RARE)
+    metric, given = ("auroc", cells["auroc"]) if rare else (head["metric"], cells["value"])
+    known = [(int(seed), float(value)) for seed, value in zip(cells["seed"], given, strict=True)]
     values = {seed: value for seed, value in known if math.isfinite(value)}
     facts = [json.loads(text) for text in cells["facts"]]
     public = "" if head["public"] in _USUAL or head["public"] is None else str(head["public"])
@@ -168,13 +171,13 @@ def _row(cells: "pandas.DataFrame", refuted: Mapping[str, str]) -> Row:
     return Row(
         name=head["row"], label=head["name"], title=head["title"], method=head["method"], task=head["task"],
         dataset=head["dataset"], kind=facts[0].get("kind", ""), one=head["one"],
-        asked=(head["dataset"], head["metric"], head["protocol"] or "", head["split"] or "", public),
+        asked=(head["dataset"], metric, head["protocol"] or "", head["split"] or "", public),
         trust=Trust(head["trust"]) if head["trust"] in {t.value for t in Trust} else Trust.CURATOR, world=head["world"],
         unit=head["unit"] or "", relation=head["relation"] or "", epsilon=float(head["epsilon"]), delta=float(head["delta"]),
         calibrated_by=head["calibrated_by"], published=float(cells["epsilon_published"].max()),
         provable=float(cells["epsilon_provable"].max()), measured=float(cells["epsilon_measured"].max()),
         assumptions=tuple(head["assumptions"]), values=values, tested=int(tested) if tested == tested else 0,
-        guess=float(cells["chance"].mean()), people=int(head["train_nodes"] or 0),
+        guess=0.5 if rare else float(cells["chance"].mean()), people=int(head["train_nodes"] or 0),
         clients=int(clients) if clients == clients else 0, private=bool(head["private"]), raw=bool(head["raw"]), status=status,
         seconds=float(cells["seconds"].mean()), means={c: float(cells[c].mean()) for c in metrics}, facts=facts[0],
         right={seed: one.get("right", "") for (seed, _), one in zip(known, facts, strict=True)},
@@ -185,9 +188,12 @@ def interval(metric: str, value: float, row: Row) -> tuple[float, float]:
     """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
     if metric == "accuracy" and row.tested:
         return chance.wilson_chance_interval(value, row.tested)
-    negatives = int(row.facts.get("negatives") or 0)
-    if metric == "auc" and row.tested and negatives:
-        half = chance.CHANCE_STANDARD_ERRORS * chance.area_error(value, row.tested, negatives)
+    positives, negatives = float(row.tested), float(str(row.facts.get("negatives") or 0))
+    if metric == "auroc":
+        positives = max(1.0, row.tested * (1 - row.means.get("majority_share", 0.5)))
+        negatives = max(1.0, row.tested - positives)
+    if metric in ("auc", "auroc") and row.tested and negatives:
+        half = chance.CHANCE_STANDARD_ERRORS * chance.area_error(value, positives, negatives)
         return max(0.0, value - half), min(1.0, value + half)
     return value, value
 
@@ -223,30 +229,15 @@ def is_worse(row: Row, than: Row) -> bool:
 
 def beats_guessing(row: Row) -> bool:
     """Whether one training of the row is above ``Row.guess`` on every seed, by more than two standard errors."""
-    if finds_rare_class(row):
-        return True
     low = row.interval[0]
     return low >= LEAST_INDEX if row.metric == "ari" else low > row.guess
-
-
-def looks_for_rare_class(row: Row) -> bool:
-    """Whether two classes are told apart and one is rare: then accuracy says little, since naming the other is always near."""
-    return row.metric == "accuracy" and "recall_at_alerts" in row.means and "auroc" in row.means
-
-
-def finds_rare_class(row: Row) -> bool:
-    """Whether a rare class is ranked above the others by more than chance: AUROC above ½ by more than two standard errors."""
-    if not looks_for_rare_class(row) or not row.tested:
-        return False
-    area, rare = row.means["auroc"], max(1.0, row.tested * (1 - row.guess))
-    return area - chance.CHANCE_STANDARD_ERRORS * chance.area_error(area, rare, max(1.0, row.tested - rare)) > 0.5
 
 
 def find_doubt(rows: Sequence[Row]) -> str:
     """Why nothing can be concluded from rows of one data set; empty where something can."""
     counted = [row for row in rows if row.tested]
     fewest = min(counted, key=lambda row: row.tested, default=None)
-    least = min((int(n) for row in rows if (n := row.facts.get("least_class")) is not None), default=None)
+    least = min((int(str(n)) for row in rows if (n := row.facts.get("least_class")) is not None), default=None)
     kept = [(row.delta, row) for row in rows if row.delta > 0 and row.private and math.isfinite(row.provable)]
     delta, worst = max(kept, key=lambda one: one[0], default=(0.0, None))
     why = []

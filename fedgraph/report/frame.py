@@ -46,6 +46,8 @@ def of_rows(rows: Sequence[ReportRow]) -> "pandas.DataFrame":
     lines = []
     for row, name in zip(rows, names(rows), strict=True):
         metric, asked = metrics.get(id(row), (None, ()))
+        if isinstance(row.head.facts, GraphClusteringCellFacts) and "ari" in row.head.metrics:
+            metric = "ari"
         lines += [_line(row, entry, name, metric, asked) for entry in row.entries]
     return pandas.DataFrame(lines)
 

@@ -41,6 +41,7 @@ _LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 _LONGEST = 26  # letters of a cell that may break into lines
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
+_OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
@@ -402,6 +403,8 @@ def _level_words(question: Question) -> str:
     words = read_phrases()["units"].get(question.unit, "")
     if question.unit == "node" and "links" in question.head.relation:
         words = read_phrases()["units"]["links"]
+    elif question.unit == "node" and any(a.startswith(_OPEN_EDGES) for a in question.head.assumptions):
+        words = read_phrases()["units"]["row"]
     return words.format(one=question.one)
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from fedgraph.cells.cell import CellKind
 from fedgraph.commands import base as cli
-from fedgraph.report.chance import _LARGEST_DELTA
+from fedgraph.report.compared import _LARGEST_DELTA
 from fedgraph.runs import probe
 from fedgraph.scenario import read, wanted
 

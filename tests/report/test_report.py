@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from matplotlib.axes import Axes
 
 from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import phrases, plots, references, report_rows, result_files, statement, table_columns
+from fedgraph.report import phrases, references, report_rows, result_files, statement, table_columns
 from fedgraph.report.sections import node_classification
 from fedgraph.worlds.world import world_of_trust
 
@@ -182,18 +180,6 @@ def test_every_note_of_a_plan_reaches_results_json() -> None:
         [both, entry(method="x", seed=1, notes=("first",)), entry(method="y", notes=("first",))]
     )
     assert [(line["method"], line["note"]) for line in found] == [("x", "first"), ("x", "second"), ("y", "first")]
-
-
-def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
-    def paint(axes: list[Axes]) -> None:
-        axes[0].plot([0.001234, 0.005678], [0.12345, 0.98765])
-        axes[0].set_xticks([0.00125, 0.00375], ["0.00125", "ε = 0.00375"])
-        axes[0].set_title("0.68421")
-
-    svg = plots.draw_plot("one", "a line", 1, paint, None).svg
-    for written in (">0.68421<", ">0.00125<", ">ε = 0.00375<"):
-        assert written in svg
-    assert not re.search(r' d="[^"]*\.\d\d', svg), "positions are finer than the eye"
 
 
 def test_a_row_that_cannot_be_private_says_what_it_is() -> None:
