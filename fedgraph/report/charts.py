@@ -17,7 +17,7 @@ from fedgraph.report.report_rows import ReportRow
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_FEWEST = 4  # points that a single line needs to be drawn
+_FEWEST = 2  # points that a single line needs to be drawn
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
 _APART = 0.075  # of the height, between two labels
@@ -77,7 +77,7 @@ class ChartPanel:
 def draw_chart(
     name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, height: float = HEIGHT, shared: bool = False
 ) -> tuple[PlotFigure, ...]:
-    """One figure with all panels that show more than a table would: two lines, or one of ``_FEWEST`` points; none without them.
+    """One figure with all panels that have two lines, or one of ``_FEWEST`` points; none without them.
 
     shared: one scale of y, so that panels can be compared.
     """

@@ -107,7 +107,10 @@ _Places = dict[str, tuple[float, str]]  # row → (its value of a setting, the l
 
 
 def _varied_within(record: SectionRecords) -> dict[str, _Places]:
-    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values."""
+    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values.
+
+    Of a run with ``--quick``, which keeps the outer ones, two are enough.
+    """
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
     found: dict[str, _Places] = {}
@@ -117,7 +120,7 @@ def _varied_within(record: SectionRecords) -> dict[str, _Places]:
             if _number(s.get(key)) is not None:
                 series.setdefault(repr(sorted((k, repr(v)) for k, v in s.items() if k not in ("label", key))), []).append(s)
         lines = [own for own in series.values() if len(own) > 1 and len({_number(s[key]) for s in own}) == len(own)]
-        if any(len(own) >= 3 for own in lines):
+        if any(len(own) >= (2 if record.short else 3) for own in lines):
             heads = [{k: v for k, v in own[0].items() if k not in ("label", key)} for own in lines]
             told = [k for k in dict.fromkeys(k for h in heads for k in h) if len({repr(h.get(k)) for h in heads}) > 1]
             places = {}

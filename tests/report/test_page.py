@@ -78,11 +78,12 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     ]
 
 
-def test_a_single_line_of_three_points_is_no_chart() -> None:
-    three = charts.ChartSeries("a", [1.0, 2.0, 3.0], [0.5, 0.6, 0.7], [0.0] * 3)
-    assert charts.draw_chart("f", "c", [charts.ChartPanel("p", "y", (three,))], None) == ()
-    other = charts.ChartSeries("b", [1.0, 2.0], [0.4, 0.5], [0.0] * 2)
-    assert len(charts.draw_chart("f", "c", [charts.ChartPanel("p", "y", (other, three))], None)) == 1
+def test_a_single_point_is_no_chart() -> None:
+    one = charts.ChartSeries("a", [1.0], [0.5], [0.0])
+    assert charts.draw_chart("f", "c", [charts.ChartPanel("p", "y", (one,))], None) == ()
+    two = charts.ChartSeries("b", [1.0, 2.0], [0.4, 0.5], [0.0] * 2)
+    (figure,) = charts.draw_chart("f", "c", [charts.ChartPanel("p", "y", lines) for lines in ((one,), (two,))], None)
+    assert len(figure.panels) == 1
 
 
 def test_panels_never_mix_units() -> None:
@@ -191,7 +192,9 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
 
 def test_two_values_are_no_axis() -> None:
     methods = [{"method": "m", "hops": n, "label": f"{n}"} for n in (1, 2)]
-    assert sweeps._varied_within(record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)) == {}
+    part = record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)
+    assert sweeps._varied_within(part) == {}
+    assert list(sweeps._varied_within(replace(part, short=True))) == ["hops"], "--quick keeps the outer two"
 
 
 def test_a_table_of_short_columns_stays_a_table_and_a_wide_one_becomes_cards() -> None:
