@@ -96,8 +96,8 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     assert cli.main(["compare", str(tiny.folder), "--html", str(page)]) == 2, "nothing is replaced unasked"
     assert cli.main(["show", str(tiny.folder)]) == 0
     printed = capsys.readouterr().out
-    assert "node level · test accuracy" in printed
-    score = tiny.answered.scores[0]
+    assert "Node level (right of 100)" in printed
+    score = tiny.scores[0]
     assert any(score.name in line and score.trust.value in line for line in printed.splitlines())
 
 
@@ -191,7 +191,7 @@ def test_words_that_are_not_known_are_named(tiny: Any) -> None:
         tiny.best(unit="person", epsilon=1)
     with pytest.raises(ScenarioError, match="is no row of this run"):
         tiny.score("nothing")
-    with pytest.raises(ScenarioError, match=f"dataset is 'cora'; allowed: {tiny.answered.scores[0].dataset}"):
+    with pytest.raises(ScenarioError, match=f"dataset is 'cora'; allowed: {tiny.scores[0].dataset}"):
         tiny.best(epsilon=1, dataset="cora")
 
 

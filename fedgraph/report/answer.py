@@ -225,11 +225,15 @@ class Question:
         if top.metric == "accuracy" and alone and not compared.beats_guessing(top):
             low, high = (f"{100 * v:.0f}" for v in (min(top.values.values()), max(top.values.values())))
             return f"nothing to use: what is best on average is right for {low} of 100 in one training and {high} in another"
-        return f"nothing to use: {good(top, short=True)} at most, and {self.guessing}"
+        return f"nothing to use: {good(top, short=True)} at most" + (f", and {self.guessing}" if self.guessing else "")
 
     @property
     def guessing(self) -> str:
         """What chance reaches, in words."""
+        if not self.guess and self.head.metric == "accuracy":
+            return ""
+        if self.of_graphs and self.head.metric == "accuracy":
+            return f"what the public sizes tell is right for {100 * self.guess:.0f}"
         return {
             "ari": "0 is chance", "auc": "0.5 is chance", "auroc": "0.5 is chance",
             "average_precision_positive": f"guessing has {self.guess:.2f}",

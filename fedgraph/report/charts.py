@@ -325,7 +325,9 @@ def _rules(
 def _guess(question: Question) -> str:
     if question.head.metric in ("auc", "auroc", "ari"):
         return "chance"
-    return f"largest class {100 * question.guess:.0f}" if question.head.metric == "accuracy" else "guessing"
+    if question.head.metric != "accuracy":
+        return "guessing"
+    return f"{'public sizes' if question.of_graphs else 'largest class'} {100 * question.guess:.0f}"
 
 
 def _told(row: Row, scale: int) -> Spec:

@@ -150,7 +150,16 @@ def rows_of(table: "pandas.DataFrame", refuted: Mapping[str, str] | None = None)
             asked = (row.asked[0], "accuracy", *row.asked[2:])
             guess = row.means.get("majority_share", 0.0)
             beside.append(replace(row, asked=asked, values=values, guess=guess, right={}))
-    return (*found, *beside)
+    return _with_sizes((*found, *beside))
+
+
+def _with_sizes(rows: tuple[Row, ...]) -> tuple[Row, ...]:
+    """Of whole graphs that are classified, guessing is what the rows reach that see public sizes alone."""
+    sizes: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        if row.kind.startswith("graph") and row.metric == "accuracy" and not row.private and math.isfinite(row.mean):
+            sizes[row.asked] = max(row.mean, sizes.get(row.asked, row.guess))
+    return tuple(replace(row, guess=max(row.guess, sizes.get(row.asked, 0.0))) for row in rows)
 
 
 def _row(cells: "pandas.DataFrame", refuted: Mapping[str, str]) -> Row:

@@ -309,7 +309,10 @@ def commands(content: PageContent) -> list[tuple[str, str]]:
     for row in picked[:1]:
         if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
             found.append(
-                (f'fedgraph export {run} "{row.name}" project --to flower', "the same row on Flower (or: --to nvflare)")
+                (
+                    f'fedgraph export {run} "{row.name}" project --to flower',
+                    "the same row on Flower, where its method sums clients' releases (or: --to nvflare)",
+                )
             )
     return [*found, (f"fedgraph explain {run}", "every release of the run, and what it costs, in words")]
 

@@ -194,7 +194,7 @@ def plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: t
     drawn = boxes.encode(altair.X("group:N", title=None, axis=altair.Axis(labelAngle=0)), altair.Y("value:Q", title=what))
     line = altair.Chart(pandas.DataFrame({"value": [level[1]], "label": [level[0]]}))
     named = line.mark_text(align="left", dx=4, dy=-7, color=INK, fontSize=11).encode(
-        altair.Y("value:Q"), altair.Text("label:N"), altair.value(0)
+        altair.Y("value:Q"), altair.Text("label:N"), x=altair.value(0)
     )
     return drawn + line.mark_rule(strokeDash=[5, 4], color=INK).encode(altair.Y("value:Q")) + named
 
