@@ -200,16 +200,29 @@ def _span(seconds: float) -> str:
 
 
 def _whole(content: page.PageContent, notes: Sequence[str]) -> str:
+    """Every sentence, note, row and table of the page."""
     found = [*content.sentences, *(f"note: {note}" for note in notes)]
+    cells = [page.row_cells(row) for row in content.rows]
+    if cells:
+        found += [
+            "",
+            "All rows",
+            *_aligned([[title for title, *_ in cells[0]], *([text for _, text, _ in row] for row in cells)]),
+        ]
     for part in [part for chapter in content.chapters for part in chapter.parts]:
         for table in part.section.tables:
-            lines = [[str(cell) for cell in row] for row in (table.header, *table.rows)]
-            widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-            found += ["", f"{part.label} — {part.dataset}: {table.title}"]
-            found += ["  ".join(f"{c:{'<' if k < 2 else '>'}{w}}" for k, (c, w) in enumerate(zip(line, widths, strict=True)))
-                      for line in lines]  # fmt: skip
+            found += ["", f"{part.label} — {part.dataset}: {table.title}", *_aligned([table.header, *table.rows])]
             found += [table.note] if table.note else []
     return "\n".join(line.rstrip() for line in found) + "\n"
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """One line of text for each; columns stand below one another, the first two at the left."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(f"{cell:{'<' if k < 2 else '>'}{w}}" for k, (cell, w) in enumerate(zip(line, widths, strict=True))).rstrip()
+        for line in lines
+    ]
 
 
 def _text(path: Path, text: str) -> None:

@@ -327,7 +327,7 @@ def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, .
     return found
 
 
-def _row_cells(row: Row) -> list[tuple[str, str, str]]:
+def row_cells(row: Row) -> list[tuple[str, str, str]]:
     """(title of the column, text, what it is sorted by) of the table of all rows."""
 
     def bound(value: float, text: str) -> tuple[str, str]:
@@ -373,7 +373,7 @@ def render_report_page(content: PageContent) -> str:
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=_picture,
         svg=lambda k: Markup(_plain_svg(content.picture.panel_svg(k))) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        rows=[(row, _row_cells(row)) for row in content.rows], level=_level_words,
+        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
         specs=lambda: Markup(json.dumps(specs, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")),

@@ -92,10 +92,11 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     said = capsys.readouterr()
     assert len((said.out + said.err).splitlines()) <= 40
     assert "node level: nothing can be concluded" in said.out
-    assert "Test accuracy" not in said.out
+    assert "All rows" not in said.out
     assert fedgraph(["show", str(out), "--all"]) == 0
     whole = capsys.readouterr().out
-    assert "node_classification — embedded/library: Test accuracy" in whole
+    assert "All rows" in whole
+    assert "node_classification — embedded/library: Beyond accuracy" in whole
     assert "note: " in whole
     assert fedgraph(["explain", str(out)]) == 0
     explained = capsys.readouterr().out

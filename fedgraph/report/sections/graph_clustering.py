@@ -111,17 +111,7 @@ def _name(row: ReportRow) -> str:
 
 def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     encoded = sorted((r for r in rows if r.head.paths), key=lambda r: r.head.epsilon)
-    size_only = next((r for r in rows if not r.head.paths), None)
-
-    panels = []
-    for metric in ("ari", "nmi", "purity"):
-        lines = [
-            charts.chart_over_budgets(variant, [r for r in encoded if _encoder(r) == variant], metric)
-            for variant in dict.fromkeys(map(_encoder, encoded))
-        ]
-        levels = (("graph size only", size_only.mean(metric)),) if size_only else ()
-        panels.append(charts.ChartPanel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
-    panels += _discrepancies(encoded)
+    panels = _discrepancies(encoded)
     caption = fill_phrase("graph_clustering", "figure")
     found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
