@@ -98,7 +98,7 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     printed = capsys.readouterr().out
     assert "Node level (right of 100)" in printed
     score = tiny.scores[0]
-    assert any(score.name in line and score.trust.value in line for line in printed.splitlines())
+    assert any(score.short in line and score.trust.value in line for line in printed.splitlines())
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:

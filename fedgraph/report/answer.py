@@ -173,8 +173,8 @@ class Question:
     @property
     def data(self) -> str:
         """The data set's own name."""
-        own = self.head.dataset.rpartition("/")[2]
-        return read_phrases()["data"].get(own, own)
+        family, _, own = self.head.dataset.rpartition("/")
+        return read_phrases()["data"].get(own, own if family in ("", "own") else self.head.dataset)
 
     @property
     def title(self) -> str:

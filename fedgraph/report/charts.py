@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from fedgraph.report import answer
 from fedgraph.report.answer import Question
 from fedgraph.report.compared import Row
-from fedgraph.report.phrases import phrase_number, phrase_upper_bound
+from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec
 from fedgraph.report.report_rows import ReportRow
 
@@ -260,8 +260,10 @@ def draw_question(question: Question) -> Panel:
         marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
     x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
-    y = alt.Y("y:Q", title=_AXES.get(question.head.metric, "score"), scale=alt.Scale(domain=list(span), nice=False, zero=False),
-              axis=alt.Axis(tickCount=6))  # fmt: skip
+    metric = question.head.metric
+    name = _AXES.get(metric) or read_phrases()["short_metrics"].get(metric, "score")
+    scaled = alt.Scale(domain=list(span), nice=False, zero=False)
+    y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
     trusts = [t.value for t in question.trusts]
     colours, shapes = (_scale(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
     colour = alt.Color("trust:N", scale=colours, legend=None)
@@ -311,6 +313,8 @@ def _rules(
     if free is not None:
         rules.append((scale * free.mean, f"releases nothing private {answer.format_mean(free)} ({free.label})", False))
     values = [*heights, *(value for value, *_ in rules)]
+    if question.head.metric == "ari":  # small numbers around chance are not drawn large
+        values += [-0.05, 0.3]
     low, high, guess = min(values), max(values), scale * question.guess
     if not question.guess and question.head.metric != "ari":
         return _domain(values), rules, ""
@@ -326,7 +330,7 @@ def _guess(question: Question) -> str:
     if question.head.metric in ("auc", "auroc", "ari"):
         return "chance"
     if question.head.metric != "accuracy":
-        return "guessing"
+        return f"guessing {question.guess:.2f}"
     return f"{'public sizes' if question.of_graphs else 'largest class'} {100 * question.guess:.0f}"
 
 

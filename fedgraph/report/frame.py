@@ -15,7 +15,6 @@ Columns, where a cell has no such thing None or NaN:
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -64,8 +63,10 @@ def names(rows: Sequence[ReportRow]) -> list[str]:
         lambda e: f" · {e.dataset}",
     )
     for more in tellers:
-        seen = Counter(found)
-        found = [name + (more(e) if seen[name] > 1 else "") for name, e in zip(found, heads, strict=True)]
+        told: dict[str, set[str]] = {}
+        for name, e in zip(found, heads, strict=True):
+            told.setdefault(name, set()).add(more(e))
+        found = [name + (more(e) if len(told[name]) > 1 else "") for name, e in zip(found, heads, strict=True)]
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from fedgraph.cells import Environment, StoredFailure, portable, store
 from fedgraph.report import answer, frame, page, result_files
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number
+from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number, read_phrases
 from fedgraph.report.report_rows import group_report_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
@@ -132,7 +132,11 @@ def _block(question: Question, asked: Sequence[Question]) -> list[list[str]]:
     where = f", {question.data}" if len({q.data for q in asked}) > 1 else ""
     alike = [q for q in asked if (q.level, q.data) == (question.level, question.data)]
     what = f": {question.what}" if len(alike) > 1 else ""
-    unit = "right of 100" if question.head.metric == "accuracy" else question.head.metric
+    unit = (
+        "right of 100"
+        if question.head.metric == "accuracy"
+        else read_phrases()["short_metrics"].get(question.head.metric, question.head.metric)
+    )
     head = [f"{begin_phrase(question.level)}{what}{where}"[:_FIRST] + f" ({unit})"]
     lines = [[*head, *(f"ε ≤ {phrase_number(b)}" for b in question.budgets), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
