@@ -325,20 +325,28 @@ def format_mean(row: Row) -> str:
 
 def strength(row: Row, one: str) -> str:
     """One plain line on how strong a row's ε is: e^ε / (1 + e^ε), and δ."""
-    belief = 1 / (1 + math.exp(-row.provable))
     subject = {
         "edge": f"two given {one}s are linked", "entity": "one owner's records are in the data",
         "client": "one client's data are in", "graph": "one client holds this graph or that",
     }.get(row.unit, f"one given {one} took part")  # fmt: skip
-    most = f"{math.ceil(1000 * belief) / 10:g}" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g}"
     who = f"whoever suspects 50 : 50 that {subject}, and sees all that is released"
-    said = f"How strong is this: {who}, can be {most} % sure at most"
-    said += ", so that the proof alone protects little" if belief >= _SURE else ""
+    said = f"How strong is this: {who}, can be {sure_at_most(row)} % sure at most"
+    said += ", so that the proof alone protects little" if _belief(row) >= _SURE else ""
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
     if row.people and (row.delta or 0) * row.people > _LARGEST_SHARE:
         said += f" (large: it would allow publishing one of the {row.people:,} {one}s)"
     return f"{said}."
+
+
+def _belief(row: Row) -> float:
+    return 1 / (1 + math.exp(-row.provable))
+
+
+def sure_at_most(row: Row) -> str:
+    """What an attacker can at most believe, in percent, who suspected 50 : 50; rounded up."""
+    belief = _belief(row)
+    return f"{math.ceil(1000 * belief) / 10:g}" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g}"
 
 
 def word_public(public: str, one: str) -> str:

@@ -301,7 +301,7 @@ def commands(content: PageContent) -> list[tuple[str, str]]:
     """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
     found = []
     run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else f'"{content.folder}"'
-    picked = [q.pick.row for q in content.questions if q.pick is not None]
+    picked = list({q.pick.row.name: q.pick.row for q in content.questions if q.pick is not None}.values())
     for row in picked[:1]:
         if row.kind in _EXPORTED:
             found.append((f'fedgraph fit {run} "{row.name}" -o model.fedgraph', "train this row once on everybody, as a model"))
@@ -319,9 +319,10 @@ def commands(content: PageContent) -> list[tuple[str, str]]:
 
 def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, ...], tuple[str, ...]]]:
     """For each question with an answer: (question, conditions that are shown, conditions that are folded)."""
-    found = []
+    found, told = [], set[str]()
     for question in content.questions:
-        if question.pick is not None:
+        if question.pick is not None and question.pick.row.name not in told:
+            told.add(question.pick.row.name)
             every = answer.conditions(question.pick.row, content.rows)
             found.append((question, every[:_FIRST_CONDITIONS], every[_FIRST_CONDITIONS:]))
     return found

@@ -103,10 +103,13 @@ def _name(row: ReportRow) -> str:
         return str(row.head.method)
     facts, clear = _facts(row), math.isinf(row.head.epsilon)
     compared = _HOW[facts.how]
-    if not facts.label:
-        rule = ", ε = 1/n" if facts.rule == "1/n" else ""
-        return f"{compared} of the embedding, {'in clear' if clear else SECTION_ENCODERS[facts.encoder] + rule}"
-    return f"{facts.label}: {compared}{', in clear' if clear else ''}"
+    rule = ", ε = 1/n" if facts.rule == "1/n" else ""
+    coded = "in clear" if clear else SECTION_ENCODERS.get(facts.encoder, facts.encoder) + rule
+    return (
+        f"{compared} of the embedding, {coded}"
+        if not facts.label
+        else ", ".join(filter(None, (f"{facts.label}: {compared}", coded)))
+    )
 
 
 def _figures(records: SectionRecords, rows: Sequence[ReportRow], notice: str | None) -> tuple[plots.PlotFigure, ...]:
