@@ -153,7 +153,8 @@ def _panel(panel: ChartPanel, looks: tuple[list[str], list[str]], domain: tuple[
         base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
     ]
     layers.append(base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
-    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=_scale(looks[1], PLOT_SHAPES))] if looks[1] else []
+    shapes = [TRUST_LOOKS.get(name, ("", PLOT_SHAPES[k % len(PLOT_SHAPES)]))[1] for k, name in enumerate(looks[1])]
+    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=_scale(looks[1], shapes))] if looks[1] else []
     layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
     for place, (label, value) in enumerate(panel.levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))

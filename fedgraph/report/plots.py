@@ -32,7 +32,7 @@ LOOK: Spec = {
         "titleFontSize": 12, "titleFontWeight": "normal", "labelLimit": 220,
     },
     "legend": {
-        "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 260, "labelFontSize": 12,
+        "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 165, "labelFontSize": 12,
         "titleFontSize": 12, "symbolStrokeWidth": 2,
     },
     "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
@@ -64,7 +64,7 @@ class PlotFigure:
         """Vega-Lite, one for each panel, as wide as its place in the page; colours of text and rules are the page's."""
         found = []
         for panel in self.panels:
-            spec: Spec = panel.configure(**LOOK).to_dict()
+            spec = _specify(panel)
             found.append(
                 spec | {"width": "container", "background": None, "autosize": {"type": "fit-x", "contains": "padding"}}
             )
@@ -76,8 +76,7 @@ class PlotFigure:
 
         title = altair.Undefined if self.notice is None else altair.TitleParams(self.notice, color="#b00020", fontSize=11)
         whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(color="independent")
-        spec: Spec = whole.configure(**LOOK).to_dict()
-        return spec | {"background": "white", "padding": 10}
+        return _specify(whole) | {"background": "white", "padding": 10}
 
     @cached_property
     def png(self) -> bytes:
@@ -103,6 +102,16 @@ class PlotFigure:
         import vl_convert
 
         return vl_convert.vegalite_to_svg(self.specs[place] | {"width": 440})
+
+
+def _specify(chart: Panel) -> Spec:
+    """Vega-Lite, whatever the number of marks: altair's own limit is for notebooks."""
+    import altair
+
+    with altair.data_transformers.disable_max_rows():
+        spec: Spec = chart.configure(**LOOK).to_dict()
+    spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical", "anchor": "start"}}  # Vega's, unknown to altair
+    return spec
 
 
 def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str) -> altair.Chart:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from benchmarks.page import measure
@@ -14,7 +15,7 @@ from fedgraph.cells.entry import CellEntry
 from fedgraph.cells.task_facts import GraphClusteringCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.report import charts, frame, page, references, report_rows, statement, sweeps
+from fedgraph.report import charts, frame, page, plots, references, report_rows, statement, sweeps
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
@@ -76,6 +77,15 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
         ("1", 0.5, 0.2),
         ("∞", 0.6, 0.0),
     ]
+
+
+def test_a_matrix_of_many_clients_is_a_picture() -> None:
+    """80 × 80 marks are more than altair draws unasked; the page shows the picture."""
+    matrix = plots.plot_heatmap(np.abs(np.subtract.outer(np.arange(80), np.arange(80))), "t", "x", "y", [40])
+    figure = plots.PlotFigure("f", "c", (matrix,), live=False)
+    assert figure.png.startswith(b"\x89PNG")
+    assert figure.jpeg.startswith(b"\xff\xd8")
+    assert len(figure.jpeg) < 40_000
 
 
 def test_a_single_point_is_no_chart() -> None:
