@@ -108,26 +108,6 @@ class Score:
         return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
 
 
-@dataclass(frozen=True)
-class BestScore:
-    """The best row within one provable ε and one level of trust.
-
-    Attributes:
-        asked: The question, as in ``Score``.
-        budget: The ε that was asked for.
-        trust: The most that may be trusted.
-        score: None where no row keeps ``budget``.
-        ties: Rows that are not worse by two standard errors.
-    """
-
-    asked: tuple[str, ...]
-    unit: str
-    budget: float
-    trust: Trust
-    score: Score | None
-    ties: tuple[Score, ...] = ()
-
-
 def score_rows(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
     """The rows that have a metric to compare them by (``SCORE_METRICS``), in their order. Others (claims, distances) are left
     out.
@@ -135,11 +115,6 @@ def score_rows(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
     All rows of one task are compared by the same metric, the first of ``SCORE_METRICS`` that each of them has.
     """
     return _scored(rows, 0)
-
-
-def report_second_metric(rows: Sequence[ReportRow]) -> tuple[Score, ...]:
-    """The rows that have another metric beside: the accuracy of graphs that are clustered first of all."""
-    return _scored(rows, 1)
 
 
 def _scored(rows: Sequence[ReportRow], place: int) -> tuple[Score, ...]:
@@ -220,12 +195,3 @@ def format_score_mean(score: Score, digits: int = 2) -> str:
         digits += 1  # "± 0.00" would say that nothing varies
     spread = "" if score.deviation is None else f" ± {score.deviation:.{digits}f}"
     return f"{round(score.mean, digits) + 0.0:.{digits}f}{spread}"
-
-
-def describe_score(score: Score) -> str:
-    """What a chart says of one row, line by line."""
-    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
-    return (
-        f"{score.name}, trust {score.trust.value}\n{format_score_mean(score, 3)} at provable ε = "
-        f"{phrase_upper_bound(score.provable, 4)} ({score.unit_name}){measured}"
-    )
