@@ -17,6 +17,7 @@ from fedgraph.report.table_columns import column_numbers_of_cells
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
 
 _MOST_LINES = 25  # of the table at the end
+_MOST_BUDGETS = 4  # of its columns
 _FIRST = 44  # letters of its first column
 _WIDEST = 26  # letters of its cells
 
@@ -138,11 +139,13 @@ def _block(question: Question, asked: Sequence[Question]) -> list[list[str]]:
         else read_phrases()["short_metrics"].get(question.head.metric, question.head.metric)
     )
     head = [f"{begin_phrase(question.level)}{what}{where}"[:_FIRST] + f" ({unit})"]
-    lines = [[*head, *(f"ε ≤ {phrase_number(b)}" for b in question.budgets), "without privacy"]]
+    last = len(question.budgets) - 1
+    shown = sorted({round(k * last / max(1, _MOST_BUDGETS - 1)) for k in range(_MOST_BUDGETS)})
+    lines = [[*head, *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []
-        for cell in cells:
+        for cell in (cells[k] for k in shown):
             mark = "* " if cell.look == "best" else ""
             span = f" ({cell.span})" if cell.span else ""
             named = "" if cell.row is None else f" {cell.row.label}"

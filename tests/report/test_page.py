@@ -178,6 +178,7 @@ def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() ->
     part = record("t", entries, methods=methods)
     assert list(sweeps._varied_within(part)) == ["split"]
     (figure,), _ = sweeps.draw_sweep(sweeps.group_sweeps([part])[0], None)
+    assert f'id="figure-{figure.name}"' in page.render_report_page(content(*part.entries, records=(part,)))
     assert {p["line"] for p in marks(figure.specs[0], "point")} == {"m — curator"}
 
 
