@@ -174,7 +174,8 @@ def test_data_sets_are_the_axis_of_one_task() -> None:
 
 def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() -> None:
     methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.2, 0.3, 0.5)]
-    entries = [cell("m", 0.5 + s["split"], variant=s["label"]) for s in methods]
+    facts = NodeClassificationCellFacts(protocol="inductive")
+    entries = [cell("m", 0.5 + s["split"], variant=s["label"], facts=facts) for s in methods]
     part = record("t", entries, methods=methods)
     assert list(sweeps._varied_within(part)) == ["split"]
     (figure,), _ = sweeps.draw_sweep(sweeps.group_sweeps([part])[0], None)
