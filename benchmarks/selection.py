@@ -44,7 +44,7 @@ def measured(graph: str, args: argparse.Namespace) -> Iterator[str]:
     with tempfile.TemporaryDirectory() as place:
         asked = {"name": "selection", "seeds": args.seeds, "runtime": {"engine": "serial"}, "datasets": [{"name": graph}]}
         made = fedgraph.run({**asked, "tasks": list(tasks(args.epsilon, args.among))}, out=Path(place) / "run", quiet=True)
-        scores = made.answered.scores
+        scores = made.scores
         for method in METHODS:
             of = {s.variant: s for s in scores if s.method == method}
             alone = [s.mean for name, s in of.items() if name.startswith("alone")]

@@ -21,7 +21,7 @@ import numpy as np
 import yaml
 
 from fedgraph import library, plugins
-from fedgraph.cells import EntryRowKey
+from fedgraph.cells import Cell
 from fedgraph.data import Reading, read
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import NetworkSpec, isolation, own_network
@@ -105,9 +105,8 @@ class PrivateModel:
         }  # fmt: skip
         task |= {"delta": self.delta or 1 / self.graph.num_nodes}
         asked = {"name": _NAME, "datasets": [{"name": "own/object", "label": _NAME}], "tasks": [task]}
-        row = EntryRowKey(
-            _TASK, _NAME, "own_model", _ROW, world_of_trust(Trust.CURATOR), self.epsilon, "provable"
-        )  # the one cell of that scenario
+        whole = world_of_trust(Trust.CURATOR)
+        row = Cell(_TASK, _NAME, "own_model", _ROW, whole, self.epsilon, "provable", 0)  # the one cell of that scenario
         wanted = fits.FitOptions(
             budget=None if budget is None else Path(budget),
             public=self.public,

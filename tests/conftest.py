@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import gc
 import os
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:  # the process that only deals tests to others starts without the package
-    from fedgraph.report import plots
     from fedgraph.runtime.base import Runtime
     from fedgraph.types import Graph
 
@@ -150,52 +148,6 @@ def _real_data(request: pytest.FixtureRequest) -> None:
     if request.node.get_closest_marker("dataset") is not None:
         root = request.getfixturevalue("data_root")
         request.getfixturevalue("monkeypatch").setenv("FEDGRAPH_DATA", str(root))
-
-
-ONE_PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
-
-
-DRAWN, ONCE = "report", "tasks"  # rooms whose tests draw: all of it; every figure of every section once in a file
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _drawing() -> Iterator[Callable[..., plots.PlotFigure]]:
-    """Reports of small runs have one pixel in the place of every figure: drawing takes most of their time."""
-    from fedgraph.report import plots
-
-    def blank(name: str, caption: str, *_: object, **__: object) -> plots.PlotFigure:
-        return plots.PlotFigure(name, caption, lambda: (ONE_PIXEL, "<svg></svg>"))
-
-    draw = plots.draw_plot
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plots, "draw_plot", blank)
-        yield draw
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _drawn_rooms(request: pytest.FixtureRequest, _drawing: Callable[..., plots.PlotFigure]) -> Iterator[None]:
-    from fedgraph.report import plots
-
-    blank, known = plots.draw_plot, set[str]()
-
-    def once(name: str, *given: Any, **more: Any) -> plots.PlotFigure:
-        draw = blank if name in known else _drawing
-        known.add(name)
-        return draw(name, *given, **more)
-
-    room = request.path.parent.name
-    with pytest.MonkeyPatch.context() as patch:
-        if room in (DRAWN, ONCE):
-            patch.setattr(plots, "draw_plot", _drawing if room == DRAWN else once)
-        yield
-
-
-@pytest.fixture
-def pictures(_drawing: Callable[..., plots.PlotFigure], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Real figures, for a test of another room."""
-    from fedgraph.report import plots
-
-    monkeypatch.setattr(plots, "draw_plot", _drawing)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
-LATE = ("torch", "torch_geometric", "numba", "sklearn", "ot", "networkx", "pandas", "matplotlib", "ray", "dp_accounting")
+LATE = (
+    "torch", "torch_geometric", "numba", "sklearn", "ot", "networkx", "pandas", "matplotlib", "altair", "ray", "dp_accounting",
+)  # fmt: skip
 LISTED = """
 import sys
 import fedgraph.run, fedgraph.runs.experiment, fedgraph.runtime, fedgraph.plugins as plugins

@@ -96,9 +96,9 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     assert cli.main(["compare", str(tiny.folder), "--html", str(page)]) == 2, "nothing is replaced unasked"
     assert cli.main(["show", str(tiny.folder)]) == 0
     printed = capsys.readouterr().out
-    assert "node level · test accuracy" in printed
-    score = tiny.answered.scores[0]
-    assert any(score.row in line for line in printed.splitlines())
+    assert "Node level (right of 100)" in printed
+    score = tiny.scores[0]
+    assert any(score.short in line and score.trust.value in line for line in printed.splitlines())
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
@@ -191,7 +191,7 @@ def test_words_that_are_not_known_are_named(tiny: Any) -> None:
         tiny.best(unit="person", epsilon=1)
     with pytest.raises(ScenarioError, match="no row with a name like"):
         tiny.score("nothing")
-    with pytest.raises(ScenarioError, match=f"dataset is 'cora'; allowed: {tiny.answered.scores[0].dataset}"):
+    with pytest.raises(ScenarioError, match=f"dataset is 'cora'; allowed: {tiny.scores[0].dataset}"):
         tiny.best(epsilon=1, dataset="cora")
 
 

@@ -1,14 +1,14 @@
 from . import answer as answer
 from . import attack_bounds as attack_bounds
-from . import cards as cards
+from . import charts as charts
+from . import compared as compared
 from . import outside as outside
 from . import page as page
-from . import plots as plots
 from . import privacy_sheet as privacy_sheet
-from . import question_words as question_words
 from . import rows as rows
 from . import saved_run as saved_run
 from . import table as table
+from .outputs import summarise as summarise
 from .outputs import write_report as write_report
 from .outside import reduce_to_outside as reduce_to_outside
 from .phrases import phrase_first as phrase_first

@@ -1,277 +1,383 @@
-"""The answer of a run: which method to use, whom it trusts, and its ε. A pure function of the rows.
+"""The answer of a run: for each question what was found, which row to use, whom it trusts, at which ε, and what it costs.
 
-    answered = answer.find_answer(group_rows(entries))
-    answered.sentences                               what to read first
-    answer.find_best(answered.scores, unit="node", trust=Trust.SUMS, epsilon=1.0)
+    questions = answer.ask(compared.rows_of(table))
+    questions[0].finding                              what to read first
+    questions[0].pick                                 the row to use; None where nothing can be recommended
+    answer.best(rows, unit="node", trust=Trust.SUMS, epsilon=1.0)
 
 Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
-ε is ∞ never is. A row whose ε an attack has refuted is the first sentence and never an answer. Units are never mixed: an
-edge-level row says nothing about nodes.
+ε is ∞ never is. A row whose ε an attack has refuted is never an answer. Units are never mixed: an edge-level row says nothing
+about nodes.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from fedgraph.privacy import Trust
-from fedgraph.report import attack_bounds, chance, question_words
-from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound
-from fedgraph.report.question_words import BestScore
-from fedgraph.report.rows import METRICS, Row, best_without_privacy, compare_rows, format_row
-from fedgraph.report.sections import named_attacks
+from fedgraph.report import compared
+from fedgraph.report.compared import Row
+from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound, read_phrases
 
-ANSWER_SENTENCE_UNITS = ("edge", "node", "entity", "client", "graph")
+UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
+_ORDER = ("node", "edge", "entity", "client", "graph", "")
+_SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
+_SURE = 0.99  # from this belief on a proof alone protects little
+_MOST = 0.75  # of what there is to gain over guessing
+_LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What the rows say together.
+class Pick:
+    """What to use.
 
     Attributes:
-        sentences: Warnings first, then one or a few for each question.
-        best: The table behind them: the best row for each question, unit, ε and level of trust.
-        scores: Every row that was compared.
-        warnings: How many of the first sentences are warnings.
-        remarks: How many of the last sentences explain words and numbers.
-        also: The same rows by a second metric, where they have one.
+        budget: The ε within which everything is proven.
     """
 
-    sentences: tuple[str, ...]
-    best: tuple[BestScore, ...]
-    scores: tuple[Row, ...]
-    warnings: int = 0
-    remarks: int = 0
-    also: tuple[Row, ...] = ()
+    row: Row
+    budget: float
 
 
-def find_answer(rows: Sequence[Row]) -> Answer:
-    """The answer over any rows.
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Rows that answer one question, about one unit.
 
-    Args:
-        rows: Of one run, or of several together.
-
-    Returns:
-        Sentences, and the scores and best rows that they rest on. Of rows without a metric of
-        ``rows.METRICS`` only what attacks found is said.
+    Attributes:
+        rows: All of them; those of another unit are there for what they reach without privacy.
+        unit: Whom private rows of this question protect; empty where no private row was asked for.
+        every: All rows of the run.
     """
-    scores, also = compare_rows(rows), compare_rows(rows, 1)
-    every = (*scores, *also)
-    by_canaries = (
-        s
-        for s in attack_bounds.find_contradicting_attack_bounds(rows)
-        if not s.startswith((attack_bounds.ATTACK_BOUND_ABOVE_PUBLISHED, attack_bounds.ATTACK_BOUND_BY_CHANCE))
-    )
-    warned = [*chance.warn_of_chance(scores), *named_attacks.contradict_named_attacks(rows)]
-    warned += [*by_canaries, *_without_numbers(scores)]
-    sentences: list[str] = []
-    table: list[BestScore] = []
-    most = 3 if len({(s.asked, s.unit) for s in every if s.private and not s.raw}) < 3 else 1
-    lost: list[str] = []
-    levels: list[str] = []
-    said: set[tuple[str, str]] = set()  # of these tasks and units it was said that no row keeps any ε
-    for asked in dict.fromkeys(s.asked for s in every):
-        here = [s for s in every if s.asked == asked]
-        lead = question_words.open_question_sentence(every, here)
-        units = sorted({s.unit for s in here if s.private and not s.raw}, key=_unit_order)
-        for unit in units:
-            found, level = _table(asked, unit, here), question_words.word_question_unit(unit, here)
-            levels.append(level)
-            table += found
-            most_epsilon = max(b.budget for b in found) if found else 0.0
-            if any(s.unit == unit and s.private and s.usable and s.keeps(most_epsilon) for s in here):
-                few = bool(chance.warn_of_chance([s for s in scores if s.dataset == here[0].dataset]))
-                sentences += _said(f"{lead} at {level}" if lead else f"At {level}", found, here, most, few)
-            elif (here[0].task, unit) not in said:
-                lost.append(f"{f'{lead} at' if lead else 'At'} {level} level, {_nothing_keeps(unit, here)}")
-            said.add((here[0].task, unit))
-        sentences += _in_clear(here, units, lead)
-    sentences += lost
-    of_attacks = attack_bounds.summarise_attack_bounds(rows)
-    sentences = [*of_attacks, *sentences] if attack_bounds.leads_with_attack_bounds(rows) else [*sentences, *of_attacks]
-    remarks = []
-    if any(b.score is not None for b in table):
-        picked = [b.score for b in table if b.score is not None]
-        remarks = [question_words.explain_question_units(sorted(set(levels), key=_unit_order), picked), _how_picked(every)]
-    return Answer((*warned, *sentences, *remarks), tuple(table), scores, len(warned), len(remarks), also)
+
+    rows: tuple[Row, ...]
+    unit: str
+    every: tuple[Row, ...]
+
+    @property
+    def head(self) -> Row:
+        """A row of the question: what is the same for all."""
+        return next((row for row in self.rows if row.unit == self.unit and row.private and not row.raw), self.rows[0])
+
+    @cached_property
+    def private(self) -> tuple[Row, ...]:
+        """Rows that release something private, and were asked to protect it."""
+        return tuple(row for row in self.rows if row.private and not row.raw and row.unit == self.unit)
+
+    @cached_property
+    def kept(self) -> tuple[Row, ...]:
+        """Those of ``private`` that prove an ε and have a number."""
+        return tuple(row for row in self.private if row.usable and math.isfinite(row.provable))
+
+    @cached_property
+    def budgets(self) -> tuple[float, ...]:
+        """The finite ε that were asked for, least first."""
+        return tuple(sorted({row.epsilon for row in self.private if math.isfinite(row.epsilon)}))
+
+    @cached_property
+    def trusts(self) -> tuple[Trust, ...]:
+        """From the most trust to the least."""
+        return tuple(sorted({row.trust for row in self.private}, key=lambda t: -t.rank))
+
+    @cached_property
+    def ceiling(self) -> Row | None:
+        """The best row that was asked for no privacy."""
+        return max((r for r in self.rows if r.raw and math.isfinite(r.mean)), key=lambda r: r.mean, default=None)
+
+    @cached_property
+    def free(self) -> Row | None:
+        """The best row that releases nothing private: of the unit, or of a larger one that holds it."""
+        sizes = {unit: place for place, unit in enumerate(UNITS)}
+        inside = [r for r in self.rows if not r.private and r.usable and sizes.get(r.unit, -1) >= sizes.get(self.unit, 9)]
+        return max(inside, key=lambda r: r.mean, default=None)
+
+    @property
+    def guess(self) -> float:
+        """What somebody reaches who learnt nothing."""
+        return max((row.guess for row in self.rows), default=0.0)
+
+    @cached_property
+    def doubt(self) -> str:
+        """Why nothing can be concluded; empty where something can."""
+        return compared.find_doubt(self.rows)
+
+    @property
+    def of_graphs(self) -> bool:
+        """Whether it is about whole graphs."""
+        return self.head.kind.startswith("graph")
+
+    def at(self, budget: float, trust: Trust) -> Row | None:
+        """The best row made with this very trust that keeps a budget."""
+        return _top([row for row in self.kept if row.trust is trust and row.keeps(budget)])
+
+    def within(self, budget: float, trust: Trust) -> Row | None:
+        """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes."""
+        able = [row for row in self.kept if row.trust.rank <= trust.rank and row.keeps(budget)]
+        return _top([*able, *([self.free] if self.free is not None else [])])
+
+    @cached_property
+    def pick(self) -> Pick | None:
+        """The smallest ε whose best row has most of what there is to gain; then the least trust that is not worse there.
+
+        Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance. Not worse: by no more than
+        two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
+        seed, or none is better than what releases nothing private.
+        """
+        cells = [(b, t, row) for b in self.budgets for t in self.trusts if (row := self.within(b, t)) is not None]
+        if self.doubt or not any(row.private for *_, row in cells):
+            return None
+        top = max((row for *_, row in cells), key=lambda row: row.mean)
+        useful = [c for c in cells if compared.beats_guessing(c[2])]
+        enough = [
+            b
+            for b, _, row in useful
+            if row.mean - row.guess >= _MOST * (top.mean - top.guess) or not compared.is_worse(row, top)
+        ]
+        if not enough:
+            return None
+        here = [c for c in useful if c[0] == min(enough)]
+        first = max((row for *_, row in here), key=lambda row: row.mean)
+        budget, _, row = min((c for c in here if not compared.is_worse(c[2], first)), key=lambda c: c[1].rank)
+        return Pick(row, budget) if row.private else None
+
+    # ---- words ------------------------------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> str:
+        """What is private, in two words."""
+        if not self.unit:
+            return "nothing private"
+        return f"{self.one if self.unit == 'node' else self.unit} level"
+
+    @property
+    def one(self) -> str:
+        """What one node is called."""
+        return self.head.one
+
+    @property
+    def what(self) -> str:
+        """What is to be done; and of what, where the run's questions differ in it."""
+        _, metric, protocol, split, public = self.head.asked
+        alike = [row.asked for row in self.every if row.asked[1] == metric]
+        words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol").format(one=self.one)
+        if metric == "ari":
+            words = "find the classes of whole graphs"
+        elif metric == "auc":
+            words = f"say which {self.one}s will be linked"
+        elif self.of_graphs or self.one == "graph":
+            words = "classify whole graphs"
+        if protocol == "inductive" and len({a[4] for a in alike}) > 1:
+            words += word_public(public, self.one)
+        return words + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
+
+    @property
+    def data(self) -> str:
+        """The data set's own name."""
+        family, _, own = self.head.dataset.rpartition("/")
+        return read_phrases()["data"].get(own, own if family in ("", "own") else self.head.dataset)
+
+    @property
+    def title(self) -> str:
+        """The question as a heading."""
+        where = f" · {self.data}" if len({row.dataset for row in self.every}) > 1 else ""
+        return f"{begin_phrase(self.level)}: {self.what}{where}"
+
+    @property
+    def finding(self) -> str:
+        """What was found, one sentence."""
+        return f"On {self.data}, {self.level}: {self.found}"
+
+    @property
+    def found(self) -> str:
+        """``finding`` without data and level."""
+        top = self.ceiling
+        beside = "" if top is None else f"; without privacy {good(top, short=True)}"
+        if top is not None and any(compared.is_worse(top, row) for row in self.kept):
+            beside += " (no upper line: a private row is above it)"
+        if self.pick is None:
+            return f"{self._nothing()}{beside}."
+        row, budget = self.pick.row, self.pick.budget
+        said = [f"with ε ≤ {phrase_number(budget)} proven, {_SUBJECT[row.trust.value]} {good(row)}"]
+        more = [(t, self.at(budget, t)) for t in self.trusts if t.rank > row.trust.rank]
+        known = [(t, other) for t, other in more if other is not None]
+        if known and not any(compared.is_worse(row, other) for _, other in known):
+            more_trusting, other = known[0]
+            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
+            said.append(f"{_SUBJECT[more_trusting.value]} would be no better{aside}")
+        return "; ".join(said) + f"{beside}."
+
+    def _nothing(self) -> str:
+        if self.doubt:
+            return f"nothing can be concluded ({self.doubt})"
+        if not self.unit:
+            return "no private row was asked for"
+        if not self.kept:
+            return "no row keeps a provable ε for everything that it releases, so nothing here can be called private"
+        most = self.budgets[-1] if self.budgets else 0.0
+        able = [row for row in self.kept if row.keeps(most)]
+        if not able:
+            least = min(self.kept, key=lambda row: row.provable)
+            return f"no row keeps an ε that was asked for; the least proven is {phrase_upper_bound(least.provable)}"
+        top = max(able, key=lambda row: row.mean)
+        if self.free is not None and not compared.is_worse(self.free, top):
+            return f"no private row does better than {self.free.label}, which releases nothing private and {good(self.free)}"
+        alone = compared.interval(top.metric, top.mean, top)[0] > top.guess  # but for one seed or another
+        if top.metric == "accuracy" and alone and not compared.beats_guessing(top):
+            low, high = (f"{100 * v:.0f}" for v in (min(top.values.values()), max(top.values.values())))
+            return f"nothing to use: what is best on average is right for {low} of 100 in one training and {high} in another"
+        return f"nothing to use: {good(top, short=True)} at most" + (f", and {self.guessing}" if self.guessing else "")
+
+    @property
+    def guessing(self) -> str:
+        """What chance reaches, in words."""
+        if not self.guess and self.head.metric == "accuracy":
+            return ""
+        if self.of_graphs and self.head.metric == "accuracy":
+            return f"what the public sizes tell is right for {100 * self.guess:.0f}"
+        return {
+            "ari": "0 is chance", "auc": "0.5 is chance", "auroc": "0.5 is chance",
+            "average_precision_positive": f"guessing has {self.guess:.2f}",
+        }.get(self.head.metric, f"naming the largest class always is right for {100 * self.guess:.0f}")  # fmt: skip
+
+    @property
+    def strength(self) -> str:
+        """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
+        return "" if self.pick is None else strength(self.pick.row, self.one)
 
 
-def find_best_answer(
-    scores: Sequence[Row], *, unit: str, trust: Trust, epsilon: float, asked: tuple[str, ...] | None = None
-) -> Row | None:
+def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
+    """Every question that rows answer: those with a row that proves an ε first, and of these what is about nodes."""
+    every = tuple(rows)
+    found = []
+    for asked in dict.fromkeys(row.asked for row in every):
+        here = tuple(row for row in every if row.asked == asked)
+        units = sorted({row.unit for row in here if row.private and not row.raw}, key=_ORDER.index) or [""]
+        found += [Question(here, unit, every) for unit in units]
+    return tuple(sorted(found, key=lambda q: (not q.kept, q.of_graphs)))
+
+
+def best(rows: Sequence[Row], *, unit: str, trust: Trust, epsilon: float) -> Row | None:
     """The row with the best mean among those that keep an ε and need no more trust than is given.
 
     A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
     row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
 
     Args:
-        unit: Whom the guarantee protects, one of ``ANSWER_SENTENCE_UNITS``.
+        rows: That answer one question.
+        unit: Whom the guarantee protects, one of ``UNITS``.
         trust: The most that may be trusted.
         epsilon: The provable ε of the row is at most this.
-        asked: The one question (``Row.asked``) to keep to; None where all rows answer the same one.
 
     Returns:
         None where no row keeps ``epsilon``.
 
     Raises:
-        ValueError: ``asked`` is None and the rows answer several questions.
+        ValueError: The rows answer several questions.
     """
-    if asked is None and len({s.asked for s in scores}) > 1:
-        raise ValueError("these rows answer several questions (data sets, metrics, protocols): give asked=score.asked")
-    kept = [s for s in scores if s.usable and asked in (None, s.asked) and s.keeps(epsilon)]
-    able = [s for s in kept if s.private and s.unit == unit and s.trust.rank <= trust.rank]
-    able += [s for s in kept if question_words.question_reads_nothing(s, unit)]
-    return max(able, key=lambda s: (s.mean, -s.trust.rank, -s.provable), default=None)
+    if len({row.asked for row in rows}) > 1:
+        raise ValueError("these rows answer several questions (data sets, metrics, protocols): give those of one")
+    question = Question(tuple(rows), unit, tuple(rows))
+    able = [row for row in question.kept if row.trust.rank <= trust.rank and row.keeps(epsilon)]
+    able += [question.free] if question.free is not None else []
+    return max(able, key=lambda row: (row.mean, -row.trust.rank, -row.provable), default=None)
 
 
-def _table(asked: tuple[str, ...], unit: str, here: Sequence[Row]) -> list[BestScore]:
-    own = [s for s in here if s.unit == unit]
-    found = []
-    for budget in sorted({s.target for s in own if math.isfinite(s.target) and s.private}):
-        for trust in sorted({s.trust for s in own if s.private and not s.raw}, key=lambda t: -t.rank):
-            picked = find_best_answer(here, unit=unit, trust=trust, epsilon=budget, asked=asked)
-            found.append(BestScore(asked, unit, budget, trust, picked, _ties(picked, here, unit, trust, budget)))
-    return found
+def least(questions: Sequence[Question]) -> Row | None:
+    """The private row of the smallest ε, then of the least trust, that is the best there; None where no row keeps its ε."""
+    cells = [(b, t.rank, row) for q in questions for b in q.budgets for t in q.trusts
+             if (row := q.within(b, t)) is not None and row.private]  # fmt: skip
+    return min(cells, key=lambda cell: cell[:2], default=(0, 0, None))[2]
 
 
-def _describe_mean(score: Row) -> str:
-    tested = chance.num_chance_samples(score)
-    if tested is None or score.metric != "accuracy":
-        return format_row(score)
-    low, high = chance.wilson_chance_interval(score.mean, tested)
-    return f"{format_row(score)} ({low:.2f} to {high:.2f}, tested on {chance.describe_chance_samples(score)})"
+def _top(rows: Sequence[Row]) -> Row | None:
+    """The best mean; a row that is better than guessing on every seed comes before one that is so on some."""
+    return max(rows, key=lambda r: (compared.beats_guessing(r), r.mean, -r.trust.rank, -r.provable), default=None)
 
 
-def _ties(picked: Row | None, here: Sequence[Row], unit: str, trust: Trust, budget: float) -> tuple[Row, ...]:
-    if picked is None or (picked.deviation is None and chance.num_chance_samples(picked) is None):
-        return ()
-    able = [s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget) and s.trust.rank <= trust.rank]
-    return tuple(s for s in able if s.name != picked.name and not chance.is_worse_beyond_chance(s, picked))
+def good(row: Row, short: bool = False) -> str:
+    """How good a row is, as the end of “it …”. short: the number alone."""
+    if row.metric == "auroc" and "recall_at_alerts" in row.means and not short:
+        found = f"finds {100 * row.means['recall_at_alerts']:.0f} of 100 of the rare class"
+        return f"{found} (AUROC {row.mean:.2f}; {span(row)}; 0.5 is chance)"
+    if row.metric == "accuracy":
+        wide = f" ({span(row)})" if span(row) else ""
+        return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
+    name = {"ari": "adjusted Rand index", "auc": "AUC", "auroc": "AUROC"}.get(row.metric, _METRICS.get(row.metric, row.metric))
+    scale = {"ari": "0 is chance, 1 the classes", "auc": "0.5 is chance", "auroc": "0.5 is chance"}.get(row.metric, "")
+    aside = "; ".join(filter(None, (span(row), scale)))
+    return f"{row.mean:.2f}" if short else f"reaches {name} {row.mean:.2f}" + (f" ({aside})" if aside else "")
 
 
-def _said(opening: str, found: Sequence[BestScore], here: Sequence[Row], most: int, few: bool) -> list[str]:
-    """One sentence for each ε; of more than ``most`` the least, middle and largest. few: too few were tested to name a row."""
-    asked = sorted({b.budget for b in found})
-    shown = asked if len(asked) <= most else sorted([asked[0], asked[-1], asked[len(asked) // 2]][:most])
-    top, said = best_without_privacy(here), []
-    if found[0].asked[1] == "ari" and not few:
-        return [question_words.word_cluster_question(f"{opening} level", found, here, top, format_row)]
-    for e in shown:
-        lead = f"{opening} level with ε ≤ {phrase_number(e)}"
-        own = [b for b in found if b.budget == e]
-        text = f"{lead}: {describe_undecided_answer(own, here)}." if few else _one(lead, own, here)
-        if top is not None and (few or e == shown[0]):
-            text += f" Without privacy: {format_row(top)}{'' if few else name_answer_ceiling(top, found, here)}."
-        said.append(text)
-    return said
-
-
-def describe_undecided_answer(found: Sequence[BestScore], here: Sequence[Row]) -> str:
-    """What is said in the place of a best row, where nothing can be concluded: which numbers the rows have that keep an ε."""
-    unit, budget = found[0].unit, found[0].budget
-    able = sorted((s for s in here if s.usable and s.private and s.unit == unit and s.keeps(budget)), key=lambda s: s.mean)
-    if not able:
-        return "no row keeps it"
-    low, high = f"{able[0].mean:.2f}", f"{able[-1].mean:.2f}"
-    named = f"no row is named, for the reason above; what keeps it has {low}" + (f" to {high}" if low != high else "")
-    tested = [(s.mean, n) for s in (able[0], able[-1]) if s.metric == "accuracy" and (n := chance.num_chance_samples(s))]
-    if len(tested) < 2:
-        return named
-    least, most = chance.wilson_chance_interval(*tested[0])[0], chance.wilson_chance_interval(*tested[1])[1]
-    return f"{named}, and by chance alone anything from {least:.2f} to {most:.2f}"
-
-
-def name_answer_ceiling(top: Row, found: Sequence[BestScore], here: Sequence[Row]) -> str:
-    """The best row without privacy, in brackets, unless its name says no more; and where a private one is above it by more
-    than two standard errors, that it is.
-    """
-    name = question_words.word_question_row(top, here)
-    said = [] if name.lower() in ("no privacy", "without privacy") else [name]
-    if any(b.score is not None and b.score.private and chance.is_worse_beyond_chance(top, b.score) for b in found):
-        why = ", which may read its neighbours' labels" if top.asked[2] == "asking" else ""
-        said.append(f"this is no upper line: a private row is above it{why}")
-    return f" ({'; '.join(said)})" if said else ""
-
-
-def _one(opening: str, found: Sequence[BestScore], here: Sequence[Row]) -> str:
-    """From the most trust to the least. Levels with one best row are said once, with the least trust that it needs."""
-    parts: list[str] = []
-    last, before = "", None
-    for b, following in zip(found, [*found[1:], None], strict=True):
-        if b.score is None:
-            parts.append(f"nothing keeps it {b.trust.clause}")
-            last = ""
-        elif following is None or following.score is not b.score:
-            free = "" if b.score.private else " (it releases nothing private, and no private row does better)"
-            verb = "reaches" if not b.ties and chance.beats_chance(b.score) else "has"
-            named = "" if b.score.name == last else f"{question_words.word_question_row(b.score, here)} {verb} "
-            mean = _describe_mean(b.score) if before is None else format_row(b.score)
-            by_chance = ""
-            if before is not None and chance.num_chance_samples(before) is not None:
-                by_chance = "" if chance.is_worse_beyond_chance(b.score, before) else " (the difference may be chance)"
-            parts.append(f"{named}{mean} {b.trust.clause}{free}{by_chance}")
-            last, before = b.score.name, b.score
-    text = f"{opening}: {'; '.join(parts)}."
-    picked = {b.score.name for b in found if b.score is not None}
-    text += _majority([b.score for b in found if b.score is not None])
-    ties = sorted({question_words.word_question_row(s, here) for b in found for s in b.ties if s.name not in picked})
-    if ties:
-        text += f" Within two standard errors of the best: {phrase_first(ties, 3)}."
-    return text
-
-
-def _majority(picked: Sequence[Row]) -> str:
-    """A warning where the best rows are no better than somebody who learnt nothing."""
-    if any(s.metric == "auc" for s in picked) and not any(map(chance.beats_chance, picked)):
-        return " An AUC of 0.5 is chance, and none of these differs from it by more than chance."
-    shares = [s.mean_of("majority_share") for s in picked if s.metric == "accuracy"]
-    if not shares or not all(s.mean <= share + 0.005 for s, share in zip(picked, shares, strict=True)):
+def span(row: Row) -> str:
+    """``interval`` in the unit of a table: out of 100 where it is an accuracy."""
+    low, high = row.interval
+    if high - low < 0.005:
         return ""
-    return f" Naming the largest class always would be right for {max(shares):.2f}: these rows may have learnt nothing else."
+    if row.metric == "accuracy":
+        return f"{100 * low:.0f} to {100 * high:.0f}"
+    return f"{low:.2f} to {high:.2f}"
 
 
-def _nothing_keeps(unit: str, here: Sequence[Row]) -> str:
-    """For a question where no row that releases something private has a provable ε within what was asked."""
-    able = [s for s in here if s.unit == unit and s.private and s.usable and math.isfinite(s.provable)]
-    least = min(able, key=lambda s: s.provable, default=None)
-    said = "no row keeps a provable ε within what was asked for everything that it releases"
-    if least is None:
-        said += ": nothing here may be called private"
-    else:
-        said += f"; the least is {phrase_upper_bound(least.provable)} ({question_words.word_question_row(least, here)})"
-    able = [s for s in here if question_words.question_reads_nothing(s, unit) and s.usable]
-    free = max(able, key=lambda s: s.mean, default=None)
-    others = (("without reading private data", free), ("without privacy", best_without_privacy(here)))
-    named = [(how, question_words.word_question_row(s, here), s) for how, s in others if s is not None]
-    beside = "; ".join(f"{how}, {name} reaches {format_row(s)}" for how, name, s in named)
-    return f"{said}. {begin_phrase(beside)}." if beside else f"{said}."
+def format_mean(row: Row) -> str:
+    """The mean in the unit of a table."""
+    return f"{100 * row.mean:.0f}" if row.metric == "accuracy" else f"{row.mean:.2f}"
 
 
-def _in_clear(here: Sequence[Row], units: Sequence[str], lead: str) -> list[str]:
-    top = best_without_privacy(here)
-    if units or top is None:
-        return []
-    where = f"{lead} the" if lead else "The"
-    best = f"{top.name}: {METRICS[top.metric]} {format_row(top)}"
-    return [f"{where} best without privacy is {best}. No private row was asked for."]
+def strength(row: Row, one: str) -> str:
+    """One plain line on how strong a row's ε is: e^ε / (1 + e^ε), and δ."""
+    subject = {
+        "edge": f"two given {one}s are linked", "entity": "one owner's records are in the data",
+        "client": "one client's data are in", "graph": "one client holds this graph or that",
+    }.get(row.unit, f"one given {one} took part")  # fmt: skip
+    who = f"whoever suspects 50 : 50 that {subject}, and sees all that is released"
+    said = f"How strong is this: {who}, can be {sure_at_most(row)} % sure at most"
+    said += ", so that the proof alone protects little" if _belief(row) >= _SURE else ""
+    if row.delta > 0:
+        said += f", except with probability δ = {_plain(row.delta)}"
+    if row.people and (row.delta or 0) * row.people > _LARGEST_SHARE:
+        said += f" (large: it would allow publishing one of the {row.people:,} {one}s)"
+    return f"{said}."
 
 
-def _how_picked(scores: Sequence[Row]) -> str:
-    metrics = " and ".join(dict.fromkeys(METRICS[s.metric] for s in scores))
-    seeds = sorted({s.seeds for s in scores})
-    many = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]} to {seeds[-1]}"
-    spread = f", mean ± standard deviation over {many} seeds" if seeds[-1] > 1 else ", one seed"
-    runs = " An ε is about one run: publishing every seed would cost up to as many times." if seeds[-1] > 1 else ""
-    return f"Numbers are {metrics}{spread}. The best was picked by the same numbers, so it is a little optimistic.{runs}"
+def _belief(row: Row) -> float:
+    return 1 / (1 + math.exp(-row.provable))
 
 
-def _without_numbers(scores: Sequence[Row]) -> list[str]:
-    found = [s for s in scores if s.status != "ok"]
+def sure_at_most(row: Row) -> str:
+    """What an attacker can at most believe, in percent, who suspected 50 : 50; rounded up."""
+    belief = _belief(row)
+    return f"{math.ceil(1000 * belief) / 10:g}" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g}"
+
+
+def word_public(public: str, one: str) -> str:
+    """What is public, as the end of “classify nodes”."""
+    if public == "":
+        return " of a public test graph"
+    if public == "nothing":
+        return " when nothing is public"
+    if public.startswith("share "):
+        return f" when {100 * float(public.removeprefix('share ')):g} % of the {one}s are public and the asked ones are not"
+    return f" when {public} is public and the asked {one}s are not"
+
+
+def conditions(pick: Row, rows: Sequence[Row]) -> tuple[str, ...]:
+    """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
+    usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
+    common = read_phrases()["usual"]
+    return tuple(sorted(pick.assumptions, key=lambda a: (any(a.startswith(begin) for begin in common.values()), usual[a])))
+
+
+def missing(rows: Sequence[Row]) -> str:
+    """Rows that have no result, in one sentence; empty where all have."""
+    found = [row for row in rows if row.status.startswith(("no number", "failed"))]
     if not found:
-        return []
-    names = ", ".join(dict.fromkeys(f"{s.name} ({s.trust.value}, ε = {phrase_number(s.target)})" for s in found[:4]))
-    more = f" and {len(found) - 4} more" if len(found) > 4 else ""
-    return [f"{len(found)} of {len(scores)} rows have no result and compete for nothing: {names}{more}."]
+        return ""
+    return (
+        f"{len(found)} of {len(rows)} rows have no result and compete for nothing: "
+        + phrase_first([f"{row.name} ({row.status})" for row in found], 4, "; ")
+        + "."
+    )
 
 
-def _unit_order(unit: str) -> tuple[int, str]:
-    return (ANSWER_SENTENCE_UNITS.index(unit) if unit in ANSWER_SENTENCE_UNITS else len(ANSWER_SENTENCE_UNITS), unit)
+def _plain(value: float) -> str:
+    return f"{float(f'{value:.2g}'):.8f}".rstrip("0") if value >= 1e-6 else f"{value:.2g}"

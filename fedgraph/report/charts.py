@@ -1,36 +1,35 @@
-"""Charts of lines: one description, drawn twice. As a picture in a file, and as shapes of the page itself (``shapes.html``),
-which take its colours, follow its width and need no script to be seen.
-"""
+"""Charts of lines: accuracy against provable ε for each question, and whatever else a section draws against something."""
 
-import functools
+from __future__ import annotations
+
 import math
-import textwrap
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from matplotlib import patheffects
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from fedgraph.report import answer, rows
+from fedgraph.report.answer import Question
+from fedgraph.report.compared import Row
+from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec
 
-from fedgraph.report import plots
-from fedgraph.report.phrases import phrase_upper_bound
-from fedgraph.report.rows import Row, format_row
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-_MARKERS = ("o", "s", "^", "D", "*", "v", "P", "X")  # matplotlib's; the page's own shapes stand in this order in shapes.html
-_DASHES = ("--", ":", "-.")
-_GREY = "#aab3bd"  # of lines beside the best ones
-_FEW = 8  # ticks of a logarithmic axis
-_NEAREST = 0.09  # of its width: two labels of four letters side by side
-_TITLE_WIDTH = 40  # characters in a line above a panel
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP = 420, 290, 46, 12, 10  # of a panel on the page, and of its margins, in its own units
-_LETTER, _LINE = 6.6, 14  # width and height of a letter below its axis, in these units
-_FEWEST = 4  # points that a single line needs to be drawn
-
-
-_Styles = list[dict[str, int | None]]  # of each group of a legend: name → number of its colour or symbol; None: grey
+_FEWEST = 2  # points that a single line needs to be drawn
+_DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
+_ROOM = 0.34  # of the axis, for labels at the ends of lines
+_APART = 0.075  # of the height, between two labels
+_AXES = {
+    "accuracy": "right for … of 100",
+    "auc": "AUC of hidden edges",
+    "auroc": "AUROC of the rare class",
+    "ari": "adjusted Rand index",
+}
+TRUST_LOOKS = {  # colour and symbol, the same in every figure
+    "curator": ("#1f6fb2", "circle"), "sums": ("#d9690b", "square"), "own-client": ("#2b8a3e", "triangle-up"),
+    "active-server": ("#8e5bb5", "diamond"), "nobody": ("#d1477f", "cross"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,10 +38,9 @@ class ChartSeries:
 
     Attributes:
         label: What the legend calls it.
-        x: Numbers, or names; then every line of the panel draws on the same names. ∞ is drawn at the right edge.
+        x: Numbers, or names; then every line of the panel draws on the same names.
         error: Half the length of each bar; 0 draws none.
-        keys: What the line belongs to, one name for each group of the legend. The first gives its colour and the second its
-            symbol. Empty: its label alone.
+        keys: What the line belongs to: the first gives its colour and the second its symbol. Empty: its label alone.
         tips: What to say of each point; empty: made from the values.
         joined: Whether a line joins the points.
     """
@@ -55,10 +53,6 @@ class ChartSeries:
     tips: tuple[str, ...] = ()
     joined: bool = True
 
-    @property
-    def belongs(self) -> tuple[str, ...]:
-        return self.keys or (self.label,)
-
 
 @dataclass(frozen=True)
 class ChartPanel:
@@ -67,9 +61,7 @@ class ChartPanel:
     Attributes:
         levels: Dashed horizontals, as (label, value).
         axis: Evenly spaced values, or a logarithmic scale.
-        heads: Titles of the legend's groups.
-        symbols: Names of the second group whose symbols are the same in every figure.
-        best: Names of the first group that have a colour; the others are grey. Empty: all have one.
+        heads: Titles of the legends of colours and of symbols.
     """
 
     title: str
@@ -79,235 +71,326 @@ class ChartPanel:
     xlabel: str = "privacy budget ε"
     axis: Literal["even", "log"] = "even"
     heads: tuple[str, ...] = ()
-    symbols: tuple[str, ...] = ()
-    best: tuple[str, ...] = ()
-
-    def positions(self) -> dict[float | str, float]:
-        """Where each x stands, in units of the axis: its place among all x, or its logarithm to base 10."""
-        every = list(dict.fromkeys(x for line in self.lines for x in line.x))
-        if self.axis == "even":
-            ordered = every if any(isinstance(x, str) for x in every) else sorted(every, key=float)
-            return {x: float(i) for i, x in enumerate(ordered)}
-        finite = [float(x) for x in every if 0 < float(x) < math.inf]
-        low, high = (math.log10(min(finite)), math.log10(max(finite))) if finite else (0.0, 0.0)
-        room = max(0.35, 0.12 * (high - low))
-        edges = {math.inf: high + 2 * room, 0.0: low - 2 * room}
-        return {x: edges[float(x)] if float(x) in edges else math.log10(float(x)) for x in every}
-
-    def ticks(self) -> list[tuple[float, str]]:
-        """(position, label), on a logarithmic axis at most ``_FEW``, and none that would cover another one."""
-        places = self.positions()
-        if self.axis == "even":
-            return [(at, x if isinstance(x, str) else _tick(x)) for x, at in places.items()]
-        marked = [(at, _tick(float(x))) for x, at in places.items() if float(x) in (0.0, math.inf)]
-        finite = sorted({float(f"{float(x):.3g}") for x in places if 0 < float(x) < math.inf})
-        if len(finite) > _FEW - 2:
-            finite = _decades(finite[0], finite[-1])
-        finite = _apart(finite, _NEAREST * (max(places.values()) - min(places.values())))
-        return sorted([*((math.log10(x), _tick(x)) for x in finite), *marked])
-
-
-def _tick(x: float) -> str:
-    return "∞" if math.isinf(x) else f"{x:,.4g}"
-
-
-def _apart(values: Sequence[float], least: float) -> list[float]:
-    """Of values whose logarithms differ by less than ``least``, the one that is written shortest."""
-    kept: list[float] = []
-    for x in sorted(values, key=lambda x: (len(_tick(x)), x)):
-        if all(abs(math.log10(x / other)) >= least for other in kept):
-            kept.append(x)
-    return kept
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """Round numbers on a logarithmic axis: 1, 2, 5 in each decade, or fewer where these are too many."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    for parts in ((1, 2, 5), (1, 3), (1,)):
-        found = [c * 10.0**p for p in powers for c in parts if low * 0.99 <= c * 10.0**p <= high * 1.01]
-        if len(found) <= _FEW:
-            return found
-    return found[:: -(-len(found) // _FEW)]
 
 
 def draw_chart(
-    name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, height: float = 4.2, shared: bool = False
-) -> tuple[plots.PlotFigure, ...]:
-    """One figure with all panels that show more than a table would: two lines, or one of ``_FEWEST`` points; none without them.
+    name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, height: float = HEIGHT, shared: bool = False
+) -> tuple[PlotFigure, ...]:
+    """One figure with all panels that have two lines, or one of ``_FEWEST`` points; none without them.
 
     shared: one scale of y, so that panels can be compared.
     """
     panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= _FEWEST for line in p.lines)]
     if not panels:
         return ()
-    groups, styles = _looks(panels)
-    paint = functools.partial(_paint_all, panels=panels, groups=groups, styles=styles, shared=shared)
-    figure = plots.draw_plot(name, caption, len(panels), paint, notice, height)
-    drawn = [_shape(p, styles, groups, panels if shared else [p]) for p in panels]
-    alike = len(panels) > 1 and bool(panels[0].levels) and all(p["levels"] == drawn[0]["levels"] for p in drawn)
-    spec = {"panels": drawn, "legend": _legend_spec(panels, groups, styles), "alike": alike}
-    return (replace(figure, spec=spec),)
+    values = [v for p in panels for v in _heights(p)]
+    looks = _looks(panels)
+    drawn = tuple(_panel(p, looks, _domain(values if shared else _heights(p)), height) for p in panels)
+    return (PlotFigure(name, caption, drawn, notice),)
 
 
-def draw_chart_for_notebook(panels: Sequence[ChartPanel]) -> Figure:
-    """A figure of matplotlib with every panel, side by side; at least one."""
-    figure = Figure(figsize=(5.5 * len(panels), 4.2), layout="constrained")
-    _paint_all(list(figure.subplots(1, len(panels), squeeze=False).flat), panels, *_looks(panels), shared=False)
-    return figure
-
-
-def _paint_all(
-    axes: Sequence[Axes], panels: Sequence[ChartPanel], groups: Sequence[Sequence[str]], styles: _Styles, shared: bool
-) -> None:
-    for ax, panel in zip(axes, panels, strict=True):
-        _paint(ax, panel, styles)
-    if shared:
-        low, high = min(ax.get_ylim()[0] for ax in axes), max(ax.get_ylim()[1] for ax in axes)
-        for ax in axes:
-            ax.set_ylim(low, high)
-    entries = [key for group in groups for key in group]
-    if len(groups) > 1 or len(panels) > 1 or len(entries) > 4:
-        handles = []
-        for i, key in ((i, key) for i, group in enumerate(groups) for key in group):
-            marker = _MARKERS[(styles[i][key] or 0) % len(_MARKERS)] if i or len(groups) == 1 else None
-            entry = Line2D([], [], lw=1.5 if marker else 3, ls="" if i else "-", marker=marker, label=key)
-            entry.set_color("#4c566a" if i else _colour(styles[i][key]))
-            handles.append(entry)
-        columns = max(1, min(len(entries), 2 * len(panels)))
-        axes[0].figure.legend(handles=handles, loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
-    else:
-        for ax in axes:
-            ax.legend(fontsize=8, frameon=False)
-
-
-def chart_over_budgets(label: str, rows: Sequence[Row], metric: str) -> ChartSeries:
+def chart_over_budgets(label: str, found: Sequence[rows.Row], metric: str) -> ChartSeries:
     """The mean of each row against the ε that it was asked for, with one standard deviation."""
-    means, spread = [r.mean_of(metric) for r in rows], [r.deviation_of(metric) for r in rows]
-    return ChartSeries(label, [r.head.epsilon for r in rows], means, spread)
+    means, spread = [r.mean_of(metric) for r in found], [r.deviation_of(metric) for r in found]
+    return ChartSeries(label, [r.head.epsilon for r in found], means, spread)
 
 
-def _looks(panels: Sequence[ChartPanel]) -> tuple[list[list[str]], _Styles]:
-    """The names in each group of the legend, and the number of the colour or symbol of each; None: grey.
+def _heights(panel: ChartPanel) -> list[float]:
+    ends = [y + s * e for line in panel.lines for y, e in zip(line.y, line.error, strict=True) for s in (-1, 1)]
+    return [y for y in (*ends, *(level for _, level in panel.levels)) if math.isfinite(y)]
 
-    Names whose symbols are the same in every figure come first; where some are best, only these have a colour.
+
+def _domain(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    gap = 0.06 * (high - low or abs(high) or 1.0)
+    return low - gap, high + gap
+
+
+def _looks(panels: Sequence[ChartPanel]) -> tuple[list[str], list[str]]:
+    """The names that have a colour, and those that have a symbol, in order of first appearance."""
+    keys = [line.keys or (line.label,) for p in panels for line in p.lines]
+    return list(dict.fromkeys(k[0] for k in keys)), list(dict.fromkeys(k[1] for k in keys if len(k) > 1))
+
+
+def _panel(panel: ChartPanel, looks: tuple[list[str], list[str]], domain: tuple[float, float], height: float) -> Panel:
+    import altair as alt
+    import pandas
+
+    even = panel.axis == "even"
+    points = []
+    for line in panel.lines:
+        keys = line.keys or (line.label,)
+        tips = line.tips or [""] * len(line.x)
+        for at, value, error, tip in zip(line.x, line.y, line.error, tips, strict=True):
+            if math.isfinite(value):
+                told = {"line": line.label, "colour": keys[0], "symbol": keys[1] if len(keys) > 1 else keys[0]}
+                bars = {"low": value - error, "high": value + error, "joined": line.joined}
+                points.append({"x": _tick(at) if even else at, "y": value, **bars, **told, "tip": tip})
+    every: list[float | str] = list(dict.fromkeys(x for line in panel.lines for x in line.x))
+    ordered: list[float | str] = every if any(isinstance(x, str) for x in every) else sorted(every, key=float)
+    x = (
+        alt.X(
+            "x:N",
+            title=panel.xlabel,
+            sort=[_tick(x) for x in ordered],
+            axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True),
+        )
+        if even
+        else alt.X("x:Q", title=panel.xlabel, scale=alt.Scale(type="log"))
+    )
+    y = alt.Y("y:Q", title=panel.ylabel, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
+    heads = [*panel.heads, "", ""]
+    colour = alt.Color("colour:N", title=heads[0] or None, scale=_scale(looks[0], PLOT_COLOURS))
+    asked: list[Panel] = [
+        alt.Tooltip("line:N", title=" "),
+        alt.Tooltip("x", title=panel.xlabel),
+        alt.Tooltip("y:Q", title=panel.ylabel, format=".3f"),
+    ]
+    asked += [alt.Tooltip("tip:N", title="  ")] if any(line.tips for line in panel.lines) else []
+    base = alt.Chart(pandas.DataFrame(points)).encode(x, colour)
+    layers: list[Panel] = [
+        base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
+    ]
+    layers.append(base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
+    shapes = [TRUST_LOOKS.get(name, ("", PLOT_SHAPES[k % len(PLOT_SHAPES)]))[1] for k, name in enumerate(looks[1])]
+    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=_scale(looks[1], shapes))] if looks[1] else []
+    layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
+    for place, (label, value) in enumerate(panel.levels):
+        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
+        layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))
+        above = level.mark_text(align="left", dx=4, dy=-6 if place % 2 == 0 else 10, color=INK, fontSize=11)
+        layers.append(above.encode(y, alt.Text("label:N"), x=alt.value(0)))
+    return alt.layer(*layers, title=alt.TitleParams(panel.title, limit=WIDTH), width=WIDTH, height=height)
+
+
+def _scale(names: Sequence[str], looks: Sequence[str]) -> Panel:
+    import altair as alt
+
+    return alt.Scale(domain=list(names), range=[looks[k % len(looks)] for k in range(len(names))])
+
+
+def _tick(x: object) -> str:
+    return f"{x:,.4g}".replace("inf", "∞") if isinstance(x, int | float) else str(x)
+
+
+def draw_limits(
+    title: str,
+    curves: Sequence[tuple[str, Sequence[float], Sequence[float]]],
+    points: Sequence[tuple[str, float, float, str]],
+    axes: tuple[str, str],
+) -> Panel:
+    """Curves that no point may exceed, and points below them.
+
+    Args:
+        curves: (name, x, y); the second and later ones are dashed.
+        points: (name, x, y, what to say of it).
+        axes: Titles of x, which is logarithmic, and of y.
     """
-    depth = max((len(line.belongs) for p in panels for line in p.lines), default=1)
-    drawn = [line.belongs for p in panels for line in p.lines]
-    groups = [list(dict.fromkeys(names[i] for names in drawn if i < len(names))) for i in range(depth)]
-    symbols = next((p.symbols for p in panels if p.symbols), ())
-    groups[1:2] = [sorted(group, key=lambda key: (*symbols, *group).index(key)) for group in groups[1:2]]
-    best = list(dict.fromkeys(name for p in panels for name in p.best))
-    groups[0].sort(key=lambda key: best.index(key) if key in best else len(best))
-    ordered = [list(dict.fromkeys((*symbols, *group) if i == 1 else group)) for i, group in enumerate(groups)]
-    grey = [{key for key in group if best and not i and key not in best} for i, group in enumerate(ordered)]
-    styles = [{key: None if key in out else n for n, key in enumerate(g)} for g, out in zip(ordered, grey, strict=True)]
-    return groups, styles
+    import altair as alt
+    import pandas
+
+    lines = [{"x": x, "y": y, "curve": name} for name, xs, ys in curves for x, y in zip(xs, ys, strict=True)]
+    x = alt.X("x:Q", title=axes[0], scale=alt.Scale(type="log"))
+    names = [name for name, *_ in curves]
+    dash = alt.StrokeDash("curve:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [5, 4]][: len(names)]))
+    limit = (
+        alt.Chart(pandas.DataFrame(lines)).mark_line(color=INK, strokeWidth=1.4).encode(x, alt.Y("y:Q", title=axes[1]), dash)
+    )
+    told = pandas.DataFrame([{"x": x, "y": y, "name": name, "of": said} for name, x, y, said in points])
+    found = list(dict.fromkeys(told["name"]))
+    marks = (
+        alt.Chart(told)
+        .mark_point(filled=True, size=46, opacity=0.9)
+        .encode(
+            x,
+            alt.Y("y:Q"),
+            alt.Color("name:N", title=None, scale=_scale(found, PLOT_COLOURS)),
+            tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")],
+        )
+    )
+    return alt.layer(limit, marks, title=title, width=1.4 * WIDTH, height=1.2 * HEIGHT)
 
 
-def _colour(number: int | None) -> str:
-    return _GREY if number is None else plots.PLOT_COLOURS[number % len(plots.PLOT_COLOURS)]
+def draw_bars(title: str, x: Iterable[float], heights: Sequence[float], line: Sequence[float], across: str) -> Panel:
+    """How many nodes there are at each x, and a line of what luck alone gives."""
+    import altair as alt
+    import pandas
+
+    table = pandas.DataFrame({"x": list(x), "nodes": list(heights), "luck": list(line)})
+    base = alt.Chart(table, title=alt.TitleParams(title, limit=WIDTH), width=WIDTH, height=HEIGHT)
+    base = base.encode(alt.X("x:Q", title=across), tooltip=["x:Q", "nodes:Q", "luck:Q"])
+    bars = base.mark_bar(color=PLOT_COLOURS[0], width=12).encode(alt.Y("nodes:Q", title="nodes (line: by luck alone)"))
+    return bars + base.mark_line(color=INK, point=True, strokeWidth=1).encode(alt.Y("luck:Q"))
 
 
-def _look(line: ChartSeries, styles: _Styles) -> tuple[int | None, int]:
-    colour = styles[0][line.belongs[0]]
-    return colour, (styles[1][line.belongs[1]] if len(line.belongs) > 1 else colour) or 0
+# ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def _paint(ax: Axes, panel: ChartPanel, styles: _Styles) -> None:
-    places = panel.positions()
-    for line in panel.lines:
-        colour, symbol = _look(line, styles)
-        bars = list(line.error) if any(line.error) else None
-        ax.errorbar(
-            [places[x] for x in line.x], list(line.y), yerr=bars, label=line.label, color=_colour(colour), lw=1.6, ms=5,
-            capsize=3, zorder=2 if colour is None else 3, marker=_MARKERS[symbol % len(_MARKERS)],
-            ls="-" if line.joined else "",
+def draw_questions(name: str, questions: Sequence[Question], notice: str | None = None) -> PlotFigure | None:
+    """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
+
+    None where no private row of any has a number.
+    """
+    panels = tuple(draw_question(question) for question in questions if question.kept)
+    return PlotFigure(name, "", panels, notice, columns=3) if panels else None
+
+
+def draw_question(question: Question) -> Panel:
+    """The panel of a question of which at least one row is ``kept``."""
+    import altair as alt
+    import pandas
+
+    scale = 100 if question.head.metric == "accuracy" else 1
+    best = [
+        {**_told(row, scale), "x": budget * _DODGE ** (place - (len(question.trusts) - 1) / 2), "budget": budget}
+        for place, trust in enumerate(question.trusts) for budget in question.budgets
+        if (row := question.at(budget, trust)) is not None
+    ]  # fmt: skip
+    seeds = [{**point, "y": value} for point in best for value in point["seeds"]]
+    others = [{**_told(row, scale), "x": row.provable} for row in question.kept]
+    for point in (*best, *seeds, *others):
+        point.pop("seeds")
+    every = pandas.DataFrame([*best, *others])
+    low, high = float(every["x"].min()), float(every["x"].max())
+    decades = max(math.log10(high / low), 0.5)
+    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
+    span, rules, below = _rules(question, scale, [*every["y"], *every["low"], *every["high"]])
+    marked = sorted({*question.budgets} if question.budgets else {low, high})
+    if decades > 2.2:
+        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
+    x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
+    metric = question.head.metric
+    name = _AXES.get(metric) or read_phrases()["short_metrics"].get(metric, "score")
+    scaled = alt.Scale(domain=list(span), nice=False, zero=False)
+    y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
+    trusts = [t.value for t in question.trusts]
+    colours, shapes = (_scale(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
+    colour = alt.Color("trust:N", scale=colours, legend=None)
+    layers: list[Panel] = []
+    if others:
+        light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
+        layers.append(light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N")))
+        layers.append(
+            light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(
+                alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
+            )
+        )
+    for value, label, up in rules:
+        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "x": [ends[0]]}))
+        layers.append(level.mark_rule(strokeDash=[5, 4], color=GREY).encode(alt.Y("y:Q")))
+        layers.append(
+            level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11).encode(x, y, alt.Text("label:N"))
+        )
+    if below:
+        level = alt.Chart(pandas.DataFrame({"y": [span[0]], "label": [below], "x": [ends[0]]}))
+        layers.append(level.mark_text(align="left", dx=3, dy=-8, color=INK, fontSize=11).encode(x, y, alt.Text("label:N")))
+    if best:
+        base = alt.Chart(pandas.DataFrame(best)).encode(x, colour)
+        layers.append(base.mark_line(strokeWidth=2.4).encode(y))
+        layers.append(base.mark_rule(strokeWidth=1.2, opacity=0.55).encode(alt.Y("low:Q"), alt.Y2("high")))
+        if len(seeds) > len(best):
+            layers.append(alt.Chart(pandas.DataFrame(seeds)).mark_point(filled=True, size=14, opacity=0.8).encode(x, y, colour))
+        layers.append(
+            base.mark_point(filled=True, size=78, opacity=1).encode(
+                y, alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
+            )
+        )
+        layers.append(
+            alt.Chart(pandas.DataFrame(_labels(best, span))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            .encode(x, y, colour, alt.Text("label:N"))
         )  # fmt: skip
-    for index, (label, value) in enumerate(sorted(panel.levels, key=lambda level: -level[1])):
-        ax.axhline(value, ls=_DASHES[index % 3], color="#4c566a", lw=1.2)
-        side = "bottom" if index % 2 == 0 else "top"  # two near levels: one label above its line, the other below
-        clear = [patheffects.withStroke(linewidth=2.5, foreground="white")]  # lines that pass below a label do not cross it
-        at = ("axes fraction", "data")
-        ax.annotate(label, (0.01, value), xycoords=at, va=side, fontsize=7, color="#4c566a", path_effects=clear, zorder=9)
-    ticks = panel.ticks()
-    ax.set_xticks([at for at, _ in ticks], [text for _, text in ticks])
-    title = textwrap.fill(panel.title, _TITLE_WIDTH)  # as long as it is, it stays above its own panel
-    ax.set(xlabel=panel.xlabel, ylabel=panel.ylabel, title=title)
-    ax.margins(x=0.08, y=0.12)
-    ax.grid(alpha=0.25)
+    return alt.layer(*layers, title=alt.TitleParams(question.title, limit=WIDTH + 60), width=WIDTH + 40, height=HEIGHT + 30)
 
 
-def _shape(
-    panel: ChartPanel, styles: _Styles, groups: Sequence[Sequence[str]], alike: Sequence[ChartPanel]
-) -> dict[str, object]:
-    """Where everything of a panel stands on the page. alike: the panels that have the same scale of y."""
-    places, ticks = panel.positions(), panel.ticks()
-    names = [textwrap.wrap(text, max(7, int((_WIDTH - 60) / len(ticks) / _LETTER))) or [""] for _, text in ticks]
-    bottom = _HEIGHT - 22 - _LINE * max(map(len, names))
-    at = [place for place, _ in ticks]
-    room = max(0.25, 0.06 * (max(at) - min(at)))
-    ends = [y + s * e for p in alike for line in p.lines for y, e in zip(line.y, line.error, strict=True) for s in (-1, 1)]
-    values = [y for y in (*ends, *(level for p in alike for _, level in p.levels)) if math.isfinite(y)] or [0.0]
-    gap = (max(values) - min(values) or abs(values[0]) or 1.0) * 0.06
-    across = _scale(min(at) - room, max(at) + room, _LEFT, _WIDTH - _RIGHT)
-    up = _scale(min(values) - gap, max(values) + gap, bottom, _TOP)
-    candidates = MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(min(values), max(values))
-    rules = [y for y in candidates if _TOP - 1 <= up(y) <= bottom + 1]
-    lines = []
-    for line in panel.lines:
-        colour, symbol = _look(line, styles)
-        where = [x if isinstance(x, str) else _tick(x) for x in line.x]
-        tips = line.tips or [
-            f"{line.label}\n{x}\n{y:.3f}{f' ± {error:.3f}' if error else ''}"
-            for x, y, error in zip(where, line.y, line.error, strict=True)
-        ]  # the first line is the same for every point; the page puts the names of the axes, ``told``, before the rest
-        told = [tip.split("\n", 1) for tip in tips]
-        finite = [(i, y, line.error[i]) for i, y in enumerate(line.y) if math.isfinite(y)]
-        points = [(across(places[line.x[i]]), up(y), up(y - e), up(y + e), told[i][-1]) for i, y, e in finite]
-        keys = [f"{i}-{groups[i].index(key)}" for i, key in enumerate(line.belongs)]
-        joined = line.joined and len({x for x, *_ in points}) > 1
-        about = {"names": line.belongs, "belongs": " ".join(keys), "tip": told[0][0] if told else ""}
-        look = {"colour": "grey" if colour is None else f"c{colour % 10}", "symbol": symbol % len(_MARKERS)}
-        lines.append({**about, **look, "joined": joined, "points": points})
-    lines.sort(key=lambda line: line["colour"] != "grey")
-    levels = [(label, up(value), f"{value:.2f}") for label, value in panel.levels if math.isfinite(value)]
-    own_tips = any(line.tips for line in panel.lines)
+def _rules(
+    question: Question, scale: int, heights: Sequence[float]
+) -> tuple[tuple[float, float], list[tuple[float, str, bool]], str]:
+    """(ends of the axis, horizontals as (value, label, whether the label stands above), what is said of guessing far below)."""
+    top, free, rules = question.ceiling, question.free, list[tuple[float, str, bool]]()
+    if top is not None:
+        rules.append((scale * top.mean, f"without privacy {answer.format_mean(top)} ({top.label})", True))
+    if free is not None:
+        rules.append((scale * free.mean, f"releases nothing private {answer.format_mean(free)} ({free.label})", False))
+    values = [*heights, *(value for value, *_ in rules)]
+    if question.head.metric == "ari":  # small numbers around chance are not drawn large
+        values += [-0.05, 0.3]
+    low, high, guess = min(values), max(values), scale * question.guess
+    if not question.guess and question.head.metric != "ari":
+        return _domain(values), rules, ""
+    if low - guess > 1.5 * (high - low):
+        return _domain(values), rules, f"↓ {_guess(question)}"
+    span = _domain([*values, guess])
+    if all(abs(value - guess) > 0.04 * (span[1] - span[0]) for value, *_ in rules):
+        rules.append((guess, _guess(question), True))
+    return span, rules, ""
+
+
+def _guess(question: Question) -> str:
+    if question.head.metric in ("auc", "auroc", "ari"):
+        return "chance"
+    if question.head.metric != "accuracy":
+        return f"guessing {question.guess:.2f}"
+    return f"{'public sizes' if question.of_graphs else 'largest class'} {100 * question.guess:.0f}"
+
+
+def _told(row: Row, scale: int) -> Spec:
+    """A row as a point says it."""
+    low, high = row.interval
+    first = [words.split(";")[0].split(" (")[0] for words in row.assumptions[:3]]
+    more = len(row.assumptions) - len(first)
     return {
-        "told": "" if own_tips else f"{panel.xlabel}\n{panel.ylabel}",
-        "title": panel.title, "xlabel": panel.xlabel, "ylabel": panel.ylabel, "lines": lines, "levels": levels,
-        "bottom": bottom, "ticks": [(across(x), name) for x, name in zip(at, names, strict=True)],
-        "rules": [(up(y), f"{y:.5g}") for y in rules],
+        "y": scale * row.mean, "low": scale * low, "high": scale * high, "trust": row.trust.value, "slug": row.slug,
+        "line": f"{row.label}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.name,
+        "method": row.title.split(". ")[0].rstrip("."),
+        "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
+        "provable": phrase_upper_bound(row.provable, 3), "published": phrase_number(row.published, 3),
+        "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.values.values()],
     }  # fmt: skip
 
 
-def _scale(low: float, high: float, start: float, end: float) -> Callable[[float], float]:
-    """Positions to a tenth, and without it where it is 0."""
+def _tips() -> list[Panel]:
+    import altair as alt
 
-    def place(value: float) -> float:
-        at = round(start + (value - low) / (high - low) * (end - start), 1)
-        return int(at) if at == int(at) else at
-
-    return place
+    named = {"row": "row", "method": "method", "interval": "result", "provable": "ε provable", "published": "ε published",
+             "trust": "trust", "assumed": "if"}  # fmt: skip
+    return [alt.Tooltip(f"{key}:N", title=title) for key, title in named.items()]
 
 
-def _legend_spec(panels: Sequence[ChartPanel], groups: Sequence[Sequence[str]], styles: _Styles) -> list[dict[str, object]]:
-    heads = next((p.heads for p in panels if p.heads), ())
-    found: list[dict[str, object]] = []
-    for i, group in enumerate(groups):
-        entries = []
-        for n, key in enumerate(group):
-            number = styles[i][key]
-            colour = "ink" if i else "grey" if number is None else f"c{number % 10}"
-            symbol = (number or 0) % len(_MARKERS) if i == 1 or len(groups) == 1 else 1
-            entries.append({"label": key, "key": f"{i}-{n}", "colour": colour, "symbol": symbol})
-        found.append({"title": heads[i] if i < len(heads) else "", "entries": entries})
-    return found
+def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
+    """A label at the last point of each line, moved apart where they would cover each other."""
+    last = {point["trust"]: point for point in best}  # budgets come in order
+    right = max(point["x"] for point in last.values())
+    placed: list[Spec] = []
+    for point in sorted(last.values(), key=lambda point: point["y"]):
+        near = [one["y"] for one in placed if abs(math.log(one["x"] / point["x"])) < 1]
+        at = max([point["y"], *(y + _APART * (span[1] - span[0]) for y in near)])
+        placed.append(
+            {"x": right if point["x"] > right / 1.3 else point["x"], "y": at, "trust": point["trust"], "label": point["trust"]}
+        )
+    over = max(0.0, max(one["y"] for one in placed) - (span[1] - 0.02 * (span[1] - span[0])))
+    return [one | {"y": one["y"] - over} for one in placed]
 
 
-def describe_score(score: Row) -> str:
-    """What a chart says of one row, line by line."""
-    measured = "" if score.measured is None else f"\nmeasured by an attack: ε ≥ {math.floor(100 * score.measured) / 100:g}"
-    return (
-        f"{score.name}, trust {score.trust.value}\n{format_row(score, 3)} at provable ε = "
-        f"{phrase_upper_bound(score.provable, 4)} ({score.unit_name}){measured}"
-    )
+def draw_for_notebook(questions: Sequence[Question]) -> Figure:
+    """A figure of matplotlib with means against provable ε, a panel for each question of which a row is ``kept``; at least one.
+
+    Raises:
+        ImportError: matplotlib is not installed; the line says how.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("a Figure needs matplotlib: pip install 'fedgraph-privacy[figure]'") from error
+    figure = Figure(figsize=(5.5 * len(questions), 4.2), layout="constrained")
+    for axes, question in zip(figure.subplots(1, len(questions), squeeze=False).flat, questions, strict=True):
+        for label, trust in dict.fromkeys((row.label, row.trust) for row in question.kept):
+            own = sorted((r for r in question.kept if (r.label, r.trust) == (label, trust)), key=lambda r: r.provable)
+            bars = [r.deviation for r in own]
+            axes.errorbar([r.provable for r in own], [r.mean for r in own], yerr=bars if any(bars) else None, marker="o",
+                          label=f"{label}, {trust.value}")  # fmt: skip
+        if question.ceiling is not None:
+            axes.axhline(question.ceiling.mean, ls="--", color="0.4", label=f"without privacy: {question.ceiling.label}")
+        axes.set(xscale="log", xlabel="provable ε", ylabel=question.head.metric, title=question.title)
+        axes.legend(fontsize=7, frameon=False)
+    return figure

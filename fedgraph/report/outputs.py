@@ -1,4 +1,4 @@
-"""Every output of a run, in the order in which it is written; and the answer, printed."""
+"""Every output of a run, in the order in which it is written; and the answer, printed: one table of a screen."""
 
 import dataclasses
 import json
@@ -9,15 +9,18 @@ from typing import Protocol
 import pandas as pd
 
 from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
-from fedgraph.report import page, table
-from fedgraph.report.phrases import fill_phrase, phrase_count
+from fedgraph.report import answer, page, table
+from fedgraph.report.answer import Question
+from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number, read_phrases
 from fedgraph.report.rows import group_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
 
-_CURVE = ["task", "dataset", "method", "variant", "trust", "world", "calibrated_by", "epsilon", "seed", "round", "accuracy"]
-_MOST_SENTENCES, _MOST_NOTES = 9, 3  # on the screen; one line of either is broken into two or three there
+_MOST_LINES = 25  # of the table at the end
+_MOST_BUDGETS = 4  # of its columns
+_FIRST = 44  # letters of its first column
+_WIDEST = 26  # letters of its cells
 
 
 class _Screen(Protocol):
@@ -59,7 +62,6 @@ def write_report(
     short = " ".join(shortened) or None  # said first of a run that was shrunk, or is not at its end
     opening = {key: said for key, said in (("notice", notice), ("short", short)) if said}
     table.write(lines, out, ended)
-    notes = tuple(dict.fromkeys(note for result in found for note in result.notes))
     whole = portable({**opening, **dataclasses.asdict(environment)})
     _text(out / "environment.json", json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
     _text(out / "scenario.yaml", (f"# {notice}\n" if notice else "") + resolved)
@@ -70,24 +72,79 @@ def write_report(
     if grown is not None:
         _text(out / "curves.csv", grown)
 
-    described = {dataset: describe_graph(g) for dataset, g in graphs.items()}
+    described = {dataset: _describe(g) for dataset, g in graphs.items()}
     sizes = "; ".join(map(describe_graph_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
-    rows = group_rows(found)
-    content = page.make_page_content(rows, title, lead, notice, records, described)
+    rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
+    content = page.make_page_content(rows, table.finished(lines), title, lead, list(opening.values()), records, described)
     made = _made(out, resolved, records, environment)
-    content = dataclasses.replace(content, secret=environment.seed == "secret", short=short, made=made)
+    content = dataclasses.replace(content, secret=environment.seed == "secret", made=made, folder=str(out))
     for figure in content.figures:
         store.write_atomically(out / f"{figure.name}.png", figure.png)
-        _text(out / f"{figure.name}.svg", figure.svg)
+        if figure.live:
+            _text(out / f"{figure.name}.svg", figure.svg)
     _text(out / "report.html", page.render_report_page(content))
     for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / file, letter)
-    _summary(out, content, notes, screen)
+    for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
+        screen.print(line)
+    screen.print(f"report: {out / 'report.html'} (for the holder of the data alone); every table: fedgraph show {out} --csv")
+
+
+def _describe(graph: Graph | GraphCollection) -> page.PageDataset:
+    """What was read; of somebody's own data, line by line, how."""
+    if graph.provenance.source != "own":
+        return page.PageDataset(describe_graph(graph))
+    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(graph.provenance.detail.split("; ")))
+
+
+def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
+    """The end of a run on a screen: what was found, how strong its ε is, and one table of at most ``_MOST_LINES`` lines."""
+    asked = [q for q in questions if q.kept and q.budgets]
+    head = [f"{begin_phrase(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
+    head += [] if asked else [begin_phrase(q.finding) for q in questions[1:]]
+    blocks = [_block(question, asked) for question in asked]
+    kept: list[list[list[str]]] = []
+    for block in blocks:
+        if sum(map(len, (*kept, block))) > _MOST_LINES - 1:
+            break
+        kept.append(block)
+    columns = max((len(line) for block in kept for line in block), default=0)
+    lines = [line + [""] * (columns - len(line)) for block in kept for line in block]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = ["  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+    more = len(blocks) - len(kept)
+    table += [f"{phrase_count(more, 'more question')}: in the report"] if more else []
+    return [*notices, *first, *head[:6], *table]
+
+
+def _block(question: Question, asked: Sequence[Question]) -> list[list[str]]:
+    where = f", {question.data}" if len({q.data for q in asked}) > 1 else ""
+    alike = [q for q in asked if (q.level, q.data) == (question.level, question.data)]
+    what = f": {question.what}" if len(alike) > 1 else ""
+    unit = (
+        "right of 100"
+        if question.head.metric == "accuracy"
+        else read_phrases()["short_metrics"].get(question.head.metric, question.head.metric)
+    )
+    head = [f"{begin_phrase(question.level)}{what}{where}"[:_FIRST] + f" ({unit})"]
+    last = len(question.budgets) - 1
+    shown = sorted({round(k * last / max(1, _MOST_BUDGETS - 1)) for k in range(_MOST_BUDGETS)})
+    lines = [[*head, *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
+    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
+    for place, (trust, cells) in enumerate(page.table_lines(question)):
+        said = []
+        for cell in (cells[k] for k in shown):
+            mark = "* " if cell.look == "best" else ""
+            span = f" ({cell.span})" if cell.span else ""
+            named = "" if cell.row is None else f" {cell.row.label}"
+            said.append(f"{mark}{cell.number}{span}{named}"[:_WIDEST])
+        lines.append([f"  {trust.value}", *said, top[:_WIDEST] if place == 0 else ""])
+    return lines
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:
@@ -142,19 +199,7 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
-def _summary(out: Path, content: page.PageContent, notes: Sequence[str], screen: _Screen) -> None:
-    """The answer and the notes, as far as a screen holds them; the page has everything."""
-    for said in filter(None, (content.notice, content.short)):
-        screen.print(said)
-    for note in notes[:_MOST_NOTES]:
-        screen.say(f"note: {note}")
-    for sentence in content.opening[:_MOST_SENTENCES]:
-        screen.print(sentence)
-    left = len(content.opening[_MOST_SENTENCES:]), len(notes[_MOST_NOTES:])
-    kinds = zip(left, ("sentence", "note"), strict=True)
-    more = "".join(f", {phrase_count(many, f'more {what}')}" for many, what in kinds if many)
-    screen.print(f"every row: fedgraph show {out}")
-    screen.print(f"report{more}: {out / 'report.html'} (for the holder of the data alone)")
+_CURVE = ["task", "dataset", "method", "variant", "trust", "world", "calibrated_by", "epsilon", "seed", "round", "accuracy"]
 
 
 def _curves(found: Sequence[Result]) -> str | None:

@@ -1,28 +1,49 @@
-"""``report.html``: all that a run found, on one page that needs no network, no server, and no scripts to be read."""
+"""``report.html``: all that a run found, on one page that needs no network and no server.
+
+First what was found and how strong its ε is, then the picture, one table, what to type next, and what it rests on. Everything
+else is folded.
+"""
 
 import base64
 import json
+import math
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.report import answer, attack_bounds, cards, plots, references, statement, sweeps
-from fedgraph.report.answer import Answer
-from fedgraph.report.cards import Card
-from fedgraph.report.phrases import fill_phrase, read_phrase_asset
-from fedgraph.report.plots import PlotFigure
-from fedgraph.report.rows import Row
-from fedgraph.report.sections import base
+from fedgraph.privacy import Trust
+from fedgraph.report import answer, attack_bounds, charts, compared, references, statement, sweeps
+from fedgraph.report import rows as found_rows
+from fedgraph.report import table as tables
+from fedgraph.report.answer import Question
+from fedgraph.report.compared import Row
+from fedgraph.report.phrases import (
+    begin_phrase,
+    fill_phrase,
+    phrase_number,
+    phrase_upper_bound,
+    read_phrase_asset,
+    read_phrases,
+)
+from fedgraph.report.plots import PlotFigure, Spec
+from fedgraph.report.sections import base, named_attacks
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
-from fedgraph.report.table_columns import ColumnCell, PageColumn, fill_page_columns, list_page_columns
+
+if TYPE_CHECKING:
+    import pandas
 
 _LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 _LONGEST = 26  # letters of a cell that may break into lines
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
+_MOST_QUESTIONS = 6  # on the first screen; the others are folded
+_OPEN_EDGES = "which edges exist is public"  # how an assumption begins
+_FIRST_CONDITIONS = 3  # that are not folded
+_EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
 
 @dataclass(frozen=True)
@@ -58,59 +79,123 @@ class PageChapter:
 
 
 @dataclass(frozen=True)
-class PageHowMade:
-    """How a run was made."""
+class PageDataset:
+    """A data set, and how it was read.
 
-    facts: tuple[tuple[str, str], ...]
-    scenario: str
-    environment: str
+    Attributes:
+        words: One line.
+        reading: What was understood of somebody's own data, line by line; empty for published data.
+    """
+
+    words: str
+    reading: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
+class PageHowMade:
+    """How a run was made."""
+
+    facts: tuple[tuple[str, str], ...] = ()
+    scenario: str = ""
+    environment: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class PageContent:
     """All that the page shows.
 
     Attributes:
-        lead: The sentence below it.
-        notice: Says that data were generated; None where they are real.
-        opening: The sentences that the console shows, too.
-        beside: What the cards do not say.
-        front: Charts of the first screen.
-        aside: Charts that stand folded.
+        title: Of the scenario.
+        lead: How much was computed of which data.
+        notices: Said before everything: data were generated, the run was shrunk, an attack refutes a proof.
+        rows: That can be compared.
+        first: What parts say before everything else.
+        picture: Of the questions.
         chapters: One for each task or sweep.
-        datasets: Each data set with its papers.
-        columns: Of the one table.
-        lines: Of the one table, a row each.
-        secret: Whether the run's seed was secret.
-        short: What to say first of a run that was shrunk or is not at its end; None elsewhere.
+        links: Row → the place of its statement.
+        folder: Of the run, as a command names it.
     """
 
     title: str
     lead: str
-    notice: str | None
-    answered: Answer
-    opening: tuple[str, ...]
-    beside: tuple[str, ...]
+    notices: tuple[str, ...]
+    questions: tuple[Question, ...]
+    rows: tuple[Row, ...]
+    first: tuple[str, ...]
     attacked: tuple[str, ...]
-    front: tuple[PlotFigure, ...]
-    aside: tuple[PlotFigure, ...]
-    cards: tuple[Card, ...]
+    picture: PlotFigure | None
     chapters: tuple[PageChapter, ...]
     said: tuple[statement.StatementFamily, ...]
+    links: Mapping[str, str]
     methods: tuple[references.ReferencedEntry, ...]
-    datasets: tuple[references.ReferencedEntry, ...]
+    datasets: tuple[tuple[references.ReferencedEntry, PageDataset], ...]
     references: tuple[references.Reference, ...]
-    made: PageHowMade
-    columns: tuple[PageColumn, ...] = ()
-    lines: tuple[tuple[Row, tuple[ColumnCell, ...]], ...] = ()
+    folder: str = "RUN"
+    made: PageHowMade = PageHowMade()
     secret: bool = False
-    short: str | None = None
 
     @property
     def figures(self) -> list[PlotFigure]:
         """Every figure of the page."""
         inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]
-        return [*self.front, *self.aside, *(f for c in self.chapters for f in c.figures), *inside]
+        return [*([self.picture] if self.picture else []), *(f for c in self.chapters for f in c.figures), *inside]
+
+    @property
+    def finding(self) -> str:
+        """The title: what was found first; of a run without a question its own title."""
+        return self.questions[0].finding if self.questions else self.title
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the first screen says, in words: warnings, what owners asked, every finding with the strength of its ε."""
+        found = [s for q in self.questions for s in (q.finding, q.strength)]
+        if not self.questions:
+            found = [p.section.sentences[0] for c in self.chapters for p in c.parts if p.section.sentences]
+        return tuple(filter(None, (*self.notices, *self.first, *found, *self.attacked)))
+
+
+def make_page_content(
+    rows: Sequence[found_rows.Row],
+    table: "pandas.DataFrame",
+    title: str,
+    lead: str,
+    notices: Sequence[str],
+    records: Sequence[SectionRecords] = (),
+    described: Mapping[str, PageDataset] | None = None,
+) -> PageContent:
+    """What the page shows of any rows.
+
+    Args:
+        rows: of one run or of several.
+        table: the same, as ``report.table`` has them.
+        title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
+        records: the tasks of one run, each of which gets its own part.
+        described: data set → what was read; only data sets that are described are listed.
+    """
+    found = compared.rows_of(table, refuted(rows))
+    questions = answer.ask(found)
+    parts = _page_chapters(records, " ".join(notices) or None)
+    methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
+    warned = [*attack_bounds.find_contradicting_attack_bounds(rows), *named_attacks.contradict_named_attacks(rows)]
+    warned += [said] if (said := answer.missing(found)) else []
+    links = {row.row: row.anchor for row in rows}
+    return PageContent(
+        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
+        first=tuple(s for c in parts for p in c.parts for s in p.section.first),
+        attacked=tuple(attack_bounds.summarise_attack_bounds(rows)), picture=charts.draw_questions("answer", questions),
+        chapters=parts, said=statement.group_statements(rows), links=links, methods=methods, references=papers,
+        datasets=tuple((d, (described or {})[d.name]) for d in datasets if d.name in (described or {})),
+    )  # fmt: skip
+
+
+def refuted(rows: Sequence[found_rows.Row]) -> dict[str, str]:
+    """Row → why it is no answer: an attack showed more than was proven."""
+    judged = zip(rows, found_rows.judge_attack_bounds(rows), strict=True)
+    return {
+        row.row: f"refuted: an attack shows ε ≥ {attack_bounds.format_attack_bound(row)}"
+        for row, verdict in judged
+        if verdict is found_rows.AttackBoundVerdict.BROKEN
+    }
 
 
 def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
@@ -131,37 +216,7 @@ def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tup
     return tuple(found)
 
 
-def make_page_content(
-    rows: Sequence[Row],
-    title: str,
-    lead: str,
-    notice: str | None,
-    records: Sequence[SectionRecords] = (),
-    described: Mapping[str, str] | None = None,
-) -> PageContent:
-    """What the page shows of any rows: the answer over all of them, charts, one table, statements and papers.
-
-    Args:
-        rows: of one run or of several.
-        title, lead, notice: what opens the page; notice says that data were generated.
-        records: the tasks of one run, each of which gets its own part.
-        described: data set → one line; only data sets that are described are listed.
-    """
-    answered, parts = answer.find_answer(rows), _page_chapters(records, notice)
-    front, aside = cards.draw_card_figures(answered, notice)
-    first = tuple(s for c in parts for p in c.parts for s in p.section.first)
-    methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
-    opening = _page_opening(answered, parts)
-    return PageContent(
-        title=title, lead=lead, notice=notice, answered=answered, opening=opening, beside=first if answered.scores else opening,
-        attacked=tuple(attack_bounds.summarise_attack_bounds(rows)), front=front, aside=aside, cards=cards.make_cards(answered),
-        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers, made=PageHowMade((), "", ""),
-        datasets=datasets if described is None else tuple(d for d in datasets if d.name in described),
-        columns=list_page_columns(answered.scores), lines=fill_page_columns(answered.scores),
-    )  # fmt: skip
-
-
-def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
+def render_page_of_runs(rows: Sequence[found_rows.Row], runs: Sequence[str], notice: str | None = None) -> str:
     """The self-contained page of rows from several runs.
 
     Args:
@@ -169,51 +224,192 @@ def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | 
         notice: Says that data were generated; None where they are real.
     """
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
-    return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notice))
-
-
-def _page_opening(answered: Answer, parts: Sequence[PageChapter]) -> tuple[str, ...]:
-    """What the first screen says: warnings, what parts put first, the answer; where rows have no rank, how each part begins."""
-    if answered.scores:
-        first = (s for c in parts for p in c.parts for s in p.section.first)
-        return (*answered.sentences[: answered.warnings], *first, *answered.sentences[answered.warnings :])
-    return tuple(p.section.sentences[0] for c in parts for p in c.parts if p.section.sentences)
+    notices = [notice] if notice else []
+    return render_report_page(make_page_content(rows, tables.of_rows(rows), title, fill_phrase("page", "runs"), notices))
 
 
 def _page_library(
-    rows: Sequence[Row], described: Mapping[str, str], kinds: Sequence[str]
+    rows: Sequence[found_rows.Row], described: Collection[str], kinds: Sequence[str]
 ) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
-    """(methods, data sets, papers), each method and data set with the rows that use it. described: data set → one line."""
+    """(methods, data sets, papers), each method with the rows that use it."""
     methods: dict[str, references.ReferencedEntry] = {}
     datasets: dict[str, references.ReferencedEntry] = {}
     for row in rows:
-        for entries, name, words, papers in (
-            (methods, str(row.head.method), references.describe_referenced_method, references.find_method_references),
-            (datasets, str(row.head.dataset), lambda n: described.get(n, ""), references.find_data_references),
-        ):
-            if name not in entries:
-                entries[name] = references.ReferencedEntry(name, words(name), tuple(r.key for r in papers(name)))
-            entries[name].rows.setdefault(f"{row.name} ({row.head.task})", row.anchor)
-    papers_of_all = references.collect_references(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
-    return tuple(methods.values()), tuple(datasets.values()), tuple(papers_of_all)
+        method, dataset = str(row.head.method), str(row.head.dataset)
+        if method not in methods:
+            keys = tuple(r.key for r in references.find_method_references(method))
+            methods[method] = references.ReferencedEntry(method, references.describe_referenced_method(method), keys)
+        methods[method].rows.setdefault(f"{row.name} ({row.head.task})", row.anchor)
+        if dataset not in datasets:
+            keys = tuple(r.key for r in references.find_data_references(dataset))
+            datasets[dataset] = references.ReferencedEntry(dataset, "", keys)
+    papers = references.collect_references(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
+    return tuple(methods.values()), tuple(datasets.values()), tuple(papers)
+
+
+# ---- what the first screen shows of a question ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """The best row made with one level of trust within one ε.
+
+    Attributes:
+        number: How good it is; ``—`` where no row keeps the ε.
+        span: Its interval.
+        row: Its name; empty where there is none.
+        words: What it is called, what it costs, and what else is to know.
+        look: ``best``: recommended; ``dim``: not better than guessing on every seed.
+    """
+
+    number: str
+    span: str = ""
+    row: Row | None = None
+    words: str = ""
+    look: str = ""
+
+
+def table_lines(question: Question) -> list[tuple[Trust, list[TableCell]]]:
+    """One line for each level of trust, one cell for each ε of the question."""
+    return [(trust, [_cell(question, budget, trust) for budget in question.budgets]) for trust in question.trusts]
+
+
+def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
+    row = question.at(budget, trust)
+    if row is None:
+        return TableCell("—", words="no row keeps it")
+    said = []
+    top = question.ceiling
+    if top is not None:
+        lost = top.mean - row.mean
+        if compared.is_worse(row, top):
+            said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
+        else:
+            said.append("costs nothing beyond chance")
+    less = question.within(budget, trust)
+    if less is not None and less is not row and less.private and less.mean > row.mean:
+        said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")
+    elif less is not None and not less.private and less.mean >= row.mean:
+        said.append(f"{less.label}, which releases nothing private, has {answer.format_mean(less)}")
+    look = "best" if question.pick is not None and question.pick.row is row and question.pick.budget == budget else ""
+    if not compared.beats_guessing(row):
+        said, look = ["no better than guessing on every seed"], "dim"
+    return TableCell(answer.format_mean(row), answer.span(row), row, "; ".join(said), look)
+
+
+def commands(content: PageContent) -> list[tuple[str, str]]:
+    """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
+    found = []
+    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else f'"{content.folder}"'
+    picked = list({q.pick.row.name: q.pick.row for q in content.questions if q.pick is not None}.values())
+    for row in picked[:1]:
+        if row.kind in _EXPORTED:
+            found.append((f'fedgraph fit {run} "{row.name}" -o model.fedgraph', "train this row once on everybody, as a model"))
+    found += [(f'fedgraph sheet {run} "{row.name}"', f"a page to sign: {row.name}") for row in picked[:3]]
+    for row in picked[:1]:
+        if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
+            found.append(
+                (
+                    f'fedgraph export {run} "{row.name}" project --to flower',
+                    "the same row on Flower, where its method sums clients' releases (or: --to nvflare)",
+                )
+            )
+    return [*found, (f"fedgraph explain {run}", "every release of the run, and what it costs, in words")]
+
+
+def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, ...], tuple[str, ...]]]:
+    """For each question with an answer: (question, conditions that are shown, conditions that are folded)."""
+    found, told = [], set[str]()
+    for question in content.questions:
+        if question.pick is not None and question.pick.row.name not in told:
+            told.add(question.pick.row.name)
+            every = answer.conditions(question.pick.row, content.rows)
+            found.append((question, every[:_FIRST_CONDITIONS], every[_FIRST_CONDITIONS:]))
+    return found
+
+
+def row_cells(row: Row) -> list[tuple[str, str, str]]:
+    """(title of the column, text, what it is sorted by) of the table of all rows."""
+
+    def bound(value: float, text: str) -> tuple[str, str]:
+        return (text, "" if math.isnan(value) else f"{min(value, 1e12):.6g}")
+
+    seeds = ", ".join(answer.format_mean(row) if len(row.values) < 2 else _seed(row, v) for v in row.values.values())
+    metric = read_phrases()["short_metrics"].get(row.metric, row.metric)
+    return [
+        ("row", row.name, row.name), ("data", row.dataset, row.dataset), ("task", row.task, row.task),
+        ("trust", row.trust.value, str(row.trust.rank)),
+        ("private is", row.one if row.unit == "node" else row.unit or "—", row.unit),
+        ("ε asked", *bound(row.epsilon, "none" if math.isinf(row.epsilon) else phrase_number(row.epsilon))),
+        ("ε published", *bound(row.published, phrase_number(row.published, 2))),
+        ("ε proven", *bound(row.provable, phrase_upper_bound(row.provable))),
+        ("ε measured", *bound(row.measured, "—" if math.isnan(row.measured) else f"≥ {int(100 * row.measured) / 100:g}")),
+        ("metric", metric, metric),
+        ("result", f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status, f"{row.mean:.6g}"),
+        ("seeds", seeds, seeds), ("seconds", f"{row.seconds:.1f}", f"{row.seconds:.3f}"),
+    ]  # fmt: skip
+
+
+def _seed(row: Row, value: float) -> str:
+    return f"{100 * value:.1f}" if row.metric == "accuracy" else f"{value:.3f}"
+
+
+# ---- HTML ---------------------------------------------------------------------------------------------------------------
 
 
 def render_report_page(content: PageContent) -> str:
-    """The page as HTML; it needs no other file, no network, and no script to be read."""
+    """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
     shown = [table for chapter in content.chapters for table in chapter.tables]
     inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
+    drawn = [q for q in content.questions if q.kept]
+    specs: list[Spec] = []
+
+    def place(spec: Spec) -> int:
+        specs.append({key: value for key, value in spec.items() if key != "title"})
+        return len(specs) - 1
+
     text = load_page_template("page.html").render(
-        c=content, price_note=cards.explain_card_prices(content.cards), spec=_embed_json, words=_word_columns,
-        picture=lambda figure: "data:image/webp;base64," + base64.b64encode(plots.compress_plot(figure)).decode(),
-        sort=lambda value: value if isinstance(value, str) else f"{value:.6g}",
-        widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        wide=_is_wide, tips_of=_shared_tips, hides_order=_hides_its_order,
-        kinds={k: list(dict.fromkeys(getattr(s, k) for s, _ in content.lines)) for k in ("dataset", "unit", "trust", "method")},
-        holder=fill_phrase("outside", "holder"),
-        outside=statement.list_statement_caveats(content.secret), style=_markup("page.css"), script=_markup("page.js"),
+        c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound,
+        widest=max((len(table.header) for table in (*shown, *inside)), default=0), wide=_is_wide,
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=_picture,
+        svg=lambda k: Markup(_plain_svg(content.picture.panel_svg(k))) if content.picture else "",
+        head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
+        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
+        holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
+        style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
+        specs=lambda: Markup(json.dumps(specs, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")),
     )  # fmt: skip
     # HTML needs none of these
-    return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)|</p>\s*(?=<p|<ul|<h\d|</?div|</?details)", "", text)
+    head, scripts, tail = text.partition("<script")
+    return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", head) + scripts + tail
+
+
+@cache
+def _drawer() -> Markup:
+    """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them."""
+    import vl_convert
+
+    return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
+
+
+def _picture(figure: PlotFigure) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(figure.jpeg).decode()
+
+
+def _plain_svg(svg: str) -> str:
+    """A picture inside the page: as wide as its place, with the page's letters."""
+    opened = re.sub(r'\swidth="(\d+)"\sheight="(\d+)"', "", svg[: svg.index(">")], count=1)
+    return opened + svg[svg.index(">") :]
+
+
+def _level_words(question: Question) -> str:
+    """What is private at this level, in one phrase."""
+    words = read_phrases()["units"].get(question.unit, "")
+    if question.unit == "node" and "links" in question.head.relation:
+        words = read_phrases()["units"]["links"]
+    elif question.unit == "node" and any(a.startswith(_OPEN_EDGES) for a in question.head.assumptions):
+        words = read_phrases()["units"]["row"]
+    return words.format(one=question.one)
 
 
 def load_page_template(name: str, escaped: bool = True) -> jinja2.Template:
@@ -233,7 +429,8 @@ def render_letter_pages(content: PageContent) -> dict[str, str]:
             name = _file(f"{part.label}-{part.dataset}-{letter.client}", taken)
             taken.add(name.casefold())
             lead = f"{content.title} ({part.label}, {part.dataset})"
-            found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=content.notice, style=style)
+            notice = content.notices[0] if content.notices else None
+            found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=notice, style=style)
     return found
 
 
@@ -269,20 +466,3 @@ def _word_columns(table: SectionTable) -> frozenset[int]:
         if 2 * sum(cell[:1].isalpha() for cell in cells) > len(cells):
             found.add(i)
     return frozenset(found)
-
-
-def _hides_its_order(cell: ColumnCell) -> bool:
-    """Whether a cell is sorted by something else than the text, or the number, that it begins with."""
-    if isinstance(cell.sort, str):
-        return cell.sort not in ("", cell.text)
-    shown = re.match(r"-?\d+(\.\d+)?(?![\d.,e])", cell.text)
-    return shown is None or abs(float(shown[0]) - cell.sort) > 0.005 * abs(cell.sort)
-
-
-def _shared_tips(lines: Sequence[tuple[Row, Sequence[ColumnCell]]]) -> dict[str, int]:
-    counted = Counter(cell.tip for _, cells in lines for cell in cells if cell.tip)
-    return {tip: number for number, tip in enumerate(tip for tip, count in counted.items() if count > 1)}
-
-
-def _embed_json(value: object) -> Markup:
-    return Markup(json.dumps(value, ensure_ascii=False).replace("<", "\\u003c").replace("&", "\\u0026"))

@@ -23,7 +23,7 @@ import yaml
 from fedgraph.cells import Result, store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
-from fedgraph.report import answer, attack_bounds, page
+from fedgraph.report import answer, attack_bounds, compared, page, table
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import METRICS, Row, best_without_privacy, bound_of_guesses, format_row_mean
 from fedgraph.report.saved_run import SavedRun
@@ -112,12 +112,11 @@ def _round_up(value: float) -> float:
 
 
 def _answer(run: SavedRun) -> Row:
-    found = [b for b in answer.find_answer(run.rows).best if b.score is not None and b.score.private]
-    if not found:
+    questions = answer.ask(compared.rows_of(table.finished(run.table), page.refuted(run.rows)))
+    found = answer.least(questions)
+    if found is None:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
-    least = min(found, key=lambda b: (b.budget, b.trust.rank)).score
-    assert least is not None
-    return least
+    return next(row for row in run.rows if row.row == found.name)
 
 
 def _told(run: SavedRun, row: Row) -> _Told:

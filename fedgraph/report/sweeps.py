@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import phrase_number
+from fedgraph.report.phrases import phrase_number, phrase_upper_bound
 from fedgraph.report.rows import METRICS, Row, compare_rows, format_row, group_rows
 from fedgraph.report.sections.base import SectionRecords, SectionTable
 
@@ -106,7 +106,10 @@ _Places = dict[str, tuple[float, str]]  # row → (its value of a setting, the l
 
 
 def _varied_within(record: SectionRecords) -> dict[str, _Places]:
-    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values."""
+    """The numbers that vary between the methods of a part while all else stays equal, if some line has three values.
+
+    Of a run with ``--quick``, which keeps the outer ones, two are enough.
+    """
     given = record.settings.get("methods")
     specs: list[Mapping[str, object]] = given if isinstance(given, list) else []
     found: dict[str, _Places] = {}
@@ -116,7 +119,7 @@ def _varied_within(record: SectionRecords) -> dict[str, _Places]:
             if _number(s.get(key)) is not None:
                 series.setdefault(repr(sorted((k, repr(v)) for k, v in s.items() if k not in ("label", key))), []).append(s)
         lines = [own for own in series.values() if len(own) > 1 and len({_number(s[key]) for s in own}) == len(own)]
-        if any(len(own) >= 3 for own in lines):
+        if any(len(own) >= (2 if record.short else 3) for own in lines):
             heads = [{k: v for k, v in own[0].items() if k not in ("label", key)} for own in lines]
             told = [k for k in dict.fromkeys(k for h in heads for k in h) if len({repr(h.get(k)) for h in heads}) > 1]
             places = {}
@@ -217,8 +220,7 @@ def _lines(own: Sequence[_Point]) -> tuple[charts.ChartSeries, ...]:
     lines = []
     for key, points in _groups(own).items():
         ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p.at))
-        named = [at if isinstance(at, str) else f"{at:g}" for at, _, _ in ordered]
-        tips = tuple(f"{charts.describe_score(s)}\n{name}" for name, (_, s, _) in zip(named, ordered, strict=True))
+        tips = tuple(f"ε proven {phrase_upper_bound(s.provable, 3)}" for _, s, _ in ordered)
         means = [s.mean for _, s, _ in ordered]
         spread = [s.deviation or 0.0 for _, s, _ in ordered]
         at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)

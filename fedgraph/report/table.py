@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from fedgraph import plugins
-from fedgraph.cells import GraphClassificationCellFacts, GraphClusteringCellFacts, Result, result, store
+from fedgraph.cells import Cell, GraphClassificationCellFacts, GraphClusteringCellFacts, Result, result, store
 from fedgraph.errors import DataError
 from fedgraph.report.rows import Row, group_rows, metrics_of_rows, name_rows, question_of, short_of
 
@@ -39,17 +39,18 @@ _COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
 
 
-def tabulate(results: Sequence[Result], sources: Mapping[str, str]) -> pd.DataFrame:
+def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mapping[Cell, str] | None = None) -> pd.DataFrame:
     """The table of finished and failed cells.
 
     Args:
         results: In the order of the table.
         sources: Data set → where it came from: ``real``, ``synthetic``, ``embedded`` or ``own``.
+        names: ``Cell.row`` → its name; None: as these cells alone are told apart.
 
     Returns:
         A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
     """
-    names = name_rows(results)
+    names = name_rows(results) if names is None else names
     rows = {row.head.row: row for row in group_rows(results, names)}
     compared = dict(zip(rows, _metrics(tuple(rows.values())), strict=True))
     titles, lines = {method: title_of(method) for method in {one.method for one in results}}, []
@@ -71,6 +72,11 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str]) -> pd.DataFr
         }
         lines.append(result.to_line(one) | told)
     return _typed(pd.DataFrame(lines, columns=None if lines else list(COLUMNS)))
+
+
+def of_rows(rows: Sequence[Row]) -> pd.DataFrame:
+    """The lines of the cells of some rows, which keep their names. Where their data came from is not said."""
+    return tabulate([one for row in rows for one in row.results], {}, {row.head.row: row.row for row in rows})
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
-"""What a person sees while a run goes on, and the tables at its end.
+"""What a person sees while a run goes on: one line with a bar, how long it will take, and the best row so far.
 
-On a terminal: what ``fedgraph watch`` shows (``live``). Elsewhere
-(a file, a batch system): a plain line after ten seconds, and then ever more seldom, so that a run of hours fills no page.
+On a terminal the line stands still; ``fedgraph watch`` shows who is at work. Elsewhere (a file, a batch system) it is printed
+after ten seconds, and then ever more seldom, so that a run of hours fills no page.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from rich.console import Console as RichConsole
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from fedgraph.cells import Cell, CellKind
 from fedgraph.runs import live
@@ -23,6 +24,7 @@ from fedgraph.runtime import Runtime
 
 _SECONDS_BETWEEN_LINES = 10.0  # at first
 _SHARE_BETWEEN_LINES = 0.25  # of the time so far
+_BAR = 24  # letters of the bar
 _SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
 _COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first that a cell has says how good it is
 
@@ -42,9 +44,8 @@ class Console:
         self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet, markup=False, emoji=False)
         self._teller: live.LiveWriter | None = None
         self._view: Live | None = None  # on a terminal
-        self._folder = Path()
         self._begun = time.monotonic()
-        self._last = 0.0
+        self._last = self._begun
         self._cells = (0, 0)
         self._pace = _Pace()
         self._best: tuple[float, str] | None = None
@@ -77,7 +78,7 @@ class Console:
             folder: Of the run.
             engine: That computes it.
         """
-        self._teller, self._folder = live.LiveWriter(folder, engine), folder
+        self._teller = live.LiveWriter(folder, engine)
         self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:
             self._view = Live(console=self._err, auto_refresh=False, transient=True)
@@ -86,9 +87,17 @@ class Console:
 
     def _tell(self) -> None:
         left, working = self._left(), [cell.words for cell in self._running]
-        written = self._teller is not None and self._teller.tell(*self._cells, working, left)
-        if written and self._view is not None:
-            self._view.update(live.view(live.read(self._folder), self._folder), refresh=True)
+        if self._teller is not None:
+            self._teller.tell(*self._cells, working, left)
+        if self._view is not None:
+            self._view.update(Text(self._bar(self._err.width), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+    def _bar(self, width: int = 120) -> str:
+        """The one line: how much is done, how long the rest takes, and the best so far."""
+        done, total = self._cells
+        filled = min(_BAR, round(_BAR * (done + self._pace.under_way()) / max(total, 1)))
+        passed = format_span(time.monotonic() - self._begun)
+        return f"{'█' * filled}{'░' * (_BAR - filled)} {done}/{total} cells, {passed}{self._left()}"[:width]
 
     def close(self) -> None:
         """Take the view away; safe to call twice."""
@@ -100,7 +109,7 @@ class Console:
         """The cell is running."""
         self._running[cell] = time.monotonic()
         self._pace.begin(cell)
-        self._line(cell, "started")
+        self._line()
 
     def finish(self, cell: Cell) -> None:
         """It is done."""
@@ -125,23 +134,19 @@ class Console:
         cell = next(iter(self._running))
         self._pace.advance(cell, done / max(total, 1))
         self._tell()
-        self._line(cell, f"{stage} {done}/{total}")
+        self._line()
 
     def wait(self) -> None:
         """Cells run side by side and none is done."""
         self._tell()
-        cell, began = next(iter(self._running.items()))
-        others = f", {len(self._running) - 1} beside it" if len(self._running) > 1 else ""
-        self._line(cell, f"running for {format_span(time.monotonic() - began)}{others}")
+        self._line()
 
-    def _line(self, cell: Cell, text: str) -> None:
+    def _line(self) -> None:
         now = time.monotonic()
         pause = max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (now - self._begun))
-        if self._view is not None or now - self._last < pause:
-            return
-        self._last = now
-        done, total = self._cells
-        self.say(f"[{format_span(now - self._begun)}] cell {done + 1}/{total}{self._left()}: {cell.words}: {text}")
+        if self._view is None and now - self._last >= pause:
+            self._last = now
+            self.say(self._bar())
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table.
@@ -210,6 +215,10 @@ class _Pace:
         """So much of the cell is done, 0 … 1."""
         if cell in self._running:
             self._running[cell].add(self._clock(), share)
+
+    def under_way(self) -> float:
+        """How much of the running cells is done: 1 for each that is whole."""
+        return sum(reports.share for reports in self._running.values())
 
     def finish(self, cell: Cell) -> None:
         """The cell is done."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     "fedgraph-privacy", "ray", "torch", "torch-geometric", "POT", "numpy", "scipy", "pydantic", "dp-accounting", "numba",
-    "scikit-learn", "igraph", "matplotlib",
+    "scikit-learn", "igraph", "altair", "vl-convert-python",
 )  # fmt: skip
 
 _GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
@@ -104,7 +104,7 @@ class Reporting:
     def report(self, console: Console, ended: bool = True) -> list[Result]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
-        from fedgraph.report import outside, plots, rows, saved_run
+        from fedgraph.report import outside, rows, saved_run
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
         found = [replace(_records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
@@ -114,8 +114,7 @@ class Reporting:
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
         title = asked.title or asked.name
-        with plots.plot_on_all_cores() if ended else contextlib.nullcontext():
-            report.write_report(self.out, title, self.text, whole, graphs, self.environment(), console, failed)
+        report.write_report(self.out, title, self.text, whole, graphs, self.environment(), console, failed)
         if ended and whole:
             may_leave = outside.write_outside(saved_run.load_saved_run(self.out), self.text, self.plans)
             seeded = "" if isinstance(self.ready.scenario.seed, str) else " (of real people only with seed: secret)"

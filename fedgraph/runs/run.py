@@ -1,7 +1,7 @@
 """A finished run, for programs: tables, the best row, the figure, the sheet of a row.
 
 run = fedgraph.run("quickstart")
-run.answer                                          # the sentences of the first screen
+run.answer                                          # the table at the end of the run
 run.table()                                         # pandas: one line per cell; table(per="row"): per configuration
 run.best(unit="node", trust="curator", epsilon=1)   # its name, mean, provable ε, …; None where no row keeps it
 run.figure().savefig("answer.png")
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from fedgraph import privacy
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import Candidate, Ledger
-from fedgraph.report import Row, answer, rows, table
+from fedgraph.report import Row, answer, compared, page, rows, summarise, table
 from fedgraph.report import saved_run as stored
 from fedgraph.runs.chosen_row import ChosenRow
 
@@ -96,14 +96,19 @@ class Run:
         return frozenset(name for name, count in seen.items() if count > 1)
 
     @cached_property
-    def answered(self) -> answer.Answer:
-        """Sentences, the best rows and all scores, as values (``report.answer``)."""
-        return answer.find_answer(self.rows)
+    def scores(self) -> tuple[Row, ...]:
+        """The rows that can be compared."""
+        return rows.compare_rows(self.rows)
+
+    @cached_property
+    def questions(self) -> tuple[answer.Question, ...]:
+        """What was asked, and what was found, as values (``report.answer``)."""
+        return answer.ask(compared.rows_of(table.of_rows(self.rows), page.refuted(self.rows)))
 
     @property
     def answer(self) -> str:
-        """The sentences of the first screen, one per line."""
-        return "\n".join(self.answered.sentences)
+        """The table at the end of a run: the best row for each question, trust and ε."""
+        return "\n".join(summarise([], [], self.questions))
 
     def best(
         self, *, unit: str = "node", trust: str = "curator", epsilon: float, dataset: str | None = None
@@ -127,20 +132,22 @@ class Run:
             >>> run.best(unit="node", trust="sums", epsilon=1)
         """
         trusted = privacy.trust.called(trust)
-        if unit not in answer.ANSWER_SENTENCE_UNITS:
-            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.ANSWER_SENTENCE_UNITS)}")
+        if unit not in answer.UNITS:
+            raise ScenarioError(f"unit is {unit!r}; allowed: {', '.join(answer.UNITS)}")
         if not isinstance(epsilon, Real) or not epsilon > 0:
             raise ScenarioError(f"epsilon is {epsilon!r}; allowed: a number above 0")
-        known = sorted({s.dataset for s in self.answered.scores})
+        known = sorted({s.dataset for s in self.scores})
         if dataset is not None and dataset not in known:
             raise ScenarioError(f"dataset is {dataset!r}; allowed: {', '.join(known)}")
-        scores = [s for s in self.answered.scores if dataset is None or s.dataset == dataset]
-        asked = list(dict.fromkeys(s.asked for s in scores if s.unit == unit and s.private))
-        if len({a[0] for a in asked}) > 1:
-            names = ", ".join(sorted({a[0] for a in asked}))
-            raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {names}")
-        found = answer.find_best_answer(scores, unit=unit, trust=trusted, epsilon=epsilon, asked=asked[0] if asked else None)
-        return None if found is None else self._chosen(found)
+        asked = [q for q in self.questions if q.unit == unit and dataset in (None, q.head.dataset)]
+        if len(names := sorted({q.head.dataset for q in asked})) > 1:
+            raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {', '.join(names)}")
+        if not asked:
+            return None
+        found = answer.best(asked[0].rows, unit=unit, trust=trusted, epsilon=epsilon)
+        if found is None:
+            return None
+        return self._chosen(next(s for s in self.scores if s.row == found.name))
 
     def score(self, row: str) -> ChosenRow:
         """One row by its name.
@@ -155,7 +162,7 @@ class Run:
         Raises:
             ScenarioError: No row, or more than one, has this name; the line lists those that may be meant.
         """
-        scores = self.answered.scores
+        scores = self.scores
         try:
             said = {s.row: f"{s.method} {s.task} {s.dataset}" for s in scores}
             name = rows.find_row_name(said, row, "this run" if len(self.kept) == 1 else "these runs")
@@ -203,9 +210,13 @@ class Run:
         Returns:
             A matplotlib figure.
         """
-        from fedgraph.report import cards
+        from fedgraph.report import charts
 
-        return cards.draw_cards_for_notebook(self.answered, unit)
+        drawn = [q for q in self.questions if q.kept and unit in (None, q.unit)]
+        if not drawn:
+            asked = f" at unit {unit!r}" if unit else ""
+            raise ScenarioError(f"no row with a finite provable ε{asked}: nothing to draw")
+        return charts.draw_for_notebook(drawn)
 
     def sheet(self, row: str) -> str:
         """The privacy sheet of a row, to be read and signed (``fedgraph sheet`` also writes the record for the registry).
@@ -232,7 +243,7 @@ class Run:
 
     def candidates(self) -> list[Candidate]:
         """Rows that a budget might still carry, those of the best mean first."""
-        scores = sorted((s for s in self.answered.scores if s.private and s.usable), key=lambda s: -s.mean)
+        scores = sorted((s for s in self.scores if s.private and s.usable), key=lambda s: -s.mean)
         found = []
         for score in scores:
             ledger = Ledger.of_lines(score.head.ledger)
@@ -245,9 +256,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """In a notebook: the answer, and every row."""
-        said = "<br>".join(map(html.escape, filter(None, (self.notice, *self.answered.sentences))))
-        table = self.table("row")[list(_SHOWN)]
-        return f"<p>{said}</p>{table.to_html(index=False)}"
+        found = [s for q in self.questions for s in (q.finding, q.strength)]
+        said = "<br>".join(map(html.escape, filter(None, (self.notice, *found))))
+        return f"<p>{said}</p>{self.table('row')[list(_SHOWN)].to_html(index=False)}"
 
     def __repr__(self) -> str:
         return f"<Run {', '.join(str(f) for f in self.folders)}: {len(self.rows)} rows>"

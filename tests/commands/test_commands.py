@@ -82,7 +82,7 @@ def test_ls_of_one_says_its_settings_defaults_and_meanings(capsys: pytest.Captur
 
 @pytest.mark.parametrize("words", ["ls", "--help", "check --help", "run --help"])
 def test_a_command_that_computes_nothing_loads_no_library(words: str) -> None:
-    heavy = ("torch", "ray", "scipy", "numpy", "pandas", "pydantic", "matplotlib")
+    heavy = ("torch", "ray", "scipy", "numpy", "pandas", "pydantic", "altair", "matplotlib")
     code = (
         "import sys\nfrom fedgraph.commands.base import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
         f"print('loaded:', *[name for name in {heavy!r} if name in sys.modules])"
@@ -293,7 +293,7 @@ def test_compare_tells_runs_apart_and_says_what_was_generated(
     page, table = tmp_path / "page.html", tmp_path / "table.csv"
     text = said(capsys, "compare", *map(str, twins), "--html", str(page), "--csv", str(table))
     names = [f"{folder.parent.name}/out" for folder in twins]
-    assert all(f"@ {name}" in text for name in names)
+    assert all(f"@ {name}" in page.read_text(encoding="utf-8") for name in names)
     assert "SYNTHETIC" in text
     assert "SYNTHETIC" in page.read_text(encoding="utf-8").split("<h1>")[0], "the page says it above its title"
     assert sorted(line.split(",")[0] for line in table.read_text(encoding="utf-8").splitlines()[1:]) == sorted(names)

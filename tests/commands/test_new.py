@@ -11,7 +11,7 @@ import yaml
 
 from fedgraph.cells.cell import CellKind
 from fedgraph.commands import base as cli
-from fedgraph.report.chance import _LARGEST_DELTA
+from fedgraph.report.compared import _LARGEST_DELTA
 from fedgraph.runs import probe
 from fedgraph.scenario import read, wanted
 
@@ -177,7 +177,7 @@ def test_a_draft_of_own_people_has_a_secret_seed_and_no_count_of_ties(people: Pa
 def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str]) -> None:
     new("--yes", "--trust", "curator")
     assert cli.main(["run", "mine.yaml", "--quick", "--out", "out"]) == 0
-    assert "Nothing can be concluded" in capsys.readouterr().out
+    assert "nothing can be concluded" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("people_", [2, 30, 999, 1_500, 200_000])

@@ -18,7 +18,7 @@ from fedgraph.types import Graph
 
 
 def taking_public(run: Run) -> str:
-    return next(s.row for s in run.answered.scores if s.method == "features" and s.variant != "alone")
+    return next(s.row for s in run.scores if s.method == "features" and s.variant != "alone")
 
 
 def nameless(graph: Graph) -> Graph:
@@ -67,7 +67,7 @@ def paid(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize("select", [None, {"over": {"steps": [2, 4]}, "among": 2}])
 def test_a_model_of_a_run_with_a_budget_is_charged_to_it(paid: Run, tmp_path: Path, select: dict[str, object] | None) -> None:
-    book, row = tmp_path / "people.budget", paid.score(paid.answered.scores[0].row)
+    book, row = tmp_path / "people.budget", paid.score(paid.scores[0].row)
     before = budget_book.read(book).groups()[0].epsilon
     model = row.fit(select=select)
     assert len(budget_book.read(book).charges) == 2
@@ -81,7 +81,7 @@ def test_a_model_of_a_run_with_a_budget_is_charged_to_it(paid: Run, tmp_path: Pa
 
 def test_a_budget_that_is_not_there_any_more_refuses_the_model(paid: Run, tmp_path: Path) -> None:
     (tmp_path / "people.budget").rename(tmp_path / "elsewhere")
-    row = paid.score(paid.answered.scores[0].row)
+    row = paid.score(paid.scores[0].row)
     with pytest.raises((PrivacyError, ScenarioError), match=r"people\.budget"):
         row.fit()
     assert row.fit(budget=tmp_path / "elsewhere").epsilon <= 1

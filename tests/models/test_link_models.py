@@ -67,7 +67,7 @@ def run(place: Path) -> Run:
 
 
 def anchor(run: Run, variant: str, trust: str = "curator") -> str:
-    return next(s.row for s in run.answered.scores if s.variant == variant and s.head.world.trust.value == trust)
+    return next(s.row for s in run.scores if s.variant == variant and s.head.world.trust.value == trust)
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ def models(place: Path, run: Run) -> dict[str, Model]:
     for protocol, rows in ROWS.items():
         for row in rows:
             name = f"{protocol} {row['method']}"
-            score = next(s for s in run.answered.scores if (s.task, s.method) == (protocol, row["method"]))
+            score = next(s for s in run.scores if (s.task, s.method) == (protocol, row["method"]))
             public = place / "volunteers" if protocol == "inductive" else None
             found[name] = run.score(score.row).fit(str(place / "people"), public=public, nothing_protected=True)
     return found
@@ -74,7 +74,7 @@ def test_answers_are_right_for_new_people_whatever_the_order_of_columns(place: P
 
 def test_a_newcomer_hears_the_answers_of_its_neighbours(place: Path, run: Run, tmp_path: Path) -> None:
     """label_hop: the same person, once with edges to people who answered and once without."""
-    anchor = next(s.row for s in run.answered.scores if s.method == "label_hop")
+    anchor = next(s.row for s in run.scores if s.method == "label_hop")
     model = run.score(anchor).fit(str(place / "people"), epsilon=500)
     shares = {}
     for edges in ("", "new,p1\nnew,p2\nnew,p3\n"):
@@ -108,7 +108,7 @@ def test_what_nobody_priced_is_refused_with_a_way_out(
 
 def test_a_model_holds_no_digest_of_its_people_and_knows_them_where_they_have_no_ids(run: Run, place: Path) -> None:
     """Who is not named is known by how many they are, which is public; a digest of their rows would tell each of them."""
-    row = run.score(next(s.row for s in run.answered.scores if s.variant == "alone"))
+    row = run.score(next(s.row for s in run.scores if s.variant == "alone"))
     rng, n = np.random.default_rng(0), 150
 
     def people(count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -233,7 +233,7 @@ def test_a_budget_is_charged_before_and_refuses_what_exceeds_it(place: Path, run
     budget_book.create(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
     row = run.best(unit="node", trust="curator", epsilon=4)
     assert row is not None
-    asking = run.score(next(s.row for s in run.answered.scores if s.variant == "alone"))
+    asking = run.score(next(s.row for s in run.scores if s.variant == "alone"))
     model = asking.fit(str(place / "people"), budget=book)
     charged = budget_book.read(book)
     assert [charge.what for charge in charged.charges] == [f"model {model.row}"]
@@ -249,13 +249,13 @@ def test_a_budget_is_charged_before_and_refuses_what_exceeds_it(place: Path, run
 
 
 def test_rows_that_are_no_models_say_why(place: Path, run: Run) -> None:
-    node = next(s.row for s in run.answered.scores if (s.task, s.method) == ("inductive", "features"))
+    node = next(s.row for s in run.scores if (s.task, s.method) == ("inductive", "features"))
     with pytest.raises(ScenarioError, match="name other people whose rows and edges are public"):
         run.score(node).fit(str(place / "people"))
-    edge = next(s.row for s in run.answered.scores if s.task == "transductive")
+    edge = next(s.row for s in run.scores if s.task == "transductive")
     with pytest.raises(ScenarioError, match="leave --public away"):
         run.score(edge).fit(str(place / "people"), public=str(place / "volunteers"))
-    ceiling = next(s.row for s in run.answered.scores if s.method == "nonprivate")
+    ceiling = next(s.row for s in run.scores if s.method == "nonprivate")
     with pytest.raises(FedgraphError, match="--i-know-that-nothing-is-protected"):
         run.score(ceiling).fit(str(place / "people"), public=str(place / "volunteers"))
 
@@ -263,7 +263,7 @@ def test_rows_that_are_no_models_say_why(place: Path, run: Run) -> None:
 def test_the_commands_go_from_a_row_to_answers(
     place: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    anchor = next(s.row for s in run.answered.scores if (s.task, s.method) == ("inductive", "features"))
+    anchor = next(s.row for s in run.scores if (s.task, s.method) == ("inductive", "features"))
     model, out = str(tmp_path / "m"), tmp_path / "answers.csv"
     fit = ["fit", str(place / "run"), anchor, "--public", str(place / "volunteers"), "-o", model]
     assert main(fit) == 0

@@ -77,7 +77,7 @@ def chosen(run: Run, name: str, place: Path, **more: object) -> fedgraph.Model:
 
 
 def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: Path) -> None:
-    name = next(s.row for s in run.answered.scores if s.variant == "alone")
+    name = next(s.row for s in run.scores if s.variant == "alone")
     model = chosen(run, name, place)
     assert 3.5 < model.epsilon <= 4
     assert '"type":"Selected"' in model.ledger[1]
@@ -92,18 +92,18 @@ def test_a_chosen_model_pays_for_the_choice_within_its_epsilon(run: Run, place: 
 
 
 def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path) -> None:
-    alone = next(s.row for s in run.answered.scores if s.variant == "alone")
+    alone = next(s.row for s in run.scores if s.variant == "alone")
     with pytest.raises(ScenarioError, match=r"select\.over: {'steps': 0}"):
         chosen(run, alone, place, over={"steps": [0]})
     with pytest.raises(PrivacyError, match="gcon: its score would read private edges"):
-        chosen(run, next(s.row for s in run.answered.scores if s.method == "gcon"), place, over={"restart": [0.5]})
+        chosen(run, next(s.row for s in run.scores if s.method == "gcon"), place, over={"restart": [0.5]})
     (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by, shape"):
         fits.read_select(tmp_path / "s.yaml")
 
 
 def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> None:
-    name = next(s.row for s in run.answered.scores if s.method == "dpar")
+    name = next(s.row for s in run.scores if s.method == "dpar")
     people, public = str(place / "people"), str(place / "volunteers")
     model = run.score(name).fit(people, public=public, select={"over": {"epochs": [2, 4], "sampled": [0.5]}, "among": 2})
     assert 3 < model.epsilon <= 4
@@ -121,7 +121,7 @@ def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Pa
     data = [{"name": "own/csv", "path": str(place / "people"), "parameters": {"bounds": {"age": [0, 100]}, "text": "one-hot"}}]
     asked = {"name": "picks", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [{**task, "methods": rows}]}
     found = fedgraph.run(asked, out=tmp_path / "run", quiet=True)
-    name = next(s.row for s in found.answered.scores if s.variant == "picks")
+    name = next(s.row for s in found.scores if s.variant == "picks")
     model = fedgraph.open_run(tmp_path / "run").score(name).fit(str(place / "people"))
     event = events.from_dict(json.loads(model.ledger[1])["event"])
     assert isinstance(event, Selected)
@@ -133,7 +133,7 @@ def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Pa
 
 
 def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path) -> None:
-    hop = next(s.row for s in run.answered.scores if s.method == "label_hop")
+    hop = next(s.row for s in run.scores if s.method == "label_hop")
     with pytest.raises(PrivacyError, match="no score tells settings apart"):
         chosen(run, hop, place, over={"rows": [False], "correlation": [0.1, 0.3]})
 
@@ -141,7 +141,7 @@ def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path)
 @pytest.fixture(scope="module")
 def chosen_cell(run: Run, place: Path) -> Iterator[tuple[chosen_settings.Choice, TrainedCell]]:
     """How a row of node level chooses among people whose names are known, and one training of it."""
-    row = next(s for s in run.answered.scores if s.variant == "alone").head.row
+    row = next(s for s in run.scores if s.variant == "alone").head.row
     wanted = fits.FitOptions(select=TaskRowSelect(over={"steps": [2, 4]}, among=2))
     ready = fits._prepared(run.folder, row, str(place / "people"), wanted)
     with SerialRuntime() as engine:
@@ -179,7 +179,7 @@ def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[chosen_se
 
 def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) -> None:
     """They have no noise, so what they are computed from is what was released and what is public."""
-    row = next(s for s in run.answered.scores if s.method == "gap_edge").head.row
+    row = next(s for s in run.scores if s.method == "gap_edge").head.row
     wanted = fits.FitOptions(select=TaskRowSelect(over={"hops": [1, 2]}, among=2))
     ready = fits._prepared(run.folder, row, str(place / "people"), wanted)
     with SerialRuntime() as engine:

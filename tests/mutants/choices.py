@@ -119,7 +119,7 @@ def _a_choice_is_charged() -> None:
     with tempfile.TemporaryDirectory() as place:
         run, book = _run(place, "asking", _ROWS["asking"][0]), Path(place) / "budget.json"
         budget_book.create(book, Unit.NODE, 6.0, 1e-3, [str(number) for number in range(300)])
-        row, wanted = run.score(run.answered.scores[0].row), {"over": {"steps": [2]}, "among": 2}
+        row, wanted = run.score(run.scores[0].row), {"over": {"steps": [2]}, "among": 2}
         model = row.fit(budget=book, select=wanted)
         paid = max((group.epsilon for group in budget_book.read(book).groups()), default=0.0)
         assert math.isclose(paid, model.epsilon, rel_tol=1e-3), f"the choice is worth {model.epsilon}, and {paid} was charged"

@@ -13,7 +13,7 @@ from fedgraph.cells.task_facts import (
 )
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import answer
+from fedgraph.report import page, table
 from fedgraph.report.rows import Row, group_rows
 from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import SectionRecords
@@ -57,7 +57,7 @@ def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
     assert said[0].startswith("CONTRADICTION: lira")
     for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "environment.json"):
         assert part in said[0]
-    assert answer.find_answer([found]).sentences[0] == said[0]
+    assert page.make_page_content([found], table.of_rows([found]), "t", "l", []).sentences[0] == said[0]
 
 
 def test_many_bounds_share_the_error() -> None:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import replace
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from matplotlib.axes import Axes
 
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import phrases, plots, references, statement
+from fedgraph.report import phrases, references, statement
 from fedgraph.report.rows import Row, format_row_mean, group_rows
-from fedgraph.report.sections import node_classification
 from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
@@ -129,56 +126,6 @@ def test_published_numbers_are_found_and_compared() -> None:
         )
         told[count, spread] = printed_numbers.compare_printed_number(row, "accuracy", printed)
     assert told == {(4, 0.02): ("+0.020", "+2.0"), (4, 0.0): ("+0.020", "—"), (1, 0.02): ("+0.020", "—")}
-
-
-def test_the_best_edge_level_row_provably_keeps_its_epsilon() -> None:
-
-    def cell(variant: str, accuracy: float, provable: float, unit: str = "edge", own: bool = False) -> Result:
-        relation = Relation.EDGE_UNDIRECTED if unit == "edge" else Relation.NODE_ZERO_OUT
-        known = (Assumption.FEATURES_LABELS_PUBLIC,) if unit == "edge" else ()
-        assumed = (*known, Assumption.OWN_EDGES_KNOWN) if own else known
-        protection = Protection(relation, Viewer.CURATOR_TRUSTED, assumed)
-        return entry(
-            variant=variant,
-            metrics={"accuracy": accuracy},
-            epsilon_provable=provable,
-            world=world_of_trust(Trust.CURATOR),
-            protection=protection,
-        )
-
-    cells = [cell("own", 0.9, 1.0, own=True), cell("sound", 0.8, 0.0), cell("weak", 0.7, 1.0), cell("claims", 0.95, 1.45)]
-    (table,) = node_classification._best_edge_level(group_rows([*cells, cell("node", 0.99, 1.0, unit="node")]))
-    assert table.rows == ((Trust.CURATOR.title, "1", "m · own", "0.900", "1", "m · sound", "0.800", "0"),)
-    assert node_classification._best_edge_level(group_rows(cells[:1])) == []
-
-
-def test_every_reading_of_epsilon_is_a_line_of_its_own_and_shares_what_has_no_noise() -> None:
-    cells = [
-        entry(epsilon=epsilon, calibrated_by=reading, metrics={"accuracy": value})
-        for epsilon, reading, value in [
-            (1.0, "published", 0.5),
-            (1.0, "provable", 0.3),
-            (8.0, "published", 0.6),
-            (8.0, "provable", 0.4),
-            (math.inf, "none", 0.9),
-        ]
-    ]
-    first, second = node_classification._lines(group_rows(cells))
-    assert (list(first.x), list(first.y)) == ([1.0, 8.0, math.inf], [0.5, 0.6, 0.9])
-    assert (list(second.x), list(second.y)) == ([1.0, 8.0, math.inf], [0.3, 0.4, 0.9])
-    assert first.label != second.label
-
-
-def test_a_shorter_picture_keeps_every_number_that_is_written() -> None:
-    def paint(axes: list[Axes]) -> None:
-        axes[0].plot([0.001234, 0.005678], [0.12345, 0.98765])
-        axes[0].set_xticks([0.00125, 0.00375], ["0.00125", "ε = 0.00375"])
-        axes[0].set_title("0.68421")
-
-    svg = plots.draw_plot("one", "a line", 1, paint, None).svg
-    for written in (">0.68421<", ">0.00125<", ">ε = 0.00375<"):
-        assert written in svg
-    assert not re.search(r' d="[^"]*\.\d\d', svg), "positions are finer than the eye"
 
 
 def test_a_row_that_cannot_be_private_says_what_it_is() -> None:

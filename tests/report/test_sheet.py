@@ -95,7 +95,7 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
         {"name": "x", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [asked]}, out=tmp_path / "r", quiet=True
     )
     row = done.rows[0].head
-    page = done.sheet(done.answered.scores[0].row)
+    page = done.sheet(done.scores[0].row)
     people = row.facts.train_nodes
     assert f"δ = {1 / people:.3g} of {people:,} people: a method that publishes one of them" in page
     assert "Δ₂ = 0.5: noise of standard deviation" in page, "the clip, as the noise and its multiplier say"
@@ -108,7 +108,7 @@ def test_the_sheet_prices_again_and_says_what_is_added_up_where(
     ]  # fmt: skip
     for edit in edits:
         table.write(table.tabulate([replace(row, **edit)], {}), tmp_path / "r")
-        assert cli.main(["sheet", str(tmp_path / "r"), done.answered.scores[0].row, "--out", str(tmp_path / "o")]) == 2, edit
+        assert cli.main(["sheet", str(tmp_path / "r"), done.scores[0].row, "--out", str(tmp_path / "o")]) == 2, edit
         (line,) = capsys.readouterr().err.splitlines()
         told = "states ε = .*its ledger costs ε = |states another guarantee|holds no ledger"
         assert re.search(told, line), edit

@@ -27,7 +27,6 @@ from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import table
 from fedgraph.report.rows import compare_rows, find_row_name, group_rows, name_rows, plain_name
 from fedgraph.report.statement import make_statement
-from fedgraph.report.table_columns import fill_page_columns, list_page_columns
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from tests.results import plain_result
 
@@ -147,13 +146,6 @@ def test_a_number_of_one_client_stands_beside_the_epsilon_of_that_client() -> No
     entry = replace(ENTRY, facts=ParticipationCellFacts(results=results), epsilon_provable=0.9)
     lines = table.per_client(table.tabulate([entry], {}))
     assert dict(zip(lines["client"], lines["epsilon_provable"], strict=True)) == {r.client: r.epsilon for r in results}
-
-
-def test_the_page_has_what_the_list_says() -> None:
-    scores = compare_rows(group_rows([ENTRY]))
-    ((_, cells),) = fill_page_columns(scores)
-    shown = {column.key: cell.text for column, cell in zip(list_page_columns(scores), cells, strict=True)}
-    assert (shown["epsilon_provable"], shown["clients"], shown["mean"], shown["trust"]) == ("0.9", "3", "0.500", "curator")
 
 
 CELL = Cell("t", "d", "label_hop", "default", world_of_trust(Trust.SUMS), 4.0, "provable", 0)

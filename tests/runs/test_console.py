@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -26,10 +27,10 @@ def test_a_cell_is_said_in_words() -> None:
     assert free.words == "dpar, curator, ε = ∞, seed 2"
 
 
-def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_terminal_gets_one_line_with_a_bar_and_it_goes_away(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     store.claim_folder(tmp_path, "", "", resume=False)
-    console = Console()
-    console._err = RichConsole(force_terminal=True, stderr=True, width=100)
+    console, screen = Console(), io.StringIO()
+    console._err = RichConsole(force_terminal=True, file=screen, width=100)
     monkeypatch.setattr(live, "LIVE_SECONDS", 0.0)
     with runtime.start("serial") as engine, store.lock_folder(tmp_path):
         console.plan(2, 0)
@@ -39,11 +40,15 @@ def test_a_terminal_gets_the_view_of_watch_and_it_goes_away(monkeypatch: pytest.
         state = live.read(tmp_path)
         assert (state.status, state.done, state.total, state.working) == ("running", 0, 2, (CELL.words,))
         console.finish(CELL)
+        console.note_score(CELL, {"accuracy": 0.68})
         assert live.read(tmp_path).done == 1
         assert console._view is not None
         console.close()
         assert console._view is None
     assert live.read(tmp_path).status == "interrupted"
+    assert "░░░░░ 0/2 cells" in screen.getvalue()
+    assert "█" * 12 + "░" * 12 + " 1/2 cells" in screen.getvalue()
+    assert "best so far 0.68 (features · logistic, sums, ε = 4.0)" in console._bar()
 
 
 def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -168,14 +168,14 @@ def test_the_ledger_outside_prices_what_is_stated(run: Run) -> None:
     assert {settle.of_account(account, ledger.of(account.cell)).epsilon for account in ledger.accounts} == stated
     declared = [json.loads(line) for line in (run.folder / outside.OUTSIDE / "plans.jsonl").read_text("utf-8").splitlines()]
     assert [[release["path"] for release in plan["releases"]] for plan in declared] == [["model"], ["model"]]
-    assert {plan["row"] for plan in declared} == {score.row for score in run.answered.scores}
+    assert {plan["row"] for plan in declared} == {score.row for score in run.scores}
 
 
 def test_a_sheet_that_is_handed_out_is_not_chosen_by_exact_accuracies(run: Run) -> None:
     kept = saved_run.load_saved_run(run.folder)
     with pytest.raises(DataError, match=r'cannot choose by them\. Name a ROW, one of: "features, curator'):
         outside.make_outside_sheet(kept)
-    page = outside.make_outside_sheet(kept, run.answered.scores[0].row).html
+    page = outside.make_outside_sheet(kept, run.scores[0].row).html
     assert "withheld" in page
     assert "Finished" not in page
     assert "Command" not in page
@@ -193,7 +193,7 @@ def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_se
 
 
 def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: Path) -> None:
-    row = run.score(run.answered.scores[0].row)
+    row = run.score(run.scores[0].row)
     content = row.fit(str(people)).to_bytes()
     for name in FILES:
         assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
@@ -203,7 +203,7 @@ def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: 
 
 def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
     done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
-    found = project.open_row(done.folder, done.answered.scores[0].row)
+    found = project.open_row(done.folder, done.scores[0].row)
     assert found.plan.facts.public_graph is not None, "there is a graph that could bring them"
     project.write(found, "flower", tmp_path / "app")
     (plan,) = (tmp_path / "app").rglob("plan.json")

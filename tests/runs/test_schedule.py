@@ -280,10 +280,9 @@ def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypat
     console.wait()
     lines = capsys.readouterr().err.splitlines()
     assert lines[1:] == [
-        "[0 s] cell 1/4: first: started",
-        "[10 s] cell 1/4: first: running for 10 s, 1 beside it",
-        "[20 s] cell 2/4, about 33 s left: third: started",
-        "[30 s] cell 3/4, about 18 s left: third: running for 10 s",
+        "░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 cells, 10 s",
+        "██████░░░░░░░░░░░░░░░░░░ 1/4 cells, 20 s, about 33 s left",
+        "████████████░░░░░░░░░░░░ 2/4 cells, 30 s, about 18 s left",
     ]
 
 

@@ -4,8 +4,6 @@ import importlib.util
 
 import pytest
 
-from tests.conftest import _drawing as _drawing
-from tests.conftest import _drawn_rooms as _drawn_rooms
 from tests.conftest import _real_data as _real_data
 from tests.conftest import data_root as data_root
 from tests.conftest import library as library

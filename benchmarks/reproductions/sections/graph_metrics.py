@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from scipy.stats import spearmanr
 
 from benchmarks.reproductions.facts import GraphMetricsCellFacts
@@ -117,41 +116,27 @@ def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, noti
     sizes = first["sizes"]
     starts = np.concatenate([[0], np.cumsum(sizes)])
 
-    def graphs(axes: list[Axes]) -> None:
-        for index, ax in enumerate(axes):
-            for i, j in first["edges"]:
-                if starts[index] <= i < starts[index + 1]:
-                    ax.plot(*first["places"][[i, j]].T, color="#4c566a", lw=1.2, zorder=1)
-            own = first["places"][starts[index] : starts[index + 1]]
-            colour = plots.PLOT_COLOURS[int(first["labels"][index]) % len(plots.PLOT_COLOURS)]
-            ax.scatter(own[:, 0], own[:, 1], s=40, color=colour, zorder=2)
-            ax.set(title=f"graph {index + 1}, label {first['labels'][index]}", xticks=[], yticks=[])
-
-    def matrices(axes: list[Axes]) -> None:
-        for ax, row in zip(axes, rows, strict=True):
-            shown = arrays[row.head.method, 0]["distances"][: len(sizes), : len(sizes)]
-            ax.imshow(shown, cmap="viridis")
-            for (i, j), value in np.ndenumerate(shown):
-                colour = "white" if value < 0.6 * max(float(shown.max()), 1e-12) else "black"
-                ax.text(j, i, f"{value:.2g}", ha="center", va="center", fontsize=8, color=colour)
-            ticks = range(len(sizes)), [str(k + 1) for k in range(len(sizes))]
-            ax.set_xticks(*ticks)
-            ax.set_yticks(*ticks)
-            ax.set_title(str(row.head.method))
-
-    moved = [r for r in rows if r.head.method != _GED]
-
-    def boxes(axes: list[Axes]) -> None:
-        for ax, row in zip(axes, moved, strict=True):
-            own = arrays[row.head.method, 0]
-            names = [n for n in _EDITS if n in own]
-            ax.boxplot([own[n] for n in names], tick_labels=[n.replace("_", " ") for n in names], showfliers=True)
-            ax.axhline(row.results[0].metrics["pairs_median"], ls="--", lw=1, color="#4c566a", label="two different graphs")
-            ax.set(title=str(row.head.method), ylabel="discrepancy after one edit")
-            ax.legend(frameon=False, fontsize=8)
-
+    graphs = []
+    for index in range(len(sizes)):
+        inside = [(i, j) for i, j in first["edges"] if starts[index] <= i < starts[index + 1]]
+        title = f"graph {index + 1}, label {first['labels'][index]}"
+        graphs.append(
+            plots.plot_graph(
+                first["places"], inside, range(starts[index], starts[index + 1]), int(first["labels"][index]), title
+            )
+        )
+    shown = [(r, arrays[r.head.method, 0]["distances"][: len(sizes), : len(sizes)]) for r in rows]
+    matrices = tuple(plots.plot_heatmap(m, str(r.head.method), "", "", numbers=True) for r, m in shown)
+    boxes = []
+    for row in (r for r in rows if r.head.method != _GED):
+        own = arrays[row.head.method, 0]
+        moved = {name.replace("_", " "): own[name] for name in _EDITS if name in own}
+        level = ("two different graphs", row.results[0].metrics["pairs_median"])
+        boxes.append(plots.plot_boxes(moved, str(row.head.method), "discrepancy after one edit", level))
     return (
-        plots.draw_plot(f"{records.name}-graphs", "The first graphs of the first repetition.", len(sizes), graphs, notice, 2.8),
-        plots.draw_plot(f"{records.name}-matrices", "Their distances (Figure 11).", len(rows), matrices, notice, 4.2),
-        plots.draw_plot(f"{records.name}-edits", fill_phrase("graph_metrics", "edits"), len(moved), boxes, notice, 4.2),
+        plots.PlotFigure(
+            f"{records.name}-graphs", "The first graphs of the first repetition.", tuple(graphs), notice, live=False
+        ),
+        plots.PlotFigure(f"{records.name}-matrices", "Their distances (Figure 11).", matrices, notice, live=False),
+        plots.PlotFigure(f"{records.name}-edits", fill_phrase("graph_metrics", "edits"), tuple(boxes), notice),
     )

@@ -23,27 +23,22 @@ SECTION_ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("enco
 
 @dataclass(frozen=True)
 class SectionTable:
-    """A table of text.
-
-    Attributes:
-        on_page: False for what the page's one table says already.
-    """
+    """A table of text."""
 
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
-    on_page: bool = True
 
 
 _Line = TypeVar("_Line")
 
 
 def tabulate_section(
-    title: str, lines: Sequence[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = "", on_page: bool = True
+    title: str, lines: Sequence[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = ""
 ) -> SectionTable:
     """A table of ``lines``. columns: title → what it says of a line."""
-    return SectionTable(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note, on_page)
+    return SectionTable(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note)
 
 
 @dataclass(frozen=True)
@@ -179,4 +174,4 @@ def tabulate_section_measures(rows: Sequence[Row]) -> list[SectionTable]:
         **{title: functools.partial(format_row_mean, metric=key) for key, title in measured.items()},
     }
     note = fill_phrase("node_classification", "measures" if "auroc" in measured else "macro_f1")
-    return [tabulate_section("Beyond accuracy", rows, columns, note, on_page=False)]
+    return [tabulate_section("Beyond accuracy", rows, columns, note)]

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedgraph.cells import GraphClusteringCellFacts, Result
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
@@ -104,27 +103,20 @@ def _name(row: Row) -> str:
         return str(row.head.method)
     facts, clear = _facts(row), math.isinf(row.head.epsilon)
     compared = _HOW[facts.how]
-    if not facts.label:
-        rule = ", ε = 1/n" if facts.rule == "1/n" else ""
-        return f"{compared} of the embedding, {'in clear' if clear else SECTION_ENCODERS[facts.encoder] + rule}"
-    return f"{facts.label}: {compared}{', in clear' if clear else ''}"
+    rule = ", ε = 1/n" if facts.rule == "1/n" else ""
+    coded = "in clear" if clear else SECTION_ENCODERS.get(facts.encoder, facts.encoder) + rule
+    return (
+        f"{compared} of the embedding, {coded}"
+        if not facts.label
+        else ", ".join(filter(None, (f"{facts.label}: {compared}", coded)))
+    )
 
 
 def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
     encoded = sorted((r for r in rows if r.head.paths), key=lambda r: r.head.epsilon)
-    size_only = next((r for r in rows if not r.head.paths), None)
-
-    panels = []
-    for metric in ("ari", "nmi", "purity"):
-        lines = [
-            charts.chart_over_budgets(variant, [r for r in encoded if _encoder(r) == variant], metric)
-            for variant in dict.fromkeys(map(_encoder, encoded))
-        ]
-        levels = (("graph size only", size_only.mean_of(metric)),) if size_only else ()
-        panels.append(charts.ChartPanel(metric.upper() if metric != "purity" else metric, "score", tuple(lines), levels))
-    panels += _discrepancies(encoded)
+    panels = _discrepancies(encoded)
     caption = fill_phrase("graph_clustering", "figure")
-    found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice, height=3.6)]
+    found = [*charts.draw_chart(f"{records.name}-scores", caption, panels, notice)]
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
         by_geometry = entry.facts_as(GraphClusteringCellFacts).how == "gw"
         if "distances" in arrays and by_geometry and (math.isinf(entry.epsilon) or entry.epsilon == encoded[0].head.epsilon):
@@ -164,16 +156,16 @@ def _matched(name: str, epsilon: float, arrays: dict[str, np.ndarray], notice: s
     coupling = arrays["coupling"]
     order = np.argsort(coupling @ np.arange(coupling.shape[1]) / coupling.sum(axis=1), kind="stable")
 
-    def paint(axes: list[Axes]) -> None:
-        plots.plot_heatmap(axes[0], coupling[order], f"coupling T of clients {one} and {two}, {what}", [])
-        axes[0].set(xlabel=f"nodes of client {two}", ylabel=f"nodes of client {one}, ordered by what they meet")
-        plots.plot_matching(axes[1], arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}"))
-
+    down = f"nodes of client {one}, ordered by what they meet"
+    panels = (
+        plots.plot_heatmap(coupling[order], f"coupling T of clients {one} and {two}, {what}", f"nodes of client {two}", down),
+        plots.plot_matching(arrays["places_one"], arrays["places_two"], coupling, (f"client {one}", f"client {two}")),
+    )
     caption = (
         f"What Gromov-Wasserstein matched, {what}, first seed: the coupling of the two largest clients. Places are maps of the "
         "released rows' distances; a line is as dark as the mass that it carries."
     )
-    return plots.draw_plot(f"{name}-matched-{tag}", caption, 2, paint, notice)
+    return plots.PlotFigure(f"{name}-matched-{tag}", caption, panels, notice, live=False)
 
 
 def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str, notice: str | None) -> plots.PlotFigure:
@@ -181,10 +173,11 @@ def _geometry(name: str, epsilon: float, arrays: dict[str, np.ndarray], how: str
     edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
     what, tag = _budget(epsilon)
 
-    def paint(axes: list[Axes]) -> None:
-        plots.plot_heatmap(axes[0], arrays["distances"][np.ix_(order, order)], f"GW distance matrix, {what}", edges.tolist())
-        plots.plot_scatter(axes[1], arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster")
-        plots.plot_scatter(axes[2], arrays["map"], arrays["truth"], "label of the centre node", "class")
-
+    matrix, across = arrays["distances"][np.ix_(order, order)], "client graphs, by cluster"
+    panels = (
+        plots.plot_heatmap(matrix, f"GW distance matrix, {what}", across, "", edges.tolist()),
+        plots.plot_scatter(arrays["map"], arrays["clusters"], "clusters (2-D map of the distances)", "cluster"),
+        plots.plot_scatter(arrays["map"], arrays["truth"], "label of the centre node", "class"),
+    )
     caption = f"Pairwise Gromov-Wasserstein discrepancies and their {how} map, {what}, first seed."
-    return plots.draw_plot(f"{name}-geometry-{tag}", caption, 3, paint, notice)
+    return plots.PlotFigure(f"{name}-geometry-{tag}", caption, panels, notice, live=False)

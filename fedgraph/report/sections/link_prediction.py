@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fedgraph.cells import LinkPredictionCellFacts, Result
 from fedgraph.privacy import Unit
-from fedgraph.report import charts, client_choices
+from fedgraph.report import client_choices
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, tabulate_section
@@ -19,7 +19,7 @@ _TITLES = {"auc": "AUC", "hits_at_20": "Hits@20", "hits_at_50": "Hits@50", "hits
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
-    """What was asked, one table, AUC against ε; and where owners are compared, what each of them gains by joining."""
+    """What was asked, one table; and where owners are compared, what each of them gains by joining."""
     rows = group_rows([e for e in records.entries if e.metrics])
     facts = records.entries[0].facts_as(LinkPredictionCellFacts)
     columns: dict[str, Callable[[Row], str]] = {
@@ -35,26 +35,17 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     shared = any(e.facts.cut_edges_shared for e in records.entries)
     known = "both ends know and protect" if shared else "nobody knows"
     lost = f"Up to {apart:,} edges lie between clients; in federated rows {known} them. " if apart else ""
-    lines = []
-    for name, trust in dict.fromkeys((_name(r), r.trust) for r in rows):
-        finite = [r for r in rows if (_name(r), r.trust) == (name, trust) and math.isfinite(r.head.epsilon)]
-        if len(finite) > 1:
-            lines.append(charts.chart_over_budgets(f"{name}, {trust.title}", finite, "auc"))
-    clear = [(r.head.variant, r.mean_of("auc")) for r in rows if math.isinf(r.head.epsilon) and r.head.world.trust.whole]
-    panels = [charts.ChartPanel("AUC of hidden edges", "AUC", tuple(lines), tuple(clear))]
-    caption = "AUC of hidden edges against the ε of one unit. Dashed: no privacy, one curator."
-    figures = charts.draw_chart(f"{records.name}-links", caption, panels, notice)
     sentence = lost + fill_phrase("link_prediction", "asked", tested=facts.tested, negatives=facts.negatives)
     table = tabulate_section("Hidden edges", rows, columns)
     if not any(e.facts.results for e in records.entries):
-        return Section((sentence,), (table,), figures)
+        return Section((sentence,), (table,), ())
     unit, entries = _of_one_unit(records.entries)
     own = replace(records, entries=tuple(entries))
     found = replace(client_choices.read_client_choices(own), unit=unit.value)
     beside = [client_choices.read_client_choices(own, metric) for metric in client_choices.OTHER_CHOICE_METRICS]
     told = fill_phrase("link_prediction", "owners", unit=_PROTECTED[unit])
     more = section_participation_choices(own, found, (told,), (), [one for one in beside if one.values], notice)
-    return replace(more, sentences=(sentence, told), tables=(table, *more.tables), figures=(*figures, *more.figures))
+    return replace(more, sentences=(sentence, told), tables=(table, *more.tables))
 
 
 def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedgraph.audit import one_run, operating_points
 from fedgraph.cells import NamedAttackCellFacts, NodeRiskCellFacts
-from fedgraph.report import plots
+from fedgraph.report import charts, plots
 from fedgraph.report.attack_bounds import ATTACK_BOUND_CONFIDENCE, locate_attack_bound
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import Row, bound_of_guesses, group_rows, num_attack_bounds
@@ -159,32 +158,19 @@ def _advantage(records: SectionRecords, told: Sequence[_AttackedRow], notice: st
     shown = [t for t in told if t.one.comparable]
     finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
     most = 2.5 * max(finite, default=8.0)
-    names = list(dict.fromkeys(t.one.attack for t in shown))
     delta = max(t.row.head.delta or 0.0 for t in shown)
 
-    def paint(axes: list[Axes]) -> None:
-        grid = np.geomspace(min([0.05, *finite]), most, 200)
-        limits = [operating_points.most_audited_advantage(e, delta) for e in grid]
-        axes[0].plot(grid, limits, color="#4c566a", lw=1.4, label="most that ε allows")
-        for place, name in enumerate(names):
-            own = [t for t in shown if t.one.attack == name]
-            x = [min(t.row.provable, most) * 1.03 ** (place - len(names) / 2) for t in own]
-            colour = plots.PLOT_COLOURS[place % len(plots.PLOT_COLOURS)]
-            marker = plots.PLOT_MARKERS[place % len(plots.PLOT_MARKERS)]
-            axes[0].scatter(x, [t.advantage for t in own], s=26, label=name, color=colour, marker=marker)
-        of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
-        inside = [(e, gain) for e, gain in of_noise if grid[0] <= e <= most * 0.8]
-        axes[0].plot(*zip(*inside, strict=True), color="#4c566a", lw=1.2, ls="--", label="most with Gaussian noise")
-        axes[0].axvline(most * 0.8, ls=":", lw=1, color="#9aa0a6")
-        axes[0].set(xscale="log", ylim=(-0.03, 1.05), xlabel="ε provable", ylabel="advantage, TPR − FPR")
-        ticks = sorted({0.1, 1.0, *(float(f"{e:.3g}") for e in finite)})
-        axes[0].set_xticks([*ticks, most], [*(f"{e:g}" for e in ticks), "∞"])
-        axes[0].minorticks_off()
-        axes[0].set_title("What an attacker gains, and the most that ε allows")
-        axes[0].legend(frameon=False, fontsize=7, loc="upper left")
-        axes[0].grid(alpha=0.25)
-
-    return plots.draw_plot(f"{records.name}-advantage", fill_phrase(_PART, "advantage"), 1, paint, notice, 4.6)
+    grid = [float(e) for e in np.geomspace(min([0.05, *finite]), most, 60)]
+    of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
+    inside = [(float(e), float(gain)) for e, gain in of_noise if grid[0] <= e <= most]
+    allowed = [float(operating_points.most_audited_advantage(e, delta)) for e in grid]
+    gained = [gain for _, gain in inside]
+    curves = (("most that ε allows", grid, allowed), ("most with Gaussian noise", [e for e, _ in inside], gained))
+    points = [(t.one.attack, min(t.row.provable, most), t.advantage, _name(t.row)) for t in shown]
+    panel = charts.draw_limits(
+        "What an attacker gains, and the most that ε allows", curves, points, ("ε provable", "advantage, TPR − FPR")
+    )
+    return plots.PlotFigure(f"{records.name}-advantage", fill_phrase(_PART, "advantage"), (panel,), notice)
 
 
 def _risk_table(risks: Sequence[tuple[Row, NodeRiskCellFacts]]) -> SectionTable:
@@ -220,19 +206,15 @@ def _risk_figure(
 ) -> plots.PlotFigure:
     shown = risks[:8]
 
-    def paint(axes: list[Axes]) -> None:
-        for ax, (row, risk) in zip(axes, shown, strict=True):
-            x = np.arange(risk.runs + 1) / risk.runs
-            ax.bar(x, risk.histogram, width=0.8 / risk.runs, color=plots.PLOT_COLOURS[0], label="nodes")
-            ax.plot(x, risk.luck, color="#4c566a", marker="o", ms=3, lw=1, label="by luck alone")
-            ax.set(title=f"{_name(row)}", xlabel="share of runs in which the attacker was right", ylabel="nodes")
-            ax.title.set_fontsize(8)
-            ax.legend(frameon=False, fontsize=7)
-
+    across = "share of runs in which the attacker was right"
+    panels = tuple(
+        charts.draw_bars(_name(row), np.arange(risk.runs + 1) / risk.runs, risk.histogram, risk.luck, across)
+        for row, risk in shown
+    )
     caption = fill_phrase(_PART, "risk_figure")
     if len(risks) > len(shown):
         caption += f" The first {len(shown)} of {len(risks)} rows; the table has all."
-    return plots.draw_plot(f"{records.name}-risk", caption, len(shown), paint, notice, 3.2)
+    return plots.PlotFigure(f"{records.name}-risk", caption, panels, notice)
 
 
 def _name(row: Row) -> str:

@@ -1,14 +1,13 @@
-"""Node classification: accuracy against ε, one line for each level of trust."""
+"""Node classification: who trained, what was asked, numbers beyond accuracy, curves over rounds, maps of nodes."""
 
 import math
 import statistics
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 
 from fedgraph.cells import NodeClassificationCellFacts, Result
-from fedgraph.privacy import Assumption, Trust
+from fedgraph.privacy import Trust
 from fedgraph.report import attack_bounds, charts, plots, printed_numbers
 from fedgraph.report.phrases import fill_phrase, phrase_average, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.rows import Row, format_row_mean, group_rows
@@ -23,7 +22,7 @@ _ASKED = read_phrases()["asked_nodes"]
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
-    """Table of accuracies, and one panel per learner."""
+    """What the page says beside the answer and the table of all rows."""
     rows = group_rows(records.entries)
     every = [e.facts_as(NodeClassificationCellFacts) for e in records.entries]
     facts = next((f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE), every[0])
@@ -46,23 +45,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         sentences.append(fill_phrase(_PART, "federated", facts=facts, known=known))
     sentences += _describe_traffic(every)
     sentences += attack_bounds.explain_attack_bounds(rows, records.among)
-    tables = [_accuracies(rows), *base.tabulate_section_measures(rows), *_best_edge_level(rows), *_against_papers(rows)]
-    tables.append(_privacy(rows, records.among))
-    grown = _curves(records.name, records.entries, notice)
-    figures = (*_figures(records, rows, notice), *grown, *_maps(records, notice))
-    return Section(tuple(sentences), tuple(tables), figures)
-
-
-def _accuracies(rows: Sequence[Row]) -> SectionTable:
-    budgets = sorted({(r.head.epsilon, r.head.calibrated_by) for r in rows})
-    body = []
-    for learner, world in dict.fromkeys((r.who, r.head.world) for r in rows):
-        own = {(r.head.epsilon, r.head.calibrated_by): r for r in rows if (r.who, r.head.world) == (learner, world)}
-        body.append((learner, world.trust.title, *(format_row_mean(own[b], "accuracy") if b in own else "" for b in budgets)))
-    readings = {reading for epsilon, reading in budgets if math.isfinite(epsilon)}
-    named = [(phrase_number(e), f" ({reading})" if len(readings) > 1 and math.isfinite(e) else "") for e, reading in budgets]
-    header = ("learner", "trust", *(f"ε = {budget}{reading}" for budget, reading in named))
-    return SectionTable("Test accuracy", header, tuple(body), "ε as targeted; what it means for each row is below.")
+    tables = (*base.tabulate_section_measures(rows), *_against_papers(rows))
+    return Section(tuple(sentences), tables, (*_curves(records.name, records.entries, notice), *_maps(records, notice)))
 
 
 def _against_papers(rows: Sequence[Row]) -> list[SectionTable]:
@@ -88,74 +72,6 @@ def _against_papers(rows: Sequence[Row]) -> list[SectionTable]:
     return [tabulate_section("Beside the published numbers", found, columns, fill_phrase(_PART, "beside"))] if found else []
 
 
-def _best_edge_level(rows: Sequence[Row]) -> list[SectionTable]:
-    """At each ε the best edge-level row that provably keeps it, with and without a node's use of its own edges."""
-    kept = [r for r in rows if r.protection.unit.value == "edge" and r.provable <= r.head.epsilon * (1 + 1e-9) < math.inf]
-    body = []
-    asked = {(r.head.world.trust, float(r.head.epsilon)) for r in kept}
-    for trust, epsilon in sorted(asked, key=lambda one: (-one[0].rank, one[1])):
-        here = [r for r in kept if (r.head.world.trust, r.head.epsilon) == (trust, epsilon)]
-        without = [r for r in here if Assumption.OWN_EDGES_KNOWN not in r.protection.assumptions]
-        cells = []
-        for among in (here, without):
-            best = max(among, key=lambda r: r.mean_of("accuracy"), default=None)
-            if best is None:
-                cells += ["—"] * 3
-            else:
-                cells += [best.who, format_row_mean(best, "accuracy"), phrase_upper_bound(best.provable, 2)]
-        body.append((trust.title, phrase_number(epsilon), *cells))
-    if len({r.who for r in kept}) < 2:
-        return []
-    header = ("trust", "ε", "best", "accuracy", "ε provable", "best that reads no own edges", "accuracy", "ε provable")
-    note = "Picked by test accuracy among the rows above, so optimistic where rows are close."
-    return [SectionTable("Best at a provable ε, edge level", header, tuple(body), note)]
-
-
-def _privacy(rows: Sequence[Row], among: int) -> SectionTable:
-    columns: dict[str, Callable[[Row], str]] = {
-        "learner": lambda r: r.who,
-        "trust": lambda r: r.head.world.trust.title,
-        "target ε": lambda r: phrase_number(r.head.epsilon),
-        "ε published": lambda r: phrase_number(r.published, 2),
-        "ε provable": lambda r: phrase_upper_bound(r.provable, 2),
-        "ε measured": attack_bounds.format_attack_bound,
-        "unit": lambda r: r.protection.unit.value,
-        "neighbouring relation": lambda r: r.protection.relation.value,
-    }
-    note = f"δ = {rows[0].head.delta:.3g} throughout. ∞: nothing is guaranteed. —: no claim, or not measured."
-    note = " ".join([*attack_bounds.find_contradicting_attack_bounds(rows, among), note])
-    return tabulate_section("Privacy of every row", rows, columns, note, on_page=False)
-
-
-def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    learners = list(dict.fromkeys((r.head.method, r.head.variant) for r in rows if len(_budgets(rows, r)) > 1))
-    if not learners:
-        return ()
-    levels = [
-        (f"no privacy: {r.head.variant}, curator", r.mean_of("accuracy"))
-        for r in rows
-        if r.head.world.trust is Trust.CURATOR and math.isinf(r.head.epsilon) and len(_budgets(rows, r)) == 1
-    ]
-
-    panels = []
-    for learner in learners:
-        lines = _lines([r for r in rows if (r.head.method, r.head.variant) == learner])
-        panels.append(charts.ChartPanel(" · ".join(learner), "test accuracy", tuple(lines), tuple(levels)))
-    return charts.draw_chart(f"{records.name}-accuracy", fill_phrase(_PART, "figure"), panels, notice, shared=True)
-
-
-def _lines(own: Sequence[Row]) -> list[charts.ChartSeries]:
-    readings = list(dict.fromkeys(r.head.calibrated_by for r in own if math.isfinite(r.head.epsilon))) or ["none"]
-    lines = []
-    for trust in dict.fromkeys(r.head.world.trust for r in own):
-        for reading in readings:
-            line = [r for r in own if r.head.world.trust is trust and r.head.calibrated_by in (reading, "none")]
-            line.sort(key=lambda r: r.head.epsilon)
-            label = trust.title + (f", noise as {reading}" if len(readings) > 1 else "")
-            lines.append(charts.chart_over_budgets(label, line, "accuracy"))
-    return lines
-
-
 def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure, ...]:
     mapped: dict[tuple[str, str, Trust], list[tuple[Result, dict[str, np.ndarray]]]] = {}
     for entry, arrays in zip(records.entries, records.artefacts, strict=True):
@@ -163,22 +79,16 @@ def _maps(records: SectionRecords, notice: str | None) -> tuple[plots.PlotFigure
             mapped.setdefault((entry.method, entry.variant, entry.world.trust), []).append((entry, arrays))
     found = []
     for (method, variant, trust), cells in mapped.items():
-
-        def paint(axes: list[Axes], cells: list[tuple[Result, dict[str, np.ndarray]]] = cells) -> None:
-            for ax, (entry, arrays) in zip(axes, cells, strict=True):
-                apart = phrase_number(entry.metrics.get("silhouette", math.nan), 3)
-                reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
-                title = f"ε = {phrase_number(entry.epsilon)}{reading}, silhouette {apart}"
-                plots.plot_scatter(ax, arrays["map"], arrays["classes"], title, "class")
-
+        panels = []
+        for entry, arrays in cells:
+            apart = phrase_number(entry.metrics.get("silhouette", math.nan), 3)
+            reading = f" ({entry.calibrated_by})" if math.isfinite(entry.epsilon) else ""
+            title = f"ε = {phrase_number(entry.epsilon)}{reading}, silhouette {apart}"
+            panels.append(plots.plot_scatter(arrays["map"], arrays["classes"], title, "class"))
         caption = fill_phrase(_PART, "map", row=f"{method} · {variant}", trust=trust.title)
         tag = f"{method}-{variant}-{trust.value}".replace("/", "-").replace(" ", "-")
-        found.append(plots.draw_plot(f"{records.name}-map-{tag}", caption, len(cells), paint, notice, height=3.6))
+        found.append(plots.PlotFigure(f"{records.name}-map-{tag}", caption, tuple(panels), notice, live=False))
     return tuple(found)
-
-
-def _budgets(rows: Sequence[Row], of: Row) -> set[float]:
-    return {r.head.epsilon for r in rows if (r.head.method, r.head.variant) == (of.head.method, of.head.variant)}
 
 
 def _curves(name: str, entries: Sequence[Result], notice: str | None) -> tuple[plots.PlotFigure, ...]:
