@@ -55,18 +55,6 @@ def short_of(method: str, variant: str) -> str:
     return method if variant in _PLAIN else variant
 
 
-def label_of(method: str, variant: str) -> str:
-    """Method and variant, as a table shows them; one of them where they are the same word."""
-    if variant in _PLAIN:
-        return method
-    return variant if variant.lower() == method else f"{method} · {variant}"
-
-
-def trust_of(protection: Protection | None) -> Trust:
-    """Whom a guarantee needs to be trusted; without a stated viewer everybody is."""
-    return Trust.CURATOR if protection is None else Trust.against(protection.viewer)
-
-
 def question_of(result: Result, metric: str | None) -> tuple[str, ...]:
     """What is asked: rows can be compared only where this is equal.
 
@@ -237,7 +225,9 @@ class Row:
     @property
     def name(self) -> str:
         """Method and variant, as a table shows them; one of them where they are the same word."""
-        return label_of(self.method, self.variant)
+        if self.variant in _PLAIN or self.variant.lower() == self.method:
+            return self.short
+        return self.who
 
     @property
     def who(self) -> str:
@@ -272,8 +262,9 @@ class Row:
 
     @property
     def trust(self) -> Trust:
-        """Whom its guarantee needs to be trusted."""
-        return trust_of(self.head.protection)
+        """Whom its guarantee needs to be trusted; everybody, without a stated viewer."""
+        held = self.head.protection
+        return Trust.CURATOR if held is None else Trust.against(held.viewer)
 
     @cached_property
     def asked(self) -> tuple[str, ...]:

@@ -91,9 +91,10 @@ class Run:
 
     @cached_property
     def _twice(self) -> frozenset[str]:
-        """Names of rows that several of the runs have."""
-        seen = Counter(name for run in self.kept for name in run.table["row"].unique())
-        return frozenset(name for name, count in seen.items() if count > 1)
+        """Names of rows that several of the runs have, however they are typed."""
+        every = [name for run in self.kept for name in run.table["row"].unique()]
+        seen = Counter(map(rows.plain_name, every))
+        return frozenset(name for name in every if seen[rows.plain_name(name)] > 1)
 
     @cached_property
     def scores(self) -> tuple[Row, ...]:

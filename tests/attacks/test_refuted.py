@@ -29,7 +29,7 @@ def client(plan, work, model, round_, streams, desk):
     less = tuple(dataclasses.replace(r, mechanism=GaussianNoise(r.mechanism.std / 20)) for r in desk.planned)
     door = dataclasses.replace(desk, planned=less)
     sent = honest.client(plan, work, model, round_, streams, door)
-    desk.results.extend(e for e in door.results if e not in desk.results)
+    desk.entries.extend(e for e in door.entries if e not in desk.entries)
     return sent
 """
 

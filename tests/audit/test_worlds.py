@@ -462,7 +462,7 @@ def test_an_exported_project_is_the_same_in_both_worlds(homes: tuple[Path, Path]
     from fedgraph.export import project
 
     for home in homes:
-        (name,) = [row for row in ("features-default-sums", "sums") if _exports(home, row)][:1]
+        (name,) = [row for row in ("features, sums", "sums") if _exports(home, row)][:1]
         project.write(project.open_row(home / "run", name), "flower", home / "app")
     assert not worlds.differing_files(*(home / "app" for home in homes))
 

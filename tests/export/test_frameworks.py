@@ -120,7 +120,7 @@ def test_the_accuracy_is_the_rows(ran: tuple[str, Path]) -> None:
     assert graph is not None
     with (place / ANSWERS[name] / "predictions.csv").open(encoding="utf-8") as file:
         classes = np.array([int(row["class"]) for row in csv.DictReader(file)])
-    accuracy, said = float((classes == graph.labels).mean()), found.row.mean("accuracy")
+    accuracy, said = float((classes == graph.labels).mean()), found.row.mean_of("accuracy")
     assert abs(accuracy - said) < 3 * math.sqrt(2 * said * (1 - said) / graph.num_nodes)
     state = site.read_site_file(place / ANSWERS[name] / "state.json", State)
     scores = method_kinds.load_classifier(found.plan.method).predict(found.plan, state, graph)

@@ -113,5 +113,5 @@ def test_in_a_run_every_row_keeps_its_price_and_learns(library: Graph) -> None:
     run = fedgraph.compare(library, rows, epsilons=[4, np.inf], trust=["curator", "sums", "own-client"], clients=3)
     found = {(r.head.variant, r.head.world.trust.value, r.head.epsilon): r for r in run.rows}
     assert all(row.provable <= 4 for (_, _, epsilon), row in found.items() if epsilon == 4)
-    assert found["pairs", "curator", np.inf].mean("auc") > 0.65
+    assert found["pairs", "curator", np.inf].mean_of("auc") > 0.65
     assert len(found) == 12

@@ -40,7 +40,7 @@ def test_every_row_keeps_its_price_and_says_what_it_assumes(run: Run) -> None:
 
 
 def test_without_noise_edges_are_told_from_other_pairs(run: Run) -> None:
-    means = {(r.head.variant, r.head.world.trust, r.head.epsilon): r.mean("auc") for r in run.rows}
+    means = {(r.head.variant, r.head.world.trust, r.head.epsilon): r.mean_of("auc") for r in run.rows}
     assert means["both", Trust.CURATOR, np.inf] > 0.6
     assert means["default", Trust.CURATOR, np.inf] > 0.7
     assert means["hops", Trust.SUMS, np.inf] == pytest.approx(means["hops", Trust.OWN_CLIENT, np.inf], abs=1e-6)
