@@ -97,11 +97,12 @@ class PlotFigure:
 
         return vl_convert.vegalite_to_svg(self._whole)
 
-    def panel_svg(self, place: int) -> str:
-        """One panel as the page shows it before its scripts draw it."""
+    def panel_jpeg(self, place: int) -> bytes:
+        """One panel, for a page without scripts."""
         import vl_convert
 
-        return vl_convert.vegalite_to_svg(self.specs[place] | {"width": 440})
+        plain = {"background": "white", "padding": 8, "width": WIDTH, "autosize": "pad"}
+        return vl_convert.vegalite_to_jpeg(self.specs[place] | plain, scale=1.2, quality=70)
 
 
 def _specify(chart: Panel) -> Spec:
