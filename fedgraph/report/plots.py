@@ -75,7 +75,9 @@ class PlotFigure:
         import altair
 
         title = altair.Undefined if self.notice is None else altair.TitleParams(self.notice, color="#b00020", fontSize=11)
-        whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(color="independent")
+        whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(
+            color="independent", shape="independent"
+        )
         return _specify(whole) | {"background": "white", "padding": 10}
 
     @cached_property
