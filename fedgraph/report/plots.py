@@ -91,7 +91,7 @@ class PlotFigure:
         """As the page shows a picture that it does not draw itself."""
         import vl_convert
 
-        return vl_convert.vegalite_to_jpeg(self._whole, scale=1.0, quality=70)
+        return vl_convert.vegalite_to_jpeg(self._whole, scale=1.0, quality=50)
 
     @cached_property
     def svg(self) -> str:
