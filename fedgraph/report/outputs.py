@@ -19,8 +19,8 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 
 _MOST_LINES = 25  # of the table at the end
 _MOST_BUDGETS = 4  # of its columns
-_FIRST = 44  # letters of its first column
-_WIDEST = 26  # letters of its cells
+_FIRST = 36  # letters of its first column
+_WIDEST = 22  # letters of its cells
 
 
 class _Screen(Protocol):

@@ -363,21 +363,23 @@ def render_report_page(content: PageContent) -> str:
     inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
+    look: Spec = {}
 
     def place(spec: Spec) -> int:
-        specs.append({key: value for key, value in spec.items() if key != "title"})
+        specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
+        look.update(spec["config"])
         return len(specs) - 1
 
     text = load_page_template("page.html").render(
         c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0), wide=_is_wide,
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=_picture,
-        svg=lambda k: Markup(_plain_svg(content.picture.panel_svg(k))) if content.picture else "",
+        still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
-        specs=lambda: Markup(json.dumps(specs, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")),
+        specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
     # HTML needs none of these
     head, scripts, tail = text.partition("<script")
@@ -393,13 +395,15 @@ def _drawer() -> Markup:
 
 
 def _picture(figure: PlotFigure) -> str:
-    return "data:image/jpeg;base64," + base64.b64encode(figure.jpeg).decode()
+    return _embed(figure.jpeg)
 
 
-def _plain_svg(svg: str) -> str:
-    """A picture inside the page: as wide as its place, with the page's letters."""
-    opened = re.sub(r'\swidth="(\d+)"\sheight="(\d+)"', "", svg[: svg.index(">")], count=1)
-    return opened + svg[svg.index(">") :]
+def _embed_json(value: object) -> Markup:
+    return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _embed(picture: bytes) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
 
 
 def _level_words(question: Question) -> str:

@@ -75,7 +75,9 @@ class PlotFigure:
         import altair
 
         title = altair.Undefined if self.notice is None else altair.TitleParams(self.notice, color="#b00020", fontSize=11)
-        whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(color="independent")
+        whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(
+            color="independent", shape="independent"
+        )
         return _specify(whole) | {"background": "white", "padding": 10}
 
     @cached_property
@@ -89,7 +91,7 @@ class PlotFigure:
         """As the page shows a picture that it does not draw itself."""
         import vl_convert
 
-        return vl_convert.vegalite_to_jpeg(self._whole, scale=1.0, quality=70)
+        return vl_convert.vegalite_to_jpeg(self._whole, scale=1.0, quality=50)
 
     @cached_property
     def svg(self) -> str:
@@ -97,11 +99,12 @@ class PlotFigure:
 
         return vl_convert.vegalite_to_svg(self._whole)
 
-    def panel_svg(self, place: int) -> str:
-        """One panel as the page shows it before its scripts draw it."""
+    def panel_jpeg(self, place: int) -> bytes:
+        """One panel, for a page without scripts."""
         import vl_convert
 
-        return vl_convert.vegalite_to_svg(self.specs[place] | {"width": 440})
+        plain = {"background": "white", "padding": 8, "width": WIDTH, "autosize": "pad"}
+        return vl_convert.vegalite_to_jpeg(self.specs[place] | plain, scale=1.2, quality=70)
 
 
 def _specify(chart: Panel) -> Spec:

@@ -104,12 +104,9 @@ def _name(row: Row) -> str:
     facts, clear = _facts(row), math.isinf(row.head.epsilon)
     compared = _HOW[facts.how]
     rule = ", ε = 1/n" if facts.rule == "1/n" else ""
-    coded = "in clear" if clear else SECTION_ENCODERS.get(facts.encoder, facts.encoder) + rule
-    return (
-        f"{compared} of the embedding, {coded}"
-        if not facts.label
-        else ", ".join(filter(None, (f"{facts.label}: {compared}", coded)))
-    )
+    if not facts.label:
+        return f"{compared} of the embedding, {'in clear' if clear else SECTION_ENCODERS[facts.encoder] + rule}"
+    return f"{facts.label}: {compared}{', in clear' if clear else rule}"
 
 
 def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:

@@ -25,15 +25,14 @@
   });
 
   // pictures are drawn where they are seen; a click on a mark goes to its row
-  const specs = JSON.parse(document.getElementById("specs").textContent);
+  const { look, specs } = JSON.parse(document.getElementById("specs").textContent);
   async function draw(place) {
     if (place.dataset.drawn) return;
     place.dataset.drawn = "yes";
     const box = document.createElement("div");
     box.style.width = "100%";
     place.append(box);
-    const { view } = await vegaEmbed(box, specs[place.dataset.spec], { actions: false, renderer: "svg", mode: "vega-lite" });
-    for (const still of [...place.children]) if (still !== box) still.remove();
+    const { view } = await vegaEmbed(box, specs[place.dataset.spec], { actions: false, renderer: "svg", mode: "vega-lite", config: look });
     view.addEventListener("click", (_, item) => { if (item?.datum?.slug) location.hash = item.datum.slug; });
   }
   const seen = new IntersectionObserver((found) => {
