@@ -23,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.report import table as tables
     from fedgraph.runs import run as runs
 
     targets = [path for path in (options.csv, options.html) if path]
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     for path in targets:  # all of them before anything is written
         require_free_file(path, options.force)
     found = runs.open_run(*options.runs)
-    table = found.table(per="row").to_csv(index=False).encode() if options.csv else b""
+    table = tables.to_text(found.table(per="row")).encode() if options.csv else b""
     page = b""
     if options.html:
         from fedgraph.report import page as report_page

@@ -24,10 +24,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.report import table
     from fedgraph.runs import run as runs
 
     found = runs.open_run(options.run)
-    print(found.table("row").to_csv(index=False).strip() if options.csv else text_of(found))
+    print(table.to_text(found.table("row")).strip() if options.csv else text_of(found))
     if not options.csv and (options.run / "results.parquet").is_file():  # written with the page
         print(f"\nreport: {options.run / 'report.html'}")
     return 0

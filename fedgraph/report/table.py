@@ -172,12 +172,17 @@ def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
         ended: Whether no cell is missing.
     """
     text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
-    text = text.assign(**{name: text[name].map("; ".join) for name in _LISTS})
-    store.write_atomically(folder / RESULTS_TEXT, text.to_csv(index=False, lineterminator="\n").encode())
+    store.write_atomically(folder / RESULTS_TEXT, to_text(text).encode())
     if len(clients := per_client(table)):
-        store.write_atomically(folder / CLIENTS_TEXT, clients.to_csv(index=False, lineterminator="\n").encode())
+        store.write_atomically(folder / CLIENTS_TEXT, to_text(clients).encode())
     if ended:
         store.write_atomically(folder / store.RESULTS_FILE, to_parquet(table))
+
+
+def to_text(table: pd.DataFrame) -> str:
+    """A table as CSV: of cells, of rows or of clients. Several sentences in one cell stand with semicolons between them."""
+    joined = {name: table[name].map("; ".join) for name in _LISTS if name in table}
+    return str(table.assign(**joined).to_csv(index=False, lineterminator="\n"))
 
 
 def to_parquet(table: pd.DataFrame) -> bytes:

@@ -329,7 +329,7 @@ def test_anchors_are_unique_and_stay_the_same() -> None:
     scores = compare_rows(group_rows([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
     anchors = [s.anchor for s in scores]
     assert len(set(anchors)) == 3
-    assert anchors[0].startswith("row-a-default-curator-eps-1-")
+    assert anchors[1] == "row-a-curator-eps-8"
     assert anchors == [s.anchor for s in compare_rows(list(scores))]
 
 
