@@ -118,7 +118,7 @@ def tests(steps: Steps) -> None:
         "tests/comparison/test_batched.py",
     ]
     if steps.dry:
-        command[6:] = ["slow", "tests/methods/test_devices.py", "-k", "features"]
+        command[5:] = ["slow", "tests/methods/test_devices.py", "-k", "features"]
     said, why = steps.run(command, 200, gpu=True)
     lines = [
         line for line in said.splitlines() if line.startswith(("FAILED", "ERROR")) or " passed" in line or " failed" in line

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -299,27 +300,22 @@ def test_a_run_that_asks_for_gpus_waits_for_their_machine(monkeypatch: pytest.Mo
     head = {"num_cpus": 1, "include_dashboard": False, "resources": {"gpus_to_start": 1, "cpus_per_gpu_to_start": 1}}
     made = Cluster(initialize_head=True, head_node_args=head)
     monkeypatch.setenv("RAY_ADDRESS", made.address)
-    over = threading.Event()
-
-    def joins() -> None:
-        time.sleep(20.0)  # longer than others get to make room
-        made.add_node(num_cpus=1, num_gpus=1)
-        over.wait(600)  # Ray's processes end with the thread that began them
-
-    starts = threading.Thread(target=joins, daemon=True)
     try:
         with runtime.start("ray") as engine:
             assert engine.describe()["gpus_per_worker"] == 0.0, "nobody has asked for one"
-        starts.start()
-        with (
-            runtime.start("ray", workers=1, gpus_per_worker=1.0) as engine,
-            pytest.raises(RuntimeFailure, match=r"was given 1 GPU, and torch .* there cannot use it"),
-        ):
-            engine.federate(asks, whoami, path=("who",))
+        with ThreadPoolExecutor(1) as beside:
+            begun = beside.submit(runtime.start, "ray", 1, 1.0)
+            time.sleep(20.0)  # longer than others get to make room
+            assert not begun.done()
+            made.add_node(num_cpus=1, num_gpus=1)
+            with (
+                begun.result(timeout=120) as engine,
+                pytest.raises(RuntimeFailure, match=r"was given 1 GPU, and torch .* there cannot use it"),
+            ):
+                engine.federate(asks, whoami, path=("who",))
         with pytest.raises(RuntimeFailure, match=r"2 workers with 1 CPU and 1 GPU each were asked for, and 1 of them fit"):
             runtime.start("ray", workers=2, gpus_per_worker=1.0)
     finally:
-        over.set()
         made.shutdown()
 
 
