@@ -111,7 +111,6 @@ def tests(steps: Steps) -> None:
         "pytest",
         "-n",
         "0",
-        "-q",
         "-m",
         "gpu",
         "tests/methods/test_devices.py",
