@@ -57,8 +57,12 @@ def test_node_types_are_what_rays_autoscaler_reads() -> None:
     cluster = yaml.safe_load((ROOT / "ray_cluster.yaml").read_text(encoding="utf-8"))
     validate_config(prepare_config(copy.deepcopy(cluster)))
     kinds = cluster["available_node_types"]
-    assert kinds[cluster["head_node_type"]]["resources"] == {"CPU": 0}
     assert [name for name, kind in kinds.items() if kind["resources"].get("GPU")] == ["gpu_worker"]
+    gpus, cpus = kinds["gpu_worker"], kinds["cpu_worker"]
+    head = kinds[cluster["head_node_type"]]["resources"]
+    most = gpus["max_workers"] * gpus["resources"]["GPU"]
+    assert head == {"CPU": 0, "gpus_to_start": most, "cpus_per_gpu_to_start": gpus["resources"]["CPU"]}
+    assert gpus["min_workers"] == 0 < cpus["min_workers"], "CPUs are the default"
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -13,11 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import RuntimeFailure
@@ -287,6 +289,34 @@ def test_what_cannot_be_placed_is_one_line(cluster: Any, monkeypatch: pytest.Mon
     while "is not what the driver is" not in said and time.monotonic() < until:
         said = what_a_start_says()
     assert re.search(r"is not what the driver is \(fedgraph's source: driver another, worker \w{16}\)", said)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there the actors would start")
+def test_a_run_that_asks_for_gpus_waits_for_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head says that one can start. This one has a GPU for Ray alone, so a line says that torch cannot use it."""
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "include_dashboard": False, "resources": {"gpus_to_start": 1, "cpus_per_gpu_to_start": 1}}
+    made = Cluster(initialize_head=True, head_node_args=head)
+    monkeypatch.setenv("RAY_ADDRESS", made.address)
+    try:
+        with runtime.start("ray") as engine:
+            assert engine.describe()["gpus_per_worker"] == 0.0, "nobody has asked for one"
+        with ThreadPoolExecutor(1) as beside:
+            begun = beside.submit(runtime.start, "ray", 1, 1.0)
+            time.sleep(20.0)  # longer than others get to make room
+            assert not begun.done()
+            made.add_node(num_cpus=1, num_gpus=1)
+            with (
+                begun.result(timeout=120) as engine,
+                pytest.raises(RuntimeFailure, match=r"was given 1 GPU, and torch .* there cannot use it"),
+            ):
+                engine.federate(asks, whoami, path=("who",))
+        with pytest.raises(RuntimeFailure, match=r"2 workers with 1 CPU and 1 GPU each were asked for, and 1 of them fit"):
+            runtime.start("ray", workers=2, gpus_per_worker=1.0)
+    finally:
+        made.shutdown()
 
 
 def what_a_start_says() -> str:

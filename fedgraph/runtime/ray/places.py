@@ -180,11 +180,12 @@ def to_start(resources: Mapping[str, float], gpus_per_worker: float | None) -> l
     """Machines that a cluster starts when they are asked for; none where nobody asks for GPUs.
 
     Args:
-        resources: All that the cluster has.
+        resources: All that the cluster has now.
         gpus_per_worker: As the user asks; None: what is there is used.
     """
     cpus = resources.get("cpus_per_gpu_to_start", 1.0)
-    return [PlaceNode(_STARTS, cpus, 1.0)] * int(resources.get("gpus_to_start", 0) if gpus_per_worker else 0)
+    missing = int(resources.get("gpus_to_start", 0.0) - resources.get("GPU", 0.0))
+    return [PlaceNode(_STARTS, cpus, 1.0)] * (max(missing, 0) if gpus_per_worker else 0)
 
 
 def reserve(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:

@@ -1,0 +1,203 @@
+"""A round's cost beside its work, a thousand clients beside a plain loop, and how soon the first round of a new Ray is merged.
+
+    python -m benchmarks.rounds [--clients 4 1000] [--rounds 40] [--json]
+
+``features`` behind secure sums, on a random graph of CiteSeer's words and degrees: one release of each client in each round.
+Of each engine: processor milliseconds (all of its processes) and wall milliseconds of a round. They are those of a training of
+1 + ``--rounds`` rounds less those of one of a single round, both after a first training, so that no start is in them: the
+median of three. What Ray costs beside the work is its processor time of a round less the serial engine's. ``plain``: one
+process, one client after another, its clipped gradients and its noise. ``start``: seconds from the import to the end of a
+training of one round.
+
+The last line is JSON. Where processes are many and cores few, wall time says little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+MARK = "ROUNDS_BENCHMARK"  # in the environment of every process that a run starts
+WORDS, CLASSES, PER_ROW, NODES_OF_A_CLIENT = 3703, 6, 32, 4
+ENGINES = ("ray", "serial", "plain")
+
+
+class Meter:
+    """Processor seconds of every process that carries this process's mark, also of those that have ended."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+        self._mark = f"{MARK}={os.environ[MARK]}".encode()
+
+    def seconds(self) -> float:
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    if self._mark in (entry / "environ").read_bytes().split(b"\0"):
+                        fields = (entry / "stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()
+                        self._seen[entry.name] = int(fields[11]) + int(fields[12])
+                except OSError:
+                    continue
+        return sum(self._seen.values()) / os.sysconf("SC_CLK_TCK")
+
+
+def measured(engine: str, num_clients: int, rounds: int) -> dict[str, float]:
+    """In this process."""
+    began, meter = time.monotonic(), Meter()
+    train = plain_loop(num_clients) if engine == "plain" else trainer(engine, num_clients)
+    train(1)
+    started = time.monotonic() - began
+    cpu, wall = [], []
+    for _ in range(3):
+        took = []
+        for count in (1, 1 + rounds):
+            before, at = meter.seconds(), time.monotonic()
+            train(count)
+            took.append((meter.seconds() - before, time.monotonic() - at))
+        cpu.append((took[1][0] - took[0][0]) / rounds)
+        wall.append((took[1][1] - took[0][1]) / rounds)
+    train(0)
+    return {"cpu_ms": 1e3 * statistics.median(cpu), "wall_ms": 1e3 * statistics.median(wall), "start_s": started}
+
+
+def planned(num_clients: int, rounds: int) -> tuple[Any, Any]:
+    """(who holds what, plan of so many rounds)."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from fedgraph import seeds
+    from fedgraph.methods import base, features
+    from fedgraph.partition import uniform
+    from fedgraph.privacy import Viewer
+    from fedgraph.types import Graph, GraphProvenance
+
+    rng, nodes = np.random.default_rng(0), max(NODES_OF_A_CLIENT * num_clients, 400)
+    ends = np.sort(rng.integers(nodes, size=(2 * nodes, 2)), axis=1)
+    ends = np.unique(ends[ends[:, 0] != ends[:, 1]], axis=0)
+    upper = sp.csr_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=(nodes, nodes))
+    words = sp.csr_array(
+        (
+            np.ones(nodes * PER_ROW, np.float32),
+            rng.integers(WORDS, size=nodes * PER_ROW),
+            np.arange(0, nodes * PER_ROW + 1, PER_ROW),
+        ),
+        shape=(nodes, WORDS),
+    )
+    words.sum_duplicates()
+    words.data[:] = 1.0
+    graph = Graph(
+        "generated",
+        sp.csr_array(upper + upper.T),
+        words,
+        rng.integers(CLASSES, size=nodes),
+        CLASSES,
+        GraphProvenance("synthetic", "a random graph of CiteSeer's shape"),
+        features_from_edges=False,
+        columns_from_rows=False,
+        nodes_from_edges=False,
+    )
+    partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.seeded_generator(0, "benchmark"))
+    sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    facts = base.PublicFacts(
+        base.PublicSizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes),
+        Viewer.SERVER_SECURE_AGGREGATION,
+        base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
+        base.PublicFactsPart("nothing"),
+        base.NO_PUBLIC_DERIVED_FACTS,
+        colluders=1,
+    )
+    return partition, features.plan(features.Params(steps=rounds), facts, base.Budget(1.0, 1e-5))
+
+
+def trainer(engine: str, num_clients: int) -> Callable[[int], None]:
+    """Trains so many rounds on a new engine; 0 closes it."""
+    from fedgraph import runtime
+    from fedgraph.federation import rounds
+
+    made = runtime.start(engine, 2)
+    partition, _ = planned(num_clients, 1)
+    shared = made.share("partition", partition)
+    runs = iter(range(10**6))
+
+    def train(count: int) -> None:
+        if not count:
+            made.close()
+            return
+        _, plan = planned(num_clients, count)
+        stream = ("benchmark", next(runs))
+        rounds.run(made, shared, plan, 0, stream, stream, rounds.RoundPrefixes())
+
+    return train
+
+
+def plain_loop(num_clients: int) -> Callable[[int], None]:
+    """Trains so many rounds as one would write it down."""
+    import numpy as np
+
+    from fedgraph.learning.clipping import per_sample
+    from fedgraph.methods import features
+    from fedgraph.runtime import process
+
+    process.use_one_thread()
+    partition, plan = planned(num_clients, 1)
+    held, made = [features.prepare(plan, s) for s in partition.subgraphs], plan.made
+    rng, std = np.random.default_rng(0), plan.schedule.releases[0].mechanism.std
+    vector = features.start(plan, rng).model["parameters"]
+
+    def train(count: int) -> None:
+        if count:
+            planned(num_clients, count)
+        for _ in range(count):
+            total = np.zeros(vector.size)
+            for own in held:
+                total += per_sample.clipped_sum(made.layout, vector, own.x, own.labels, made.clip)
+                total += rng.normal(0, std, vector.size)
+
+    return train
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--clients", type=int, nargs="+", default=[4, 1000])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=list(ENGINES))
+    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print nothing but the last line")
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(measured(args.engines[0], args.clients[0], args.rounds)), flush=True)
+        return
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for clients in args.clients:
+        own = found.setdefault(str(clients), {})
+        for engine in args.engines:
+            command = [sys.executable, "-m", "benchmarks.rounds", "--one", "--engines", engine, "--clients", str(clients)]
+            env = os.environ | {"OMP_NUM_THREADS": "1", MARK: uuid.uuid4().hex}
+            done = subprocess.run(
+                [*command, "--rounds", str(args.rounds)], env=env, capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise SystemExit(f"{engine} failed:\n{done.stderr[-2000:]}")
+            own[engine] = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
+            if not args.json:
+                cpu, wall, start = own[engine].values()
+                print(
+                    f"{clients:6,} clients, {engine:6}: {cpu:8.2f} CPU ms, {wall:8.2f} ms of wall a round, start {start:.1f} s"
+                )
+        if not args.json and {"ray", "serial"} <= own.keys():
+            beside = own["ray"]["cpu_ms"] - own["serial"]["cpu_ms"]
+            print(f"{clients:6,} clients: a round of Ray costs {beside:.2f} CPU ms beside its work", flush=True)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
