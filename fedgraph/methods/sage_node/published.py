@@ -23,8 +23,8 @@ D are the way back). One step of a client with n rows is either
     fixed     B of n rows without replacement    FixedSizeGaussian(σ, B, n, k)
     poisson   every row with its own coin q      PoissonGaussian(σ, q, k)
 
-Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch). A node that is replaced has other neighbours in
-the other world: 2k − 1 rows change, by two clips each.
+Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch). A node that is replaced has other neighbours
+in the other world: 2k − 1 rows change, by two clips each.
 
 σ = std / clip. Published: ``claimed_sage_epsilon`` (Rényi, without replacement) with B = ⌈q·n⌉.
 
