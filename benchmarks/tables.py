@@ -30,7 +30,8 @@ from fedgraph.report import table
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (  # their tables come from runs
     *("README.md", "docs/index.md", "docs/node_level.md", "docs/edge_level.md", "docs/graph_level.md", "docs/federations.md"),
-    *("docs/links.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "methods").glob("*.md"))),
+    *("docs/links.md", "docs/own_model.md"),
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "methods").glob("*.md")),
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "zoo" / "docs").glob("*.md")),
 )
 

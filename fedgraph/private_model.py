@@ -218,7 +218,8 @@ def private(
         unit: What one person's data are: ``node``.
         epsilon: ε, above 0.
         delta: δ, between 0 and 1; by default one over the people who train.
-        public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing.
+        public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing, and the network
+            may read edges when it answers. Without such people each answer follows from one's own row.
         arguments: Keyword arguments of a class.
         weights: ``fresh``: the network's layers draw new weights. ``public``: it begins with those that it has, which come from
             public data that hold nobody of ``graph``.

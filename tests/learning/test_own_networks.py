@@ -229,7 +229,7 @@ def test_the_data_say_how_wide_a_network_is() -> None:
     ("model", "arguments", "words"),
     [
         ("torch_geometric.nn.Nope", {}, "no class that can be imported"),
-        ("os.path", {}, "no class of torch modules"),
+        ("GCN", {}, "is no dotted name"),
         ("torch_geometric.nn.GCN", {"hiden": 3}, "missing a required argument: 'hidden_channels'; arguments found: hiden"),
         ("held:0", {}, "no such module is in the memory"),
     ],
@@ -237,6 +237,16 @@ def test_the_data_say_how_wide_a_network_is() -> None:
 def test_what_is_no_network_is_said_in_one_line(model: str, arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         own_network.require(model, arguments)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"), [("os.path", "no class of torch modules"), ("nowhere.nets:Net", "no class that can be")]
+)
+def test_a_name_of_another_package_is_looked_up_when_the_network_is_built(model: str, words: str) -> None:
+    """Settings stand in models' files, too: reading them imports nobody's package."""
+    own_network.require(model, {})
+    with pytest.raises(ScenarioError, match=words):
+        own_network.build(NetworkSpec(model, "{}", INPUTS, CLASSES))
 
 
 def shapes(found: rooted.RootedSamples) -> list[tuple[frozenset[int], frozenset[tuple[int, int]]]]:

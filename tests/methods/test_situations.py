@@ -412,6 +412,7 @@ DRAWN = {  # of the zoo's methods where it is installed
     "progap_node": {"sampling_rate": 0.4},
     "privgnn": {},
     "heter_poisson": {},
+    "own_model": {},
     "link_hops": {"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 0.4},
     "sage_node coins": {"sampling_rate": 0.4, "batches": "poisson", "cap": "promised", "degree": 3},
     "sage_node fixed": {"sampling_rate": 0.4, "batches": "fixed", "cap": "promised", "degree": 3},
@@ -448,7 +449,11 @@ def test_secret_samples_and_batches_follow_the_secret_and_the_round(what: str, l
     assert checked
 
 
-SECRET = {"dpar": {"sample"}, "heter_poisson": {"batch", "mentions"}}  # streams of a round that decide who is in its sum
+SECRET = {  # streams of a round that decide who is in its sum
+    "dpar": {"sample"},
+    "heter_poisson": {"batch", "mentions"},
+    "own_model": {"batch", "mentions"},
+}
 
 
 @pytest.mark.parametrize("what", [what for what in DRAWN if what.split()[0] in plugins.names("methods")])
@@ -523,6 +528,7 @@ def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
     """What a secret sample hides under zero-out: a node without data is as good as one that was not drawn."""
     plan, partition, _ = planned(what.split()[0], 0, Trust.CURATOR, library, 2.0, **DRAWN[what])
     method, subgraph, honest = method_kinds.load(plan.method), partition.subgraphs[0], PlanStreams.generator
+    honestly = PlanStreams.drawn
     model = hurtful(method.start(plan, np.random.default_rng(0)), np.random.default_rng(1))
     # Of all that one sample feeds, the first release: the coins of later ones are counted along the rows that are left.
     first = next(r for r in plan.schedule.releases if not isinstance(next(events.flatten(r.event))[0], Gaussian))
@@ -536,7 +542,16 @@ def test_who_is_gone_leaves_the_same_whether_it_is_drawn_or_not(
                 rng = honest(streams, name)
                 return Forced(rng, node, coin, subgraph.nodes.size) if name in ("batch", "sample") else rng
 
+            def drawn(
+                streams: PlanStreams, name: str, things: np.ndarray, rate: float, node: int = node, coin: float = coin
+            ) -> np.ndarray:
+                found = honestly(streams, name, things, rate)
+                if things.ndim == 1:
+                    found[things == subgraph.nodes[node]] = coin < rate
+                return found
+
             monkeypatch.setattr(PlanStreams, "generator", generator)
+            monkeypatch.setattr(PlanStreams, "drawn", drawn)
             streams = PlanStreams(0, ("c", "client", 0, "round", first.rounds[0]))
             desks.append(Until(plan, first.rounds[0], streams, desks[0] if desks else None))
             desks[-1].path = first.path
@@ -610,6 +625,7 @@ def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> Non
             "fedgraph.learning.clipping.per_sample.clipped_sum",
             "fedgraph_zoo.staged.clip_staged_gradients",
             "fedgraph.learning.clipping.subgraphs.clipped_sum",
+            "fedgraph.learning.own_networks.example_gradients.clipped_sum",
             "fedgraph.learning.pair_scorer.clipped_sum",
         }
         & named

@@ -65,11 +65,19 @@ def hold(module: torch.nn.Module) -> str:
 def require(model: str, arguments: Mapping[str, object]) -> None:
     """Refuses what names no class of modules, or arguments that it does not take.
 
+    Settings are also read from a model's file, which may be a stranger's: so only ``torch_geometric.nn`` is imported here.
+    Whether another name is a class of modules is seen when it is built.
+
     Raises:
         ValueError: One line that says what is allowed.
     """
     if model.startswith(HELD_NETWORK):
         _held_module(model)
+        return
+    place, _, name = model.replace(":", ".").rpartition(".")
+    if not all(part.isidentifier() for part in (*place.split("."), name)):
+        raise ValueError(f"model: {model!r} is no dotted name; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
+    if place.partition(".")[0] != "torch_geometric":
         return
     made = _class_of(model)
     try:
