@@ -130,7 +130,7 @@ def _read(what: object, rules: ReadRules, name: str | None, labelled: bool) -> R
         return _read_path(Path(what).expanduser(), rules, name, labelled)
     called = name or "people"
     if isinstance(what, Graph):
-        return Reading(what, _say(what, None, [], [], []))
+        return Reading(what, _say(what, None, [], [], []), _said(rules))
     if isinstance(what, tuple) and len(what) == 2 and all(isinstance(part, pd.DataFrame) for part in what):
         given = [tables.frame_table(part, f"the table of {kind}") for part, kind in zip(what, ("nodes", "edges"), strict=True)]
         given[0].role = "nodes"
@@ -585,7 +585,7 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
     if not there:
         return "all its cells are empty"
     counting = plain_name(column) in ("", "index", "level0") or column.casefold().startswith("unnamed")
-    if counting and different in (set(map(str, range(len(cells)))), set(map(str, range(1, len(cells) + 1)))):
+    if counting and len(different) == len(there) and all(map(str.isdigit, there)):  # of a part of a table with gaps
         return "it counts the rows"
     many = len(there) >= _FEWEST
     if many and headed and plain_name(column) != "name" and is_id_name(column) and len(different) >= 0.9 * len(there):
