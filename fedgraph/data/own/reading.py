@@ -28,10 +28,10 @@ from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own import objects, tables
-from fedgraph.data.own.columns import OwnColumns, OwnTableRules, ReadRules, read_own_columns
+from fedgraph.data.own.columns import OwnColumns, ReadRules, read_own_columns
 from fedgraph.data.own.labels import own_label_text
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
-from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles
+from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, is_id_name, plain_name
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
@@ -43,6 +43,7 @@ _MOST_CLASSES = 200
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _SHOWN = 24  # columns, and classes, that the words list
 _BESIDE = "it stands beside the label in"
+_UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
@@ -169,16 +170,13 @@ def _collection(graphs: list[object], rules: ReadRules, name: str) -> Reading:
 
 def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
     if path.is_dir():
-        from fedgraph.data.own import federation, graph_folders
+        from fedgraph.data.own import federation, graph_folders, graph_kinds
 
-        if graph_folders.is_graph_folder(path) and not _is_one_graph(path):
-            own = OwnTableRules.model_validate(_strict(rules))
-            many = graph_folders.load(path, own, rules.label or "")
-            return Reading(many, many.provenance.detail, _said(rules))
+        if graph_kinds.is_graph_folder(path):
+            return graph_folders.read(path, rules)
         inside = [one for one in path.iterdir() if not one.name.startswith(".")]
         if len([one for one in inside if one.is_dir()]) > 1 and not any(one.suffix in (".csv", ".txt") for one in inside):
-            graph = federation.load(path, OwnTableRules.model_validate(_strict(rules)), labelled and rules.label != "")
-            return Reading(graph, graph.provenance.detail, _said(rules))
+            return federation.read(path, rules, labelled and rules.label != "")
     found = tables.gather_files(path)
     stem = path.resolve().name.split(".")[0] or "people"
     if found.arrays and not found.tables:
@@ -189,23 +187,6 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
         listed = "; ".join(f"{one}: {why}" for one, why in found.aside.items())
         raise DataError(f"{path}: no table was found ({listed or 'the folder is empty'}); allowed: {tables.FORMATS}")
     return _of_tables(found, rules, name or f"own/{stem}", f"own graph {path.resolve().name}", labelled)
-
-
-def _is_one_graph(folder: Path) -> bool:
-    """Whether ``nodes.csv`` and the like are those of one graph: many graphs say in a column which graph a row is of."""
-    if any(folder.glob("*_graph_indicator.txt")) or any(one.is_dir() for one in folder.iterdir()):
-        return False
-    if (nodes := folder / "nodes.csv").is_file():
-        head = nodes.read_bytes()[:10_000].decode("utf-8-sig", "replace").split("\n")[0]
-        return "graph" not in {plain_name(one) for one in re.split(r"[,;\t]", head)}
-    graphml = list(folder.glob("*.graphml"))
-    return len(graphml) == 1 and not (folder / "labels.csv").exists() and graphml[0].read_bytes().count(b"<graph ") == 1
-
-
-def _strict(rules: ReadRules) -> dict[str, object]:
-    """Rules of tables as collections and federations know them, which decide nothing by themselves."""
-    said = rules.model_dump(include=set(OwnTableRules.model_fields))
-    return {key: value for key, value in said.items() if value != "auto"}
 
 
 def _of_npz(path: Path, found: Gathered, rules: ReadRules, name: str, labelled: bool) -> Reading:
@@ -249,13 +230,44 @@ class _Label:
 
 
 def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelled: bool) -> Reading:
+    roles = roles_of(found, rules)
+    return of_roles(roles, found, rules, name, title, labelled)
+
+
+def roles_of(found: Gathered, rules: ReadRules) -> Roles:
+    """Who is who; wrong lines are refused first. Raises as ``roles.find_roles``."""
+    try:
+        return find_roles(found, rules.id, rules.ends)
+    except (DataError, ScenarioError):
+        found.faults.refuse()  # wrong lines come first: they may be the reason
+        raise
+
+
+def of_roles(
+    roles: Roles,
+    found: Gathered,
+    rules: ReadRules,
+    name: str,
+    title: str,
+    labelled: bool,
+    owners_of: tuple[np.ndarray, tuple[str, ...]] | None = None,
+) -> Reading:
+    """The graph, once it is known who is who.
+
+    Args:
+        found: what was handed over, with what was wrong in it.
+        title: what the provenance calls it.
+        labelled: whether labels are read.
+        owners_of: int64 [n], who holds each person, and their names; None: one owner.
+    """
     faults = found.faults
     try:
-        roles = find_roles(found, rules.id, rules.ends)
         label = _label_of(roles, rules, labelled)
     except (DataError, ScenarioError):
-        faults.refuse()  # wrong lines come first: they may be the reason
+        faults.refuse()
         raise
+    if owners_of is not None and label is not None:
+        _require_everywhere(label, *owners_of)
     n = len(roles.ids)
     known = labelled and label is not None
     left_out: list[tuple[str, str]] = []
@@ -280,11 +292,14 @@ def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelle
         name, title, one, two, read.matrix, words, where, tuple(unused), (*notes, *remarks), ids=tuple(roles.ids),
         checksums=found.checksums or None, masks=masks,
     ).with_table(read)  # fmt: skip
+    told = replace(told, from_rows=told.from_rows or owners_of is not None)  # which columns there are, all owners say together
     graph = check_one_graph(told, rules, known)
     if owners.size:
         apart = one != two
         layers = adjacencies.adjacency_of_owners(np.column_stack([one, two])[apart], owners[apart], n)
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
+    if owners_of is not None:
+        graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
     if roles.holders and not any(holder.table.headed for holder in roles.holders):
         graph = replace(graph, names=replace(graph.names, columns=()))
     dropped = [*rules.drop, *(column for column, _ in left_out)]
@@ -293,6 +308,17 @@ def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelle
     said |= {"text": rules.text} if rules.text != "auto" else {}
     said |= {"empty": rules.empty} if rules.empty != "auto" else {}
     return Reading(graph, _say(graph, (roles, label, read), left_out, unused, found.aside.items()), said)
+
+
+def _require_everywhere(label: _Label, owner: np.ndarray, names: Sequence[str]) -> None:
+    """``DataError`` where some owner has no such column, so that one who forgot it is not taken for one who has no labels."""
+    lacking = label.holder.lacking.get(label.column)
+    if lacking is not None and lacking.any():
+        one = names[int(owner[int(np.flatnonzero(lacking)[0])])]
+        raise DataError(
+            f"{label.holder.table.where}: client {one!r} has no column {label.column!r}, others have; allowed: a line for each "
+            f"person with a label; of a client without labels, a table with the head id,{label.column} and no line"
+        )
 
 
 def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
@@ -322,6 +348,33 @@ def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.n
         owners = numbers.astype(np.int64)[kept]
         remarks.append(f"{names.size} owners of edges")
     return roles.one[kept], roles.two[kept], owners, remarks
+
+
+def columns_of(roles: Roles, rules: ReadRules, faults: DataFileFaults, left_out: list[tuple[str, str]]) -> OwnColumns:
+    """The columns of people of many graphs, none of which is a label. left_out: gets what is no feature, with reasons."""
+    read = _columns_of(roles, None, rules, faults, left_out, False)
+    return replace(read, from_rows=read.from_rows and bool(read.names))
+
+
+def of_collection(
+    found: GraphCollection, rules: ReadRules, label: str, read: OwnColumns, left_out: Sequence[tuple[str, str]], every: Gathered
+) -> Reading:
+    """Many small graphs, and what was understood."""
+    dropped = [*rules.drop, *(column for column, _ in left_out)]
+    said = _said(rules, label=label or rules.label, drop=dropped, text="one-hot", empty="missing")
+    said |= {key: value for key, value in (("text", rules.text), ("empty", rules.empty)) if value != "auto"}
+    sizes = [graph.num_nodes for graph in found.graphs]
+    counts = np.bincount(found.labels[found.labels >= 0], minlength=found.num_classes)
+    listed = ", ".join(f"{name} {count:,}" for name, count in zip(found.classes, counts, strict=True))
+    head, *notes = found.provenance.detail.split("; ")
+    lines = [("graphs", head), ("nodes", f"{min(sizes)} … {max(sizes)} of a graph"), ("label", f"{label or 'label'}: {listed}")]
+    lines += [("", few)] if (few := _few(list(zip(found.classes, map(int, counts), strict=True)), "graphs")) else []
+    lines += [("columns" if number == 0 else "", "  ".join(row)) for number, row in enumerate(read.table[:_SHOWN])]
+    lines += [("left out", f"{column or '(no name)'}: {reason}") for column, reason in left_out[:_SHOWN]]
+    lines += [("aside", f"{name}: {why}") for name, why in every.aside.items()]
+    lines += [("notes" if number == 0 else "", note) for number, note in enumerate(notes)]
+    words = [f"{found.name}: {_UNDERSTOOD}", *(f"  {head:<9}{text}" for head, text in lines)]
+    return Reading(found, "\n".join(words), said)
 
 
 # Which column is the label
@@ -372,7 +425,7 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     if not labelled:
         sure = [(h, column) for h, column in every if plain_name(column) in _SURE and h.table.headed]
         return _Label(*sure[0], [None] * len(roles.ids)) if len(sure) == 1 else None
-    apart = [one for one in every if re.search(r"label|class", one[0].table.stem)]
+    apart = [one for one in every if _stands_apart(*one)]
     narrow = every if len(every) <= 2000 else [one for one in every if one[0].table.headed]
     texts: dict[int, list[str | None]] = {}
 
@@ -412,6 +465,11 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     return _Label(*named[0], _texts_of(_cells(*named[0]))) if named else None
 
 
+def _stands_apart(holder: Holder, column: str) -> bool:
+    """Whether a column is one of labels because of the file where it stands."""
+    return is_labels(holder.table) or column in holder.beside
+
+
 def _is_numeric(cells: Sequence[str]) -> bool:
     return all(not cell or not math.isnan(csv_number(cell)) for cell in cells)
 
@@ -437,7 +495,7 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
         if not labelled:
             return None
         raise DataError(f"{_places(roles)}: there is no column {label!r}; {_choices(every)}")
-    apart = [one for one in having if re.search(r"label|class", one[0].table.stem)]
+    apart = [one for one in having if _stands_apart(*one)]
     holder, column = (apart or having)[0]
     if not labelled:
         return _Label(holder, column, [None] * len(roles.ids))
@@ -493,7 +551,7 @@ def _columns_of(
     n = len(roles.ids)
     found: list[OwnColumns] = []
     seen: set[str] = set()
-    mine = [holder for holder in roles.holders if not re.search(r"label|class", holder.table.stem) or len(roles.holders) == 1]
+    mine = [holder for holder in roles.holders if not is_labels(holder.table) or len(roles.holders) == 1]
     for holder in roles.holders:
         table = holder.table
         others = [c for c in table.names if c != holder.id and not (label and holder is label.holder and c == label.column)]
@@ -504,6 +562,9 @@ def _columns_of(
         for column in others:
             if column in rules.drop:
                 continue
+            if column in holder.beside:
+                left_out.append((column, f"{_BESIDE} tables of labels"))
+                continue
             cells = _cells(holder, column)
             again = cells == _cells(holder, holder.id)
             if reason := "it is the id again" if again else _no_feature(column, cells, label, rules, table.headed):
@@ -512,19 +573,22 @@ def _columns_of(
             called = column if column not in seen else f"{column} ({table.stem})"
             kept[called] = cells
             seen.add(called)
-        found.append(_read_columns(holder, kept, rules, faults, roles.ids))
+        found += _read_columns(holder, kept, rules, faults, roles.ids)
         if table.matrix is not None:
             found.append(_matrix_of(holder, n, seen))
     _require_known(roles, rules, labelled)
     if not found:
         return OwnColumns(sp.csr_array((n, 0)), (), False)
     matrix = sp.csr_array(sp.hstack([one.matrix for one in found]))
+    names = tuple(name for one in found for name in one.names)
+    if any(holder.table.places for holder in roles.holders):
+        matrix, names = _by_name(matrix, names)
     if matrix.nnz < 2**31:  # scipy chooses by what it joins; the same rows are the same bytes
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     remarks = tuple(dict.fromkeys(remark for one in found for remark in one.remarks))
     return OwnColumns(
         matrix,
-        tuple(name for one in found for name in one.names),
+        names,
         any(one.from_rows for one in found) or bool(left_out),
         tuple(name for one in found for name in one.bounded),
         remarks,
@@ -532,8 +596,18 @@ def _columns_of(
     )
 
 
+def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:
+    """Columns in the order of their names; of one name, of which each person has one at most, they are one."""
+    order = tuple(sorted(set(names)))
+    place = {name: number for number, name in enumerate(order)}
+    fold = sp.csr_array(
+        (np.ones(len(names)), (np.arange(len(names)), [place[name] for name in names])), (len(names), len(order))
+    )
+    return sp.csr_array(matrix @ fold), order
+
+
 def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
-    every = [column for holder in roles.holders for column in holder.table.names if column != holder.id]
+    every = list(dict.fromkeys(one for h in roles.holders for one in (*h.table.names, *h.table.called) if one != h.id))
     for key in (*rules.bounds, *(rules.drop if labelled else ())):
         if key not in every:
             raise DataError(f"{_places(roles)}: there is no column {key!r}; allowed: {', '.join(every[:40])}")
@@ -541,30 +615,41 @@ def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
 
 def _read_columns(
     holder: Holder, kept: Mapping[str, list[str]], rules: ReadRules, faults: DataFileFaults, ids: Sequence[str]
-) -> OwnColumns:
-    strict = {
-        "bounds": {key: value for key, value in rules.bounds.items() if key in kept},
+) -> Iterator[OwnColumns]:
+    """The columns, those together that the same people have."""
+    strict: dict[str, object] = {
         "text": "one-hot" if rules.text == "auto" else rules.text,
         "empty": "missing" if rules.empty == "auto" else rules.empty,
     }
-    own = own_columns.OwnColumnRules.model_validate(strict)
-    rows = list(zip(*kept.values(), strict=True)) if kept else [()] * len(ids)
+    together: dict[bytes, list[str]] = {}
+    nobody = np.zeros(len(ids), dtype=bool)
+    for name in kept:
+        together.setdefault(holder.lacking.get(name, nobody).tobytes(), []).append(name)
     file = holder.table.where
+    for lacking, names in together.items():
+        there = np.flatnonzero(~np.frombuffer(lacking, dtype=bool))
+        bounds = {key: value for key, value in rules.bounds.items() if key in names}
+        own = own_columns.OwnColumnRules.model_validate({**strict, "bounds": bounds})
+        cells = [[kept[name][person] for person in there] for name in names]
 
-    def place(row: int) -> str:
-        return holder.table.place(int(holder.rows[row])) if holder.rows[row] >= 0 else f"{file} (no line)"
+        def place(row: int, there: np.ndarray = there) -> str:
+            at = int(holder.rows[there[row]])
+            return holder.table.place(at) if at >= 0 else f"{file} (no line)"
 
-    wrong = DataFileFaults()
-    with faults.gathering():
-        return read_own_columns(tuple(kept), rows, own, file, place, ids, wrong, numbered=False)
-    return OwnColumns(sp.csr_array((len(ids), 0)), (), False)  # its faults were gathered
+        with faults.gathering():
+            called = [ids[person] for person in there]
+            wrong = DataFileFaults()
+            read = read_own_columns(names, list(zip(*cells, strict=True)), own, file, place, called, wrong, numbered=False)
+            put = sp.csr_array((np.ones(there.size), (there, np.arange(there.size))), shape=(len(ids), there.size))
+            yield replace(read, matrix=sp.csr_array(put @ read.matrix)) if there.size < len(ids) else read
 
 
 def _matrix_of(holder: Holder, n: int, seen: set[str]) -> OwnColumns:
     assert holder.table.matrix is not None
     there = np.flatnonzero(holder.rows >= 0)
     pick = sp.csr_array((np.ones(there.size), (there, holder.rows[there])), shape=(n, holder.table.matrix.shape[0]))
-    names = tuple(name if name not in seen else f"{name} ({holder.table.stem})" for name in holder.table.called)
+    joined = bool(holder.table.places)  # of several parts: what one has as text may be a number of another
+    names = tuple(n_ if joined or n_ not in seen else f"{n_} ({holder.table.stem})" for n_ in holder.table.called)
     matrix = sp.csr_array(pick @ holder.table.matrix)
     held = f"{matrix.nnz:,} entries that are not 0"
     row = (
@@ -637,12 +722,7 @@ def _say(
     rows.append(("people", f"{n:,}{who}"))
     rows.append(("ties", f"{graph.num_edges:,}{ties}; {alone:,} people have none"))
     rows.append(("label", f"{what}{_class_counts(graph)}"))
-    small = [(name, count) for name, count in _sizes(graph) if count < _FEW]
-    if small:
-        listed = ", ".join(f"{name} {count}" for name, count in small[:_SHOWN]) + (", …" if len(small) > _SHOWN else "")
-        plural = "1 class has" if len(small) == 1 else f"{len(small)} classes have"
-        few = f"{plural} fewer than {_FEW} people ({listed}): nothing can be said of such a class"
-        rows.append(("", f"{few}; merge it with another, or leave the label of its people empty"))
+    rows += [("", few)] if (few := _few(_sizes(graph), "people")) else []
     lines = [f"  {head:<9}{text}" for head, text in rows]
     if told is not None and told[2].table:
         shown = told[2].table[:_SHOWN]
@@ -664,7 +744,18 @@ def _say(
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
     lines += [f"  {'notes' if number == 0 else '':<9}{note}" for number, note in enumerate(notes)]
-    return "\n".join([f"{graph.name}: what was understood (exact counts, for the data's holder alone)", *lines])
+    return "\n".join([f"{graph.name}: {_UNDERSTOOD}", *lines])
+
+
+def _few(sizes: Sequence[tuple[str, int]], what: str) -> str:
+    """What to do about classes of few people; "" where none is."""
+    small = [(name, count) for name, count in sizes if count < _FEW]
+    if not small:
+        return ""
+    listed = ", ".join(f"{name} {count}" for name, count in small[:_SHOWN]) + (", …" if len(small) > _SHOWN else "")
+    plural = "1 class has" if len(small) == 1 else f"{len(small)} classes have"
+    few = f"{plural} fewer than {_FEW} {what} ({listed}): nothing can be said of such a class"
+    return f"{few}; merge it with another, or leave the label of its {what} empty"
 
 
 def _sizes(graph: Graph) -> list[tuple[str, int]]:

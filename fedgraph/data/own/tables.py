@@ -104,6 +104,9 @@ class Table:
         called: what its d columns are called.
         remarks: what was odd, in whole sentences.
         lost: the cells of wrong rows, which are not in the frame: nobody who is named there is unknown.
+        places: where each row stands, of rows from several files; else they stand in ``where``.
+        graph: which of several graphs of a file it is of.
+        told: what a file says of that graph itself, such as its label.
     """
 
     where: str
@@ -118,6 +121,9 @@ class Table:
     called: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
+    places: Sequence[str] = ()
+    graph: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -137,6 +143,8 @@ class Table:
 
     def place(self, row: int) -> str:
         """Where a row stands, as ``file:line``."""
+        if self.places:
+            return self.places[row]
         return f"{self.where}:{self.lines[row] if self.lines.size else row + 1}"
 
     def texts(self, column: str) -> list[str]:
@@ -168,8 +176,8 @@ class Gathered:
     arrays: dict[str, bytes] = field(default_factory=dict)
 
 
-def gather_files(path: Path) -> Gathered:
-    """The tables of a file, an archive, or all files of a folder.
+def gather_files(path: Path, apart: Sequence[str] = ()) -> Gathered:
+    """The tables of a file, an archive, or all files of a folder but those that are read ``apart``.
 
     Raises:
         DataError: the path leads nowhere, or a single file is not understood. Wrong lines are noted, and not raised.
@@ -182,7 +190,7 @@ def gather_files(path: Path) -> Gathered:
         [path.name] if single else sorted(p.name for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "~")))
     )
     raw = RawFiles(path.parent if single else path)
-    for name in names:
+    for name in (name for name in names if name not in apart):
         if not single and (Path(name).suffix.casefold() in _ASIDE or name.casefold().startswith(("readme", "license"))):
             found.aside[name] = "no data"
             continue
@@ -434,10 +442,11 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     paired = bool(sides_of(first, SIDES)) or bool(sides_of(first, WEAK_SIDES[:2]))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
     texts = [cell for cell in first if not _number_like(cell)]
-    if len(set(first)) < len(first) or not texts:
+    twice = len(set(first)) < len(first)
+    if not texts or (twice and not (paired or typed or known[0])):
         return False
     if not below:
-        return (paired or typed or any(known)) and len(texts) == len(first)
+        return (paired or typed or any(map(is_id_name, first))) and len(texts) == len(first)
     if not first[0] and all(first[1:]) and all(cells[0] for cells in below):  # pandas names no index
         return True
     kinds: list[bool | None] = []  # of each column: the first cell differs from all others in kind; None: it may or may not
@@ -456,6 +465,29 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
         return known[0] and not _number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
+
+
+def spread(table: Table, faults: DataFileFaults) -> Table:
+    """A table of exactly ``id, feature, value``, one line for each number, as a column for each feature; others as they are."""
+    if not table.headed or [plain_name(name) for name in table.names] != ["id", "feature", "value"]:
+        return table
+    rows: dict[str, int] = {}
+    things: dict[str, int] = {}
+    found: dict[tuple[int, int], float] = {}
+    for row, (node, thing, cell) in enumerate(table.frame.itertuples(index=False)):
+        value, own = csv_number(cell), rows.setdefault(id_text(node), len(rows))
+        if not thing and not cell:
+            continue  # a person without any
+        if not thing or math.isnan(value):
+            faults.note(table.place(row), f"{thing or 'a feature without a name'} is {cell!r}; allowed: a finite number")
+        elif (key := (own, things.setdefault(thing, len(things)))) in found:
+            faults.note(table.place(row), f"node {node!r} has feature {thing!r} twice; allowed: once")
+        else:
+            found[key] = value
+    places, columns = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+    matrix = sp.csr_array((np.array(list(found.values())), (places, columns)), shape=(len(rows), len(things)))
+    frame = pd.DataFrame({"id": list(rows)}, dtype=object)
+    return Table(table.where, frame, id="id", role="features", matrix=matrix, called=tuple(things), lost=table.lost)
 
 
 # Formats that other libraries read
@@ -520,21 +552,53 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     from defusedxml.common import DefusedXmlException
 
     try:
-        ElementTree.fromstring(content, forbid_dtd=True)
+        root = ElementTree.fromstring(content, forbid_dtd=True)
     except DefusedXmlException as error:
         raise DataError(f"{where}: refused, its XML declares entities or a document type ({type(error).__name__})") from error
     except ElementTree.ParseError as error:
         raise DataError(f"{where}: not whole XML ({error})") from error
+    parts = [one for one in root if _tag(one) == "graph"]
+    _require_declared(parts, where)
     try:
         if "<gexf" in start:
-            graph = nx.read_gexf(io.BytesIO(content))
+            graphs = [nx.read_gexf(io.BytesIO(content))]
         elif "<graphml" in start:
-            graph = nx.read_graphml(io.BytesIO(content))
+            named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
+            graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
         else:
             raise DataError(f"{where}: XML that is neither GraphML nor GEXF")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
-    return network_tables(graph, where)
+    if not graphs:
+        raise DataError(f"{where}: no graph; allowed: one <graph> or more")
+    found = []
+    for number, (graph, part) in enumerate(zip(graphs, parts, strict=True), 1):
+        told = {str(key): cell_text(value) for key, value in graph.graph.items() if not isinstance(value, (Mapping, list))}
+        name = part.get("id") or str(number)
+        found += [replace(table, graph=name, told=told) for table in network_tables(graph, where)]
+    return found
+
+
+def _tag(element: Any) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _require_declared(parts: Sequence[Any], where: str) -> None:
+    """``DataError`` that lists nodes that are there twice, and ends of edges that no node is: other readers would add them."""
+    faults = DataFileFaults()
+    for number, part in enumerate(parts, 1):
+        ids = Counter(str(one.get("id", "")) for one in part.iter() if _tag(one) == "node")
+        called = f"graph {part.get('id') or str(number)!r}"
+        if not ids:
+            faults.note(where, f"{called} has no node; allowed: one or more")
+        for node, count in ids.items():
+            if count > 1 or not node:
+                faults.note(where, f"node {node!r} is {'there twice' if node else 'without an id'}; allowed: each once")
+        edges = [one for one in part.iter() if _tag(one) == "edge"]
+        for node in dict.fromkeys(str(one.get(side, "")) for one in edges for side in ("source", "target")):
+            if node not in ids:
+                faults.note(where, f"unknown node {node!r}; allowed: the {len(ids)} nodes of its graph")
+    faults.refuse()
 
 
 def _gml(text: str, where: str) -> list[Table]:
