@@ -10,6 +10,7 @@ answer to every question. Unless ``--no-probe`` is given it tries what fits into
 import argparse
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,6 @@ from fedgraph import privacy
 from fedgraph.commands.base import require_free_file, write_file
 from fedgraph.errors import ScenarioError
 from fedgraph.privacy import Trust
-from fedgraph.scenario import first_look
 from fedgraph.scenario import wanted as wishes
 
 HELP = "write a commented scenario for your own graph or federation"
@@ -84,13 +84,16 @@ class _Questions:
             raise ScenarioError(f"{option}: no answer was given")
         return answer
 
-    def graph_as_it_is(self, graph: str, said: dict[str, object], task: str) -> wishes.WantedData:
-        """One's own graph: what its tables leave open is asked, and then the bounds of its columns of numbers."""
+    def data_as_they_are(
+        self, graph: str | None, federation: Path | None, said: Mapping[str, object], given: dict[str, list[float]], task: str
+    ) -> wishes.WantedData:
+        """One's own data: what their tables leave open is asked, and then the bounds of columns of numbers."""
         from fedgraph.data import ReadingQuestion
 
+        said = {**said, "bounds": given}
         while True:
             try:
-                data = wishes.find_data(graph, None, said, task)
+                data = wishes.find_data(graph, federation, said, task)
                 break
             except ReadingQuestion as question:
                 if not self.asks:
@@ -99,18 +102,13 @@ class _Questions:
                 choices = [one if isinstance(one, str) else " ".join(one) for one in question.choices]
                 asked = _LABEL if question.option == "label" else f"Which is the {question.option}? one of: {{}}"
                 answer = self.ask(f"--{question.option}", asked.format(", ".join(choices)), choices[0])
-                said = said | {question.option: answer.split() if question.option == "ends" else answer}
-        columns = None if data.graph is None else data.graph.columns
-        bounds = self.column_bounds(list(columns.names), []) if self.asks and columns is not None else {}
-        return wishes.find_data(graph, None, {**said, "bounds": bounds}, task) if bounds else data
-
-    def column_bounds(self, columns: list[str], given: list[str]) -> dict[str, list[float]]:
-        """Column → [least, largest], of those that were given or answered."""
-        found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
-        for column in columns if self.asks else []:
-            if column not in found and (answer := input(f"{_BOUNDS.format(column)}: ").strip()):
-                found |= dict([_bounds(column, answer)])
-        return found
+                said = {**said, question.option: answer.split() if question.option == "ends" else answer}
+        one = data.graph if data.collection is None else data.collection.graphs[0]
+        bounds = dict(given)
+        for column in one.columns.names if self.asks and one is not None and one.columns is not None else ():
+            if column not in bounds and (answer := input(f"{_BOUNDS.format(column)}: ").strip()):
+                bounds |= dict([_bounds(column, answer)])
+        return wishes.find_data(graph, federation, {**said, "bounds": bounds}, task) if bounds else data
 
 
 def run(options: argparse.Namespace) -> int:
@@ -122,35 +120,20 @@ def run(options: argparse.Namespace) -> int:
     graph = options.graph
     if not graph and not options.federation:
         graph = questions.ask("--graph", "Your graph (a file, a folder of tables, or a name)")
-    if options.label and options.federation:
-        raise ScenarioError(
-            f"--label is {options.label!r}; allowed with --graph alone, since labels.csv of a federation's client has one "
-            "column of labels: leave --label away"
-        )
     links, there = options.task == "links", Path(graph or "")
     if options.owner and not (links and graph and there.exists()):
         raise ScenarioError(
             f"--owner is {options.owner!r}; allowed with --task links and --graph PATH, whose table of ties has that column"
         )
     many = is_graph_folder(there)  # then a whole graph is private
-    parameters: dict[str, object] = {}
     data = None
-    if options.federation or many:
-        seen = first_look.at_federation(options.federation) if options.federation else first_look.at_data(there)
-        label = options.label
-        if not label and len(seen.labels) > 1 and not links:
-            label = questions.ask("--label", _LABEL.format(", ".join(seen.labels)), seen.labels[0])
-        bounds = questions.column_bounds(seen.numbers, options.bounds)
-        parameters = (
-            seen.parameters | ({"label": label} if label and not links else {}) | ({"bounds": bounds} if bounds else {})
-        )
-        parameters |= {"labels": False} if options.federation and links else {}
-    elif graph and there.exists():
+    if options.federation or (graph and there.exists()):
         said = {"label": options.label, "id": options.id, "ends": options.ends, "owner": options.owner}
-        said |= {"bounds": dict(_bounds(*text.rpartition("=")[::2]) for text in options.bounds)}
-        data = questions.graph_as_it_is(graph, {key: value for key, value in said.items() if value}, options.task)
+        said = {key: value for key, value in said.items() if value}
+        bounds = dict(_bounds(*text.rpartition("=")[::2]) for text in options.bounds)
+        data = questions.data_as_they_are(graph, options.federation, said, bounds, options.task)
         print(data.found)
-        parameters = dict(data.parameters)
+    parameters = {} if data is None else dict(data.parameters)
     most = "entity" if options.owner else "node"
     unit = options.unit or ("node" if many else questions.ask("--unit", _LINKS_UNIT if links else _UNIT, most))
     told = unit == "edge" or options.federation or links
@@ -158,10 +141,10 @@ def run(options: argparse.Namespace) -> int:
     trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client").split()
     budgets = options.epsilons or questions.ask("--epsilons", _BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
     if data is None:
-        data = wishes.find_data(graph, options.federation, parameters, options.task)
+        data = wishes.find_data(graph, None, {}, options.task)
     trusted = tuple(map(privacy.trust.called, trust))
-    given = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
-    wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
+    chosen = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
+    wanted = wishes.Wanted(data, unit, trusted, *chosen, task=options.task)
     out = options.out or Path(f"{wanted.title}.yaml")
     require_free_file(out, options.force)
     if not options.no_probe:

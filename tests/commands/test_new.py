@@ -242,13 +242,6 @@ def test_what_links_cannot_be_drafted_for_is_said(people: Path, capsys: pytest.C
         assert "--owner is 'household'; allowed with --task links and --graph PATH" in capsys.readouterr().err
 
 
-def test_a_column_of_labels_is_refused_for_a_federation_in_its_own_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["new", "--federation", str(tmp_path), "--label", "sort", "--yes"]) == 2
-    assert capsys.readouterr().err.startswith("--label is 'sort'; allowed with --graph alone")
-
-
 @pytest.mark.parametrize("labelled", [True, False])
 def test_links_of_a_federation_are_drafted(labelled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

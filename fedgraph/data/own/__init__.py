@@ -25,8 +25,6 @@ from fedgraph.types import Graph, GraphCollection
 class _FederationParams(ReadRules):
     """The folder says everything else."""
 
-    labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")
-
 
 class _GraphsParams(ReadRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
@@ -70,13 +68,13 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
     if isinstance(params, _FederationParams):
         from fedgraph.data.own import federation  # pandas is not imported before a graph of one's own is read
 
-        return federation.read(request.path, params, labelled=params.labels).graph
+        return federation.read(request.path, params, params.label != "").graph
     if isinstance(params, _GraphsParams):
         from fedgraph.data.own import graph_folders
 
         found = graph_folders.read(request.path, params, unlabelled=params.rows).graph
         assert isinstance(found, GraphCollection)
         return collection.own_collection_as_rows(found) if params.rows else found
-    from fedgraph.data.own.reading import read  # pandas is not imported before a graph of one's own is read
+    from fedgraph.data.own.door import read  # pandas is not imported before a graph of one's own is read
 
     return read(request.path, columns=params.model_dump(exclude_unset=True)).graph

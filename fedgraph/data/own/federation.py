@@ -41,7 +41,7 @@ from fedgraph.data.base.files import RawFiles
 from fedgraph.data.own import cross_edges, reading, torch_files
 from fedgraph.data.own.columns import ReadRules
 from fedgraph.data.own.labels import own_label_text
-from fedgraph.data.own.parts import Part, joined
+from fedgraph.data.own.parts import Part, join
 from fedgraph.data.own.tables import Gathered, Table, gather_files
 from fedgraph.documents import Settings, YamlSource, settings
 from fedgraph.errors import DataError, ScenarioError
@@ -117,7 +117,7 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
     _require_tables(parts, rules)
     starts = np.concatenate([[0], np.cumsum([part.size for part in parts])])
     crossing, said = cross_edges.between(between, starts, names)
-    roles, owner = joined(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it
+    roles, owner = join(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it
     roles.remarks.insert(0, said)
     many = f"own federation {path.name} of {len(parts)} client{'s' if len(parts) > 1 else ''}"
     told = reading.of_roles(roles, every, rules, "own/federation", many, labelled, (owner, tuple(names)))

@@ -27,7 +27,7 @@ from fedgraph.data.own import reading
 from fedgraph.data.own.collection import JoinedOwnCollection, label_own_collection
 from fedgraph.data.own.columns import ReadRules
 from fedgraph.data.own.graph_kinds import INDICATOR, LABELS, folders, graph_column, kind_of
-from fedgraph.data.own.parts import Part, joined
+from fedgraph.data.own.parts import Part, join
 from fedgraph.data.own.roles import ReadingQuestion, Roles, find_roles
 from fedgraph.data.own.tables import Gathered, Table, gather_files, id_text, plain_name
 from fedgraph.errors import DataError
@@ -88,7 +88,7 @@ def read(path: Path, rules: ReadRules, *, unlabelled: bool = False) -> reading.R
     if not found.parts:
         faults.refuse()
         raise DataError(f"{path}: no graph was found; {_KINDS}")
-    roles, number = joined(found.parts, path, np.zeros((0, 2), dtype=np.int64))
+    roles, number = join(found.parts, path, np.zeros((0, 2), dtype=np.int64))
     left_out: list[tuple[str, str]] = []
     table = reading.columns_of(roles, rules, faults, left_out)
     faults.refuse()

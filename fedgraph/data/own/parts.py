@@ -41,7 +41,7 @@ class Part:
         return len(self.roles.ids)
 
 
-def joined(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Roles, np.ndarray]:
+def join(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Roles, np.ndarray]:
     """(everybody, called ``part/id``; int64 [n], the number of each one's part).
 
     Args:

@@ -443,11 +443,10 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
         return (exact or named)[0]
     if not table.headed and table.names[0] in keys:
         return table.names[0]
-    mostly = [
-        name for name in _likely(table) if (own := set(table.ids(name)) - {""}) and len(own & wanted) >= _NEARLY * len(own)
-    ]
-    if len(mostly) == 1:  # a person is there twice
-        return mostly[0]
+    for name in _likely(table):
+        held_here = set(table.ids(name)) - {""}
+        if held_here and len(held_here & wanted) >= _NEARLY * len(held_here):  # somebody is there twice
+            return name
     example = next(iter(sorted(wanted)), "")
     near = max(keys, key=lambda name: len(wanted & keys[name]), default=None)
     close = f"; the nearest is {near!r}, with {len(wanted & keys[near]):,} of {len(wanted):,}" if near else ""

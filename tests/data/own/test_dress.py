@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedgraph.data.own.reading import read
+from fedgraph.data.own.door import read
 from fedgraph.data.own.roles import ReadingQuestion
 from fedgraph.types import Graph
 

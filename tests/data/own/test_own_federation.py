@@ -63,7 +63,7 @@ def test_nodes_are_called_by_their_client_and_id(two: Path) -> None:
 
 
 def test_a_federation_of_links_says_that_nobody_has_a_label(two: Path) -> None:
-    graph = data.load("own/federation", path=two, parameters={"labels": False})
+    graph = data.load("own/federation", path=two, parameters={"label": ""})
     assert graph.provenance.detail.startswith(f"own federation {two.name} of 2 clients: 5 nodes, 4 edges, no labels")
     assert "have no label (" not in graph.provenance.detail
     assert describe_graph(graph).startswith("own/federation: 5 nodes, 4 edges, 3 features, no labels (own")
@@ -128,7 +128,7 @@ def test_labels_may_be_left_away(two: Path) -> None:
     labelled = load(two)
     for table in two.glob("*/labels.csv"):
         table.unlink()
-    graph = data.load("own/federation", path=two, parameters={"labels": False})
+    graph = data.load("own/federation", path=two, parameters={"label": ""})
     assert isinstance(graph, Graph)
     assert (graph.labels == -1).all()
     assert (graph.adjacency != labelled.adjacency).nnz == 0

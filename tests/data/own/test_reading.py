@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import fedgraph
-from fedgraph.data.own.reading import Reading, read
+from fedgraph.data.own.door import read
+from fedgraph.data.own.reading import Reading
 from fedgraph.data.own.roles import ReadingQuestion
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
