@@ -29,7 +29,7 @@ from fedgraph.data.own.columns import ReadRules
 from fedgraph.data.own.graph_kinds import INDICATOR, LABELS, folders, graph_column, kind_of
 from fedgraph.data.own.parts import Part, join
 from fedgraph.data.own.roles import ReadingQuestion, Roles, find_roles
-from fedgraph.data.own.tables import Gathered, Table, gather_files, id_text, plain_name
+from fedgraph.data.own.tables import Gathered, Table, gather_files, id_text, plain_name, says_who
 from fedgraph.errors import DataError
 
 _OWNER = "owner"  # a column of the labels
@@ -166,9 +166,10 @@ def _labelled(table: Table | None, parts: Sequence[Part], rules: ReadRules, foun
     key = graph_column(table.names) or table.names[0]
     others = [name for name in table.names if name != key]
     owner = next((name for name in others if plain_name(name) == _OWNER), None)
-    others = [name for name in others if name != owner]
+    others = [name for name in others if name != owner and not says_who(name, table.texts(name), table.headed)]
     wanted = rules.label or ""
-    chosen = [name for name in others if name == wanted] or [name for name in others if name.casefold() == wanted.casefold()]
+    chosen = [name for name in others if wanted and name.casefold() == wanted.casefold()]
+    chosen = [name for name in chosen if name == wanted] or chosen
     if wanted and not chosen:
         raise DataError(f"{table.place(0)}: there is no column {wanted!r}; found: {', '.join(table.names)}")
     if not others:

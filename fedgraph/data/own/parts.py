@@ -15,7 +15,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.own.roles import Holder, Roles, is_labels
-from fedgraph.data.own.tables import Table
+from fedgraph.data.own.tables import Table, says_who
 from fedgraph.errors import DataError
 
 _LABEL = "\0label"  # the one column of a table of labels, whatever it is called
@@ -146,10 +146,16 @@ def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[st
             column = found.setdefault(key, _Column(shown, np.full(n, "", dtype=object), np.ones(n, dtype=bool)))
             if column.name != shown and key == _plain(name):
                 remarks.append(f"columns that differ in capitals alone are one: {column.name!r} and {shown!r}")
+            cells = holder.table.texts(name)
+            again = cells == holder.table.texts(holder.id)
+            if reason := "it is the id again" if again else says_who(name, cells, holder.table.headed):
+                remarks.append(f"column {name!r} of {holder.table.title} is left out: {reason}")
+                continue
             mine = slice(int(start), int(start) + part.size)
-            column.cells[mine] = np.array([*holder.table.texts(name), ""], dtype=object)[holder.rows]
+            column.cells[mine] = np.array([*cells, ""], dtype=object)[holder.rows]
             column.lacking[mine] = False
             column.beside = column.beside and _beside(part, holder)
+    found = {key: column for key, column in found.items() if not column.lacking.all()}
     return list(found.values()), frozenset(column.name for column in found.values() if column.beside)
 
 

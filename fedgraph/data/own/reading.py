@@ -23,13 +23,13 @@ from fedgraph.data.own.columns import OwnColumns, ReadRules, read_own_columns
 from fedgraph.data.own.labels import own_label_text
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, is_id_name, plain_name
+from fedgraph.data.own.tables import Gathered, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
-_FEWEST = 10  # people from which on a column of which each cell is another one is told to be ids, or the label again
+_FEWEST = 10  # people from which on a column of which each cell is another one is told to be the label again
 _MOST_CLASSES = 200
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _SHOWN = 24  # columns, and classes, that the words list
@@ -509,12 +509,9 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
         return ""
     if not there:
         return "all its cells are empty"
-    counting = plain_name(column) in ("", "index", "level0") or column.casefold().startswith("unnamed")
-    if counting and len(different) == len(there) and all(map(str.isdigit, there)):  # of a part of a table with gaps
-        return "it counts the rows"
+    if reason := says_who(column, cells, headed):
+        return reason
     many = len(there) >= _FEWEST
-    if many and headed and plain_name(column) != "name" and is_id_name(column) and len(different) >= 0.9 * len(there):
-        return "it names or numbers people"
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
         return f"it says the same as the label {label.column!r}"
     if rules.text != "auto" or own_columns.own_column_kinds({column: cells})[column][0] != "text":

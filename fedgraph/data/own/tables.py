@@ -30,6 +30,7 @@ from fedgraph.errors import DataError
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
 _MOST_UNPACKED = 8 * 1024**3
+_FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset({".md", ".yaml", ".yml", ".py", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh"})
 _NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-"})
@@ -63,6 +64,18 @@ def is_id_name(name: str) -> bool:
     """Whether a column is called as ids usually are, such as ``id``, ``user_id``, ``txId`` or ``account``."""
     plain = plain_name(name)
     return plain in _ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
+
+
+def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
+    """Why a column says which row it is, and nothing of a person; "" where it does not."""
+    there = [cell for cell in cells if cell]
+    different = len(set(there))
+    counting = plain_name(name) in ("", "index", "level0") or name.casefold().startswith("unnamed")
+    if counting and there and different == len(there) and all(map(str.isdigit, there)):  # with gaps, of a part of a table
+        return "it counts the rows"
+    if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
+        return "it names or numbers people"
+    return ""
 
 
 def id_text(cell: str) -> str:
