@@ -147,7 +147,7 @@ def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[st
             if column.name != shown and key == _plain(name):
                 remarks.append(f"columns that differ in capitals alone are one: {column.name!r} and {shown!r}")
             cells = holder.table.texts(name)
-            again = cells == holder.table.texts(holder.id)
+            again = bool(cells) and cells == holder.table.texts(holder.id)
             if reason := "it is the id again" if again else says_who(name, cells, holder.table.headed):
                 remarks.append(f"column {name!r} of {holder.table.title} is left out: {reason}")
                 continue

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -298,9 +299,8 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in named[:4]]
         more = f" or one of {len(named) - 4} more" if len(named) > 4 else ""
         first = named[0][1]
-        said = (
-            f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label {first} or another"
-        )
+        said = f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}?"
+        said += f" Say --label {shlex.quote(first)} or another"
         raise ReadingQuestion(f"{said} (in Python label={first!r})", "label", [column for _, column in named])
     return _Label(*named[0], _texts_of(_cells(*named[0]))) if named else None
 

@@ -7,6 +7,7 @@ where there is no header. Where two readings are left, the owner is asked: one l
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -136,9 +137,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
     kept = (one >= 0) & (two >= 0)
     parts, split = _split(masks, position, found, remarks)
-    ties = replace(
-        ties, frame=ties.frame[kept].reset_index(drop=True), lines=ties.lines[kept] if ties.lines.size else ties.lines
-    )
+    places = [ties.places[int(row)] for row in np.flatnonzero(kept)] if ties.places else ()
+    lines = ties.lines[kept] if ties.lines.size else ties.lines
+    ties = replace(ties, frame=ties.frame[kept].reset_index(drop=True), lines=lines, places=places)
     return Roles(ids, holders, ties, pair, one[kept], two[kept], parts, split, remarks)
 
 
@@ -222,7 +223,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     table, _, pairs = first[0]
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
-        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {' '.join(pairs[0])}, or others"
+        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
 
@@ -292,12 +293,38 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
                 frame = pd.DataFrame({"source": mine[arcs.coords[0]], "target": np.array(items, dtype=object)[arcs.coords[1]]})
                 table.matrix, table.called = None, ()
                 return Table(table.where, frame, role="edges", ends=("source", "target")), ("source", "target")
+    for table in tables:
+        if (told := _listed_ties(table, _keys(table))) is not None:
+            return told, ("source", "target")
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
     raise DataError(
         f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
         "table such as source,target (its header alone where nobody has a tie), or --ends ONE TWO"
     )
+
+
+def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
+    """A column whose cells list ids of the same table, such as ``Ann, Bob``, as ties; the column leaves the table."""
+    for name in table.names if table.matrix is None else ():
+        lists = [[one.strip(" '\"") for one in re.split(r"[,;|\n]", cell.strip("[]{}()"))] for cell in table.texts(name)]
+        listed = [id_text(one) for own in lists for one in own if one]
+        for key, ids in keys.items():
+            if key in (name, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
+                continue
+            if sum(one in ids for one in listed) >= _NEARLY * len(listed) and any(len(own) > 1 for own in lists):
+                rows = [
+                    (row, mine, id_text(one))
+                    for row, (mine, own) in enumerate(zip(table.ids(key), lists, strict=True))
+                    for one in own
+                    if one
+                ]
+                frame = pd.DataFrame([pair for _, *pair in rows], columns=["source", "target"], dtype=object)
+                places = [table.place(row) for row, *_ in rows]
+                table.frame, table.id = table.frame.drop(columns=[name]), key
+                remark = f"column {name!r} of {table.title} lists ids: each is a tie"
+                return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
+    return None
 
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
@@ -435,7 +462,8 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
             return several[0]
         if len(several) > 1:
             either = " or ".join(map(repr, several[:4]))
-            asked = f"{table.where}: which column is the id: {either}? Each holds the ends; say --id {several[0]}, or the other"
+            said = f"say --id {shlex.quote(several[0])}, or the other"
+            asked = f"{table.where}: which column is the id: {either}? Each holds the ends; {said}"
             raise ReadingQuestion(asked, "id", several)
     named = [name for name in table.names if table.headed and is_id_name(name)]
     exact = [name for name in named if plain_name(name) in ("id", "nodeid", "node")]

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +26,9 @@ import scipy.sparse as sp
 from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.errors import DataError
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
 
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
@@ -302,8 +305,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
         found.tables += _gml(text, where)
+    elif ending in (".clu", ".vec"):
+        found.aside[name] = "a Pajek partition or vector, whose lines name nobody; a table id,label is read"
     elif start[:9].casefold().startswith(("*vertices", "*network")):
         found.tables += _pajek(text, where)
+    elif ending == ".sql" or re.search(r"^(CREATE TABLE|INSERT INTO) ", start, re.MULTILINE):
+        raise DataError(f"{where}: an SQL dump, whose statements are not run; allowed: each table exported as CSV")
     elif start.startswith(("{", "[")):
         found.tables += _json(text, where)
     else:
@@ -381,6 +388,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
 
 def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:
     """A table of rows of texts, of which the first may be a header. Rows of other widths are noted."""
+    rows, remarks = _without_title(rows)
     head, body = rows[0][1], rows[1:]
     width = Counter(len(cells) for _, cells in body).most_common(1)[0][0] if body else len(head)
     short = len(head) == width - 1 and len(set(head)) == len(head)  # R names no column of names of rows
@@ -408,8 +416,44 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
             )
     lines = np.array([number for number, _ in sound], dtype=np.int64)
     frame = pd.DataFrame([cells for _, cells in sound], columns=named, dtype=object)
-    found = Table(where, frame, lines, headed, lost=lost)
+    found = Table(where, frame, lines, headed, lost=lost, remarks=[f"{Path(where).name}: {remark}" for remark in remarks])
     return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
+
+
+def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, list[str]]], list[str]]:
+    """(rows without lines above the table, and with a header of two rows as one; what was done, in words)."""
+    filled = [sum(map(bool, cells)) for _, cells in rows[:_SAMPLE]]
+    usual = Counter(filled).most_common(1)[0][0]
+    above, remarks = 0, []
+    while usual > 2 and above < min(5, len(rows) - 2) and filled[above] == 1:
+        above += 1
+    if above:
+        remarks.append(f"{above} line{'s' if above > 1 else ''} above the table left out, {max(rows[0][1])[:40]!r}")
+        rows = rows[above:]
+    if len(rows) < 4 or len(rows[0][1]) != len(rows[1][1]):
+        return rows, remarks
+    (_, first), (number, second) = rows[:2]
+    below = [cells for _, cells in rows[2:_SAMPLE]]
+    numbers = [
+        place
+        for place in range(len(first))
+        if (own := [c[place] for c in below if len(c) > place and c[place]]) and all(map(_number_like, own))
+    ]
+    merged = not all(first) or len(set(first)) < len(first)
+    texts = not any(map(_number_like, (*first, *second)))
+    if merged and texts and any(second[place] for place in numbers):
+        names = [" ".join(filter(None, (one, two))) for one, two in zip(_spread_right(first, second), second, strict=True)]
+        remarks.append("its first two rows are its header")
+        rows = [(number, names), *rows[2:]]
+    return rows, remarks
+
+
+def _spread_right(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """A merged cell stands over all its columns, of which each has a name below."""
+    found: list[str] = []
+    for one, two in zip(first, second, strict=True):
+        found.append(one or (found[-1] if found and two else ""))
+    return found
 
 
 def _named(head: Sequence[str], where: str) -> list[str]:
@@ -574,7 +618,7 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     _require_declared(parts, where)
     try:
         if "<gexf" in start:
-            graphs = [nx.read_gexf(io.BytesIO(content))]
+            graphs = [_without_times(nx.read_gexf(io.BytesIO(content)))]
         elif "<graphml" in start:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
@@ -592,11 +636,24 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     return found
 
 
-def _tag(element: Any) -> str:
+def _without_times(graph: Any) -> Any:
+    """Without when nodes and ties were there; of a value that changed the last one."""
+    for data in (data for part in (graph.nodes(data=True), graph.edges(data=True)) for *_, data in part):
+        for key in ("start", "end", "spells", "slices"):
+            data.pop(key, None)
+        if not data.get("label", True):  # networkx gives a node without a title an empty one
+            del data["label"]
+        for key, value in data.items():
+            if isinstance(value, list) and value and isinstance(value[-1], tuple):
+                data[key] = value[-1][0]
+    return graph
+
+
+def _tag(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]
 
 
-def _require_declared(parts: Sequence[Any], where: str) -> None:
+def _require_declared(parts: Sequence[Element], where: str) -> None:
     """``DataError`` that lists nodes that are there twice, and ends of edges that no node is: other readers would add them."""
     faults = DataFileFaults()
     for number, part in enumerate(parts, 1):
