@@ -31,6 +31,7 @@ from fedgraph.types import Graph, GraphCollection
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
 _FEWEST = 10  # people from which on a column of which each cell is another one is told to be the label again
+_RARE = 0.15  # share of the people, of a class below it accuracy says little
 _MOST_CLASSES = 200
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _SHOWN = 24  # columns, and classes, that the words list
@@ -563,7 +564,7 @@ def say_graph(
         rows.append(("owners", f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"))
     rows.append(("ties", f"{graph.num_edges:,}{ties}; {alone:,} people have none"))
     rows.append(("label", f"{what}{_class_counts(graph)}"))
-    rows += [("", few)] if (few := _few(_sizes(graph), "people")) else []
+    rows += [("", said) for said in (_few(_sizes(graph), "people"), _rare(_sizes(graph))) if said]
     lines = [f"  {head:<9}{text}" for head, text in rows]
     if told is not None and told[2].table:
         shown = told[2].table[:_SHOWN]
@@ -586,6 +587,20 @@ def say_graph(
     notes = [note for note in notes if not note.startswith("not used: ")]
     lines += [f"  {'notes' if number == 0 else '':<9}{note}" for number, note in enumerate(notes)]
     return "\n".join([f"{graph.name}: {_UNDERSTOOD}", *lines])
+
+
+def _rare(sizes: Sequence[tuple[str, int]]) -> str:
+    """By what rows are compared where a class is a small share of the people; "" where none is."""
+    known = sum(count for _, count in sizes)
+    rare = [(name, count) for name, count in sizes if _FEW <= count < _RARE * known]
+    if not rare:
+        return ""
+    listed = ", ".join(f"{name} {count / known:.1%}" for name, count in rare[:4]) + (", …" if len(rare) > 4 else "")
+    said = f"below {_RARE:.0%} of the people with a label: {listed}"
+    if len(sizes) == 2:
+        return f"{said}; rows are compared by how many of them are among the first that are looked at, and not by accuracy"
+    hardly = "of more than two classes rows are compared by accuracy, which hardly counts them"
+    return f"{said}; {hardly}: to look for one, merge the others"
 
 
 def _few(sizes: Sequence[tuple[str, int]], what: str) -> str:

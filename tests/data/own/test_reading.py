@@ -528,3 +528,20 @@ def test_a_pajek_partition_is_put_aside_in_words(tmp_path: Path) -> None:
     nx.write_pajek(nx.path_graph(3), tmp_path / "club.net")
     (tmp_path / "club.clu").write_text("*Vertices 3\n1\n2\n1\n", encoding="utf-8")
     assert "aside    club.clu: a Pajek partition or vector, whose lines name nobody" in read(tmp_path).says
+
+
+@pytest.mark.parametrize(
+    ("classes", "says"),
+    [
+        (
+            {"no": 280, "yes": 21},
+            "below 15% of the people with a label: yes 7.0%; rows are compared by how many of them are among",
+        ),
+        ({"a": 200, "b": 180, "c": 30}, "c 7.3%; of more than two classes rows are compared by accuracy, which hardly counts"),
+        ({"a": 100, "b": 90, "c": 5}, "1 class has fewer than 20 people (c 5): nothing can be said of such a class; merge it"),
+    ],
+)
+def test_a_small_class_is_named_with_what_to_do(classes: dict[str, int], says: str) -> None:
+    words = [name for name, count in classes.items() for _ in range(count)]
+    people = pd.DataFrame({"id": range(len(words)), "age": np.arange(len(words)) % 50, "label": words})
+    assert says in read((people, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))).says
