@@ -116,8 +116,13 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
 def test_an_answer_is_checked_when_it_is_given_and_asked_again(
     people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = {"What is to be predicted": ["colour", "tariff"], "What is private": ["nobody", "edge"],
-             "age: least": ["9 1", "0 120"], "Whom can people trust": ["curator friend", "curator"], "Budgets": ["0", "one", "2"]}  # fmt: skip
+    given = {
+        "What is to be predicted": ["colour", "tariff"],
+        "What is private": ["nobody", "edge"],
+        "age: least": ["9 1", "0 120"],
+        "Whom can people trust": ["curator friend", "curator"],
+        "Budgets": ["0", "one", "2"],
+    }
 
     def answer(self: Console, question: object, **_: object) -> str:
         return next((told.pop(0) for words, told in given.items() if words in str(question)), "")
