@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fedgraph
-from fedgraph.data.own.reading import read
+from fedgraph.data.own.door import read
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph
 

@@ -14,6 +14,7 @@ from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.scenario import shipped
 
 _MOST_SECONDS = 86_400
+_OWN = ("own/read", "own/csv", "own/npz", "own/federation", "own/graphs")
 HELP = "validate a scenario, count its cells, and time the cheapest cell of each method"
 
 
@@ -41,11 +42,16 @@ def run(options: argparse.Namespace) -> int:
     many = {"task": len(ready.tasks), "data set": len(ready.scenario.datasets)}
     counted = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for what, count in many.items())
     print(f"{options.scenario}: valid; {counted}")
+    shown = set[Path]()
     for dataset in ready.scenario.datasets:
-        if dataset.enabled and dataset.path is not None and dataset.name in ("own/read", "own/csv", "own/npz"):
+        if dataset.enabled and dataset.path is not None and dataset.name in _OWN and dataset.path not in shown:
             from fedgraph.data import read as read_own
+            from fedgraph.data import read_federation
 
-            print(read_own(dataset.path, columns=dataset.parameters))
+            shown.add(dataset.path)  # a collection is there twice: as rows, and whole
+            said = {key: value for key, value in dataset.parameters.items() if key != "rows"}
+            federation = dataset.name == "own/federation"
+            print(read_federation(dataset.path, said) if federation else read_own(dataset.path, columns=said))
     found = probe.probe_scenario(ready, options.data_root, options.probe)
     for line in found.counts:
         print(f"  {line}")

@@ -10,14 +10,15 @@ answer to every question. Unless ``--no-probe`` is given it tries what fits into
 import argparse
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fedgraph import privacy
 from fedgraph.commands.base import require_free_file, write_file
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import Trust
-from fedgraph.scenario import first_look
 from fedgraph.scenario import wanted as wishes
 
 HELP = "write a commented scenario for your own graph or federation"
@@ -30,7 +31,8 @@ _ASKED = (
 )
 _WHOM = "Whom can people trust with their data? some of: curator (one party holds all), sums (a server sees sums), own-client"
 _BUDGETS = "Budgets ε (1 is strong, 8 is weak protection)"
-_BOUNDS = "{}: least and largest value that anybody could have, known without the data (empty: not known)"
+_UNKNOWN = "unknown"
+_BOUNDS = "{}: least and largest value that anybody could have, known without the data"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -73,44 +75,56 @@ class _Questions:
 
     asks: bool
 
-    def ask(self, option: str, question: str, default: str = "") -> str:
-        """The answer of a person, or the default; ``ScenarioError`` where nobody is asked and there is no default."""
+    def ask(self, option: str, question: str, default: str = "", check: Callable[[str], object] = str) -> str:
+        """The answer of a person, which is asked again until ``check`` takes it; the default where nobody is asked.
+
+        Raises ``ScenarioError`` where nobody is asked and there is no default.
+        """
         if not self.asks:
             if default:
                 return default
-            raise ScenarioError(f"{option} is missing; nobody can be asked here, so it must be given")
-        answer = input(f"{question}{f' [{default}]' if default else ''}: ").strip() or default
-        if not answer:
-            raise ScenarioError(f"{option}: no answer was given")
-        return answer
-
-    def graph_as_it_is(self, graph: str, said: dict[str, object], task: str) -> wishes.WantedData:
-        """One's own graph: what its tables leave open is asked, and then the bounds of its columns of numbers."""
-        from fedgraph.data import ReadingQuestion
+            raise ScenarioError(f"{question}? Say {option}: nobody can be asked here")
+        from rich.markup import escape
+        from rich.prompt import Prompt
 
         while True:
+            answer = Prompt.ask(escape(question), default=default or None)
             try:
-                data = wishes.find_data(graph, None, said, task)
+                if not answer:
+                    raise ScenarioError(f"{option}: no answer was given")
+                check(answer.strip())
+                return answer.strip()
+            except (ScenarioError, PrivacyError) as error:
+                print(error)
+
+    def data_as_they_are(
+        self, graph: str | None, federation: Path | None, said: Mapping[str, object], given: dict[str, list[float]], task: str
+    ) -> wishes.WantedData:
+        """One's own data: what their tables leave open is asked, and then the bounds of columns of numbers."""
+        from fedgraph.data import ReadingQuestion
+
+        said = {**said, "bounds": given}
+        while True:
+            try:
+                data = wishes.find_data(graph, federation, said, task)
                 break
             except ReadingQuestion as question:
                 if not self.asks:
                     raise
                 print(question)
-                choices = [one if isinstance(one, str) else " ".join(one) for one in question.choices]
+                choices = {one if isinstance(one, str) else " ".join(one): one for one in question.choices}
                 asked = _LABEL if question.option == "label" else f"Which is the {question.option}? one of: {{}}"
-                answer = self.ask(f"--{question.option}", asked.format(", ".join(choices)), choices[0])
-                said = said | {question.option: answer.split() if question.option == "ends" else answer}
-        columns = None if data.graph is None else data.graph.columns
-        bounds = self.column_bounds(list(columns.names), []) if self.asks and columns is not None else {}
-        return wishes.find_data(graph, None, {**said, "bounds": bounds}, task) if bounds else data
-
-    def column_bounds(self, columns: list[str], given: list[str]) -> dict[str, list[float]]:
-        """Column → [least, largest], of those that were given or answered."""
-        found = dict(_bounds(*text.rpartition("=")[::2]) for text in given)
-        for column in columns if self.asks else []:
-            if column not in found and (answer := input(f"{_BOUNDS.format(column)}: ").strip()):
-                found |= dict([_bounds(column, answer)])
-        return found
+                option, first = f"--{question.option}", next(iter(choices))
+                answer = self.ask(option, asked.format(", ".join(choices)), first, _one_of(option, tuple(choices)))
+                chosen = choices[answer]
+                said = {**said, question.option: chosen if isinstance(chosen, str) else list(chosen)}
+        one = data.graph if data.collection is None else data.collection.graphs[0]
+        bounds = dict(given)
+        for column in one.columns.names if self.asks and one is not None and one.columns is not None else ():
+            if column not in bounds:
+                answer = self.ask("--bounds", _BOUNDS.format(column), _UNKNOWN, partial(_answered, column))
+                bounds |= _answered(column, answer)
+        return wishes.find_data(graph, federation, {**said, "bounds": bounds}, task) if bounds else data
 
 
 def run(options: argparse.Namespace) -> int:
@@ -121,47 +135,40 @@ def run(options: argparse.Namespace) -> int:
     questions = _Questions(sys.stdin.isatty() and not options.yes)
     graph = options.graph
     if not graph and not options.federation:
-        graph = questions.ask("--graph", "Your graph (a file, a folder of tables, or a name)")
-    if options.label and options.federation:
-        raise ScenarioError(
-            f"--label is {options.label!r}; allowed with --graph alone, since labels.csv of a federation's client has one "
-            "column of labels: leave --label away"
-        )
+        graph = questions.ask("--graph", "Your graph (a file, a folder of tables, or a name)", check=_named_graph)
     links, there = options.task == "links", Path(graph or "")
     if options.owner and not (links and graph and there.exists()):
         raise ScenarioError(
             f"--owner is {options.owner!r}; allowed with --task links and --graph PATH, whose table of ties has that column"
         )
     many = is_graph_folder(there)  # then a whole graph is private
-    parameters: dict[str, object] = {}
     data = None
-    if options.federation or many:
-        seen = first_look.at_federation(options.federation) if options.federation else first_look.at_data(there)
-        label = options.label
-        if not label and len(seen.labels) > 1 and not links:
-            label = questions.ask("--label", _LABEL.format(", ".join(seen.labels)), seen.labels[0])
-        bounds = questions.column_bounds(seen.numbers, options.bounds)
-        parameters = (
-            seen.parameters | ({"label": label} if label and not links else {}) | ({"bounds": bounds} if bounds else {})
-        )
-        parameters |= {"labels": False} if options.federation and links else {}
-    elif graph and there.exists():
+    if options.federation or (graph and there.exists()):
         said = {"label": options.label, "id": options.id, "ends": options.ends, "owner": options.owner}
-        said |= {"bounds": dict(_bounds(*text.rpartition("=")[::2]) for text in options.bounds)}
-        data = questions.graph_as_it_is(graph, {key: value for key, value in said.items() if value}, options.task)
+        said = {key: value for key, value in said.items() if value}
+        bounds = dict(_bounds(*text.rpartition("=")[::2]) for text in options.bounds)
+        data = questions.data_as_they_are(graph, options.federation, said, bounds, options.task)
         print(data.found)
-        parameters = dict(data.parameters)
+    parameters = {} if data is None else dict(data.parameters)
     most = "entity" if options.owner else "node"
-    unit = options.unit or ("node" if many else questions.ask("--unit", _LINKS_UNIT if links else _UNIT, most))
+    unit = options.unit or (
+        "node"
+        if many
+        else questions.ask("--unit", _LINKS_UNIT if links else _UNIT, most, _one_of("--unit", wishes.WANTED_UNITS))
+    )
     told = unit == "edge" or options.federation or links
-    asked = options.asked or ("private" if told else questions.ask("--asked", _ASKED, "private"))
-    trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client").split()
-    budgets = options.epsilons or questions.ask("--epsilons", _BUDGETS, "1 8 inf" if options.federation else "1 4 8").split()
+    asked = options.asked or (
+        "private" if told else questions.ask("--asked", _ASKED, "private", _one_of("--asked", wishes.WANTED_ASKED))
+    )
+    levels = _one_of("--trust", [one.value for one in Trust], several=True)
+    trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client", levels).split()
+    usual = "1 8 inf" if options.federation else "1 4 8"
+    budgets = options.epsilons or questions.ask("--epsilons", _BUDGETS, usual, _read_budgets).split()
     if data is None:
-        data = wishes.find_data(graph, options.federation, parameters, options.task)
+        data = wishes.find_data(graph, None, {}, options.task)
     trusted = tuple(map(privacy.trust.called, trust))
-    given = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
-    wanted = wishes.Wanted(data, unit, trusted, *given, task=options.task)
+    chosen = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
+    wanted = wishes.Wanted(data, unit, trusted, *chosen, task=options.task)
     out = options.out or Path(f"{wanted.title}.yaml")
     require_free_file(out, options.force)
     if not options.no_probe:
@@ -175,6 +182,30 @@ def run(options: argparse.Namespace) -> int:
         print(wanted.fits)
     print(f"{out}: check it with: fedgraph check {out}; run it with: fedgraph run {out}")
     return 0
+
+
+def _one_of(option: str, allowed: Sequence[str], several: bool = False) -> Callable[[str], object]:
+    """A check of an answer: one of ``allowed``, or some of them."""
+
+    def check(answer: str) -> None:
+        unknown = [one for one in (answer.split() if several else [answer]) if one not in allowed]
+        if unknown:
+            raise ScenarioError(f"{option} is {unknown[0]!r}; allowed: {', '.join(allowed)}")
+
+    return check
+
+
+def _named_graph(text: str) -> None:
+    if not Path(text).exists() and ("/" not in text or text.startswith((".", "/"))):
+        raise ScenarioError(f"--graph: {text} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
+
+
+def _read_budgets(text: str) -> tuple[float, ...]:
+    return wishes.budgets(text.split())
+
+
+def _answered(column: str, text: str) -> dict[str, list[float]]:
+    return {} if text == _UNKNOWN else dict([_bounds(column, text)])
 
 
 def _bounds(column: str, text: str) -> tuple[str, list[float]]:

@@ -15,12 +15,10 @@ from .base.files import DataFileFaults as DataFileFaults
 from .base.files import cache_folder as cache_folder
 from .base.splits import random_split as random_split
 from .own import collection as collection
-from .own import federation as federation
-from .own import graph_folders as graph_folders
 from .own.columns import ReadRules as ReadRules
-from .own.columns import own_column_kinds as own_column_kinds
-from .own.graph_folders import is_graph_folder as is_graph_folder
+from .own.door import read as read
+from .own.door import read_federation as read_federation
+from .own.graph_kinds import is_graph_folder as is_graph_folder
 from .own.reading import Reading as Reading
-from .own.reading import read as read
 from .own.roles import ReadingQuestion as ReadingQuestion
 from .tu import tu_degree_features as tu_degree_features

@@ -22,7 +22,7 @@ from fedgraph.data import csv_tables
 from fedgraph.errors import DataError, FedgraphError, PrivacyError
 from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
 from fedgraph.privacy import Unit
-from fedgraph.types import Graph, GraphNames
+from fedgraph.types import Graph, GraphNames, graph_without_labels
 
 ACCEPT_ANSWERS_UNPROTECTED = "--i-know-that-nothing-is-protected"
 
@@ -119,11 +119,12 @@ def scores_of(model: AnswerSource, graph: Graph, shown: str | None, nothing_prot
         raise DataError(f"{model.row}: scores pairs, and names no class; ask it about a table of pairs (source,target)")
     reads = _reads(model)
     places = model.people.places(graph.ids)
-    graph = match_columns(graph, model.names.columns, model.plan.facts.num_features)
+    facts = model.plan.facts
+    graph = match_columns(graph, model.names.columns, facts.num_features, facts.num_classes)
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
-    places = np.where(places < model.plan.facts.num_nodes, places, -1)  # who only judged a choice has released nothing
+    places = np.where(places < facts.num_nodes, places, -1)  # who only judged a choice has released nothing
     asked = graph
     if reads in (MethodReads.NOTHING, MethodReads.OWN_EDGES):
         asked, places = _among_trained(model, reads, graph, places)
@@ -251,11 +252,12 @@ def _among_trained(model: AnswerSource, reads: MethodReads, graph: Graph, places
 _MOST_UNKNOWN = 8  # columns that one message names
 
 
-def match_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
-    """``graph`` with its features in the order of ``columns``. ``DataError`` names a column that is missing or too many.
+def match_columns(graph: Graph, columns: Sequence[str], num_columns: int, num_classes: int) -> Graph:
+    """``graph`` with its features in the order of ``columns``, and nobody's label known among ``num_classes``.
 
-    A column of a text or of empty cells that no row here has is 0.
+    A column of a text or of empty cells that no row here has is 0. ``DataError`` names a column that is missing or too many.
     """
+    graph = replace(graph_without_labels(graph), num_classes=num_classes)
     own = graph.names.columns
     if not columns or not own:
         if graph.num_features != num_columns:

@@ -155,7 +155,7 @@ def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _P
     graph, reading = model.read_people(people, reading) if people is not None else _own(settings, reading)
     public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)[0]
     if public is not None:
-        public = answers.match_columns(public, graph.names.columns, graph.num_features)
+        public = answers.match_columns(public, graph.names.columns, graph.num_features, graph.num_classes)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)

@@ -1,5 +1,4 @@
 from . import draft as draft
-from . import first_look as first_look
 from . import read as read
 from . import schema as schema
 from . import shipped as shipped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -211,21 +211,12 @@ def find_data(graph: str | None, federation: Path | None, parameters: Mapping[st
         DataError: As the reader of the data raises it.
     """
     from fedgraph import data
-    from fedgraph.data import is_graph_folder, parse_data_name
+    from fedgraph.data import parse_data_name
     from fedgraph.types import Graph
 
-    if federation is not None:
-        loaded = data.load("own/federation", path=federation, parameters={**parameters, "labels": task == "nodes"})
-        if not isinstance(loaded, Graph):
-            raise DataError(f"{federation}: holds many graphs; allowed: one graph whose nodes have owners")
-        if task == "nodes":
-            _require_classes("--federation", loaded)
-        return _of_federation("own/federation", federation, federation.resolve().name, loaded.provenance.detail, loaded)
-    path = Path(graph or "")
-    if is_graph_folder(path):
-        return _of_collection(path, parameters)
-    if path.exists():
-        return _of_reading(path, parameters, task)
+    path = Path(graph or "") if federation is None else federation
+    if federation is not None or path.exists():
+        return _of_reading(path, parameters, task, federation is not None)
     if "/" not in str(graph) or str(graph).startswith((".", "/")):
         raise ScenarioError(f"--graph: {graph} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
     family, dataset = parse_data_name(str(graph))
@@ -238,28 +229,30 @@ def find_data(graph: str | None, federation: Path | None, parameters: Mapping[st
     return WantedData(f"{family}/{dataset}", None, dataset, found, people=planned.num_nodes)
 
 
-def _of_reading(path: Path, parameters: Mapping[str, object], task: str) -> WantedData:
-    """One's own graph, as it lies there. ``ScenarioError`` for a question that is left, and for too few labels or classes."""
-    from fedgraph.data import read
+def _of_reading(path: Path, parameters: Mapping[str, object], task: str, federation: bool) -> WantedData:
+    """One's own data, as they lie there. ``ScenarioError`` for a question that is left, and for too few labels or classes."""
+    from fedgraph.data import read, read_federation
     from fedgraph.types import Graph
 
     asked = parameters if task == "nodes" else {**parameters, "label": ""}
-    reading = read(path, columns=asked)
-    loaded = reading.graph
+    reading = read_federation(path, asked) if federation else read(path, columns=asked)
+    loaded, said = reading.graph, reading.parameters
     if not isinstance(loaded, Graph):
-        return _of_collection(path, parameters)
-    if loaded.owner is not None:
+        return _of_collection(path, said, loaded, reading.says)
+    option = "--federation" if federation else "--graph"
+    if loaded.owner is not None and not federation:
         raise ScenarioError(
             f"--graph: {path} holds a folder for each of {len(loaded.owner_names)} owners; say --federation {path}"
         )
     if task == "nodes":
         if (labelled := int((loaded.labels >= 0).sum())) < _FEWEST_LABELLED:
             some = f"allowed: {_FEWEST_LABELLED} or more, since some train and others test"
-            raise ScenarioError(f"--graph: {labelled} nodes have a label; {some}. Which column is predicted (--label NAME)?")
-        _require_classes("--graph", loaded)
+            raise ScenarioError(f"{option}: {labelled} nodes have a label; {some}. Which column is predicted (--label NAME)?")
+        _require_classes(option, loaded)
+    if federation:
+        return replace(_of_federation("own/federation", path, path.resolve().name, reading.says, loaded), parameters=said)
     stem, split = path.resolve().stem, bool(loaded.masks)
-    people, said = loaded.num_nodes, reading.parameters
-    return WantedData("own/read", path, stem, reading.says, split=split, graph=loaded, people=people, parameters=said)
+    return WantedData("own/read", path, stem, reading.says, split=split, graph=loaded, people=loaded.num_nodes, parameters=said)
 
 
 def _require_classes(option: str, graph: Graph) -> None:
@@ -270,13 +263,10 @@ def _require_classes(option: str, graph: Graph) -> None:
         raise ScenarioError(f"{option}: all labelled nodes are of one class{named}; {more}")
 
 
-def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
+def _of_collection(path: Path, parameters: Mapping[str, object], loaded: GraphCollection, found: str) -> WantedData:
     from fedgraph import data
-    from fedgraph.types import Graph, GraphCollection
+    from fedgraph.types import Graph
 
-    loaded = data.load("own/graphs", path=path, parameters=parameters)
-    if not isinstance(loaded, GraphCollection):
-        raise DataError(f"{path}: holds one graph; allowed: many")
     counts = [loaded.labels.tolist().count(number) for number in range(max(2, loaded.num_classes))]
     if min(counts) < FEWEST_WANTED_OF_A_CLASS:
         named = [f"{name}: {count}" for name, count in zip(loaded.classes, counts, strict=False)]
@@ -284,8 +274,9 @@ def _of_collection(path: Path, parameters: Mapping[str, object]) -> WantedData:
         raise ScenarioError(f"--graph: graphs of each class are {', '.join(named[:8])}; allowed: two classes or more of {each}")
     rows = data.load("own/graphs", path=path, parameters={**parameters, "rows": True})  # those without a label, too
     assert isinstance(rows, Graph)
-    title, found, owned = path.resolve().name, loaded.provenance.detail, loaded.owner is not None
-    return WantedData("own/graphs", path, title, found, graph=rows, people=rows.num_nodes, collection=loaded, owners=owned)
+    title, owned = path.resolve().name, loaded.owner is not None
+    many = {"people": rows.num_nodes, "collection": loaded, "owners": owned, "parameters": parameters}
+    return WantedData("own/graphs", path, title, found, graph=rows, **many)  # type: ignore[arg-type]
 
 
 def _of_federation(name: str, path: Path | None, title: str, found: str, graph: Graph) -> WantedData:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
 from fedgraph.cells.cell import CellKind
 from fedgraph.commands import base as cli
@@ -92,12 +93,12 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
     asked: list[str] = []
     answers = {"What is to be predicted": "tariff", "whose answers you want": "public", "age: least": "0 120", "ε": "2 8"}
 
-    def answer(question: str) -> str:
-        asked.append(question)
-        return next((a for words, a in answers.items() if words in question), "")
+    def answer(self: Console, question: object, **_: object) -> str:
+        asked.append(str(question))
+        return next((a for words, a in answers.items() if words in asked[-1]), "")
 
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
-    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr(Console, "input", answer)
     written = new("--no-probe")
     task = written["tasks"][0]
     assert task["protocol"] == "inductive"
@@ -110,6 +111,46 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
     graph = experiment.load_data(read.from_file(Path("mine.yaml")).scenario.datasets[0], None, 0)
     assert graph.num_classes == 3
     assert "column 'churn'" in graph.provenance.detail
+
+
+def test_an_answer_is_checked_when_it_is_given_and_asked_again(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {
+        "What is to be predicted": ["colour", "tariff"],
+        "What is private": ["nobody", "edge"],
+        "age: least": ["9 1", "0 120"],
+        "Whom can people trust": ["curator friend", "curator"],
+        "Budgets": ["0", "one", "2"],
+    }
+
+    def answer(self: Console, question: object, **_: object) -> str:
+        return next((told.pop(0) for words, told in given.items() if words in str(question)), "")
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(Console, "input", answer)
+    written = new("--no-probe")
+    assert not any(given.values())
+    assert written["tasks"][0]["epsilons"] == [2]
+    assert written["tasks"][0]["trust"] == ["curator"]
+    said = capsys.readouterr().out
+    for line in (
+        "--label is 'colour'; allowed: ",
+        "--unit is 'nobody'; allowed: node, edge",
+        "--trust is 'friend'; allowed: ",
+        "two numbers, such as age=0:120",
+        "--epsilons holds '0'; allowed: numbers > 0",
+        "--epsilons holds 'one'",
+    ):
+        assert line in said
+
+
+def test_where_nobody_can_be_asked_the_question_names_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["new"]) == 2
+    assert (
+        capsys.readouterr().err.strip()
+        == "Your graph (a file, a folder of tables, or a name)? Say --graph: nobody can be asked here"
+    )
 
 
 def test_a_label_may_stand_among_the_features(people: Path) -> None:
@@ -240,13 +281,6 @@ def test_what_links_cannot_be_drafted_for_is_said(people: Path, capsys: pytest.C
     for given in (["mine"], ["planetoid/cora", "--task", "links", "--unit", "edge"], ["planetoid/cora", "--task", "links"]):
         assert cli.main(["new", "--graph", *given, "--owner", "household", "--yes", "--no-probe"]) == 2
         assert "--owner is 'household'; allowed with --task links and --graph PATH" in capsys.readouterr().err
-
-
-def test_a_column_of_labels_is_refused_for_a_federation_in_its_own_words(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["new", "--federation", str(tmp_path), "--label", "sort", "--yes"]) == 2
-    assert capsys.readouterr().err.startswith("--label is 'sort'; allowed with --graph alone")
 
 
 @pytest.mark.parametrize("labelled", [True, False])

@@ -75,3 +75,12 @@ def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) 
         truth, named = rng.integers(4, size=60), rng.integers(1, 6, size=60)
         expected = metrics.f1_score(truth, named, average="macro", zero_division=0.0)
         assert _macro_f1(truth, named) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_class_of_a_few_is_named_and_no_reason_to_conclude_nothing_about_the_others() -> None:
+    labels = np.repeat([0, 1, 2, -1], [300, 200, 7, 5])
+    assert measures.least_class(labels) == 200
+    assert measures.least_class(np.repeat([0, 1], [300, 7])) == 7, "one class alone can be told from nothing"
+    (said,) = measures.warn_of_small_classes(labels, ("red", "green", "blue"), "person")
+    assert said.startswith("Of a class with fewer than 20 persons (blue 7) nothing can be said: merge it with another")
+    assert not measures.warn_of_small_classes(labels[:500], ("red", "green"))

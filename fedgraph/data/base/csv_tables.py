@@ -1,12 +1,4 @@
-"""The CSV files of a federation's clients and of collections of graphs: comma-separated, UTF-8, node ids are any text.
-
-- features: ``id, value, value, …``; defines which nodes there are, and their order. A first line whose cells after the id
-  are none of them numbers is a header.
-- edges: ``id, id``; further columns (weights) are ignored. A first line that consists of column names such as
-  ``source,target`` is a header, unless they are ids of nodes.
-- labels: ``id, label``; the label is any text. Nodes without a line or with an empty label have none. Header as for edges.
-- masks (optional): ``id, part`` with the parts train, validation and test: the split that ``split: public`` takes. Nodes
-  without a line are in none. Header as for edges.
+"""CSV files: comma-separated, UTF-8, as published data sets and tables of pairs have them (people's own: ``data.own``).
 
 Empty lines are skipped. Every error is a ``DataError`` of lines ``file:line: found; allowed``: all faults of a file at once.
 """
@@ -16,7 +8,6 @@ import io
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,130 +28,11 @@ CSV_ID_COLUMNS = frozenset(
 }
 
 
-@dataclass(frozen=True)
-class CsvFeatures:
-    """The texts of a features file. Where faults were found, ids, cells and lines are those of sound rows alone.
-
-    Attributes:
-        rows: node id → row, in the order of the file.
-        names: of the columns after the id, empty without a header.
-        cells: of each row its texts, without the id.
-        lines: of each row its line in the file.
-    """
-
-    rows: dict[str, int]
-    names: tuple[str, ...]
-    ids: list[str]
-    cells: list[list[str]]
-    lines: list[int]
-
-
-def read_csv_features(content: bytes, name: str, faults: DataFileFaults) -> CsvFeatures:
-    """The texts of a features file, with or without a header.
-
-    Args:
-        faults: where rows of unlike length, nodes without an id and second rows of a node are noted.
-
-    Raises:
-        DataError: no node is there, or a column of the header has no name of its own.
-    """
-    given = read_csv_lines(content, name, least=1)
-    names: tuple[str, ...] = ()
-    if len(given[0][1]) > 1 and not any(np.isfinite(csv_number(cell)) for cell in given[0][1][1:]):
-        names, given = tuple(given[0][1][1:]), given[1:]
-    if not given:
-        raise DataError(f"{name}: a header but no nodes; allowed: one line per node")
-    _require_names(names, name)
-    width = len(names) + 1 if names else len(given[0][1])
-    rows: dict[str, int] = {}
-    sound = []
-    for number, cells in given:
-        if len(cells) != width:
-            faults.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {width}, as in the first line")
-        elif not cells[0]:
-            faults.note(f"{name}:{number}", "a node without an id; allowed: any text")
-        elif cells[0] in rows:
-            faults.note(f"{name}:{number}", f"node {cells[0]!r} appears a second time; allowed: once")
-        else:
-            sound.append((number, cells))
-        rows.setdefault(cells[0], len(rows))
-    ids, texts = [cells[0] for _, cells in sound], [cells[1:] for _, cells in sound]
-    return CsvFeatures(rows, names, ids, texts, [number for number, _ in sound])
-
-
 def _require_names(names: Sequence[str], name: str) -> None:
     counts = Counter(names)
     if (twice := next((n for n in names if counts[n] > 1 or not n), None)) is not None:
         said = "named twice" if twice else "without a name"
         raise DataError(f"{name}:1: column {twice!r} is {said}; allowed: each name once")
-
-
-def read_csv_edges(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[np.ndarray, np.ndarray, int]:
-    """(both ends of each line, int64 [m] each; how many further columns the widest line has).
-
-    A header alone is a graph without edges; an empty file is refused.
-    """
-    ends: list[tuple[int, int]] = []
-    more, faults = 0, DataFileFaults()
-    needed = "two node ids a line, or the header source,target alone for a graph without edges"
-    for number, cells in skip_csv_header(read_csv_lines(content, name, least=2, needed=needed), rows, columns=2):
-        for cell in cells[:2]:
-            if cell not in rows:
-                faults.note(f"{name}:{number}", unknown_csv_id(cell, rows, number))
-        ends.append((rows.get(cells[0], 0), rows.get(cells[1], 0)))
-        more = max(more, len(cells) - 2)
-    faults.refuse()
-    table = np.array(ends, dtype=np.int64).reshape(-1, 2)
-    return table[:, 0], table[:, 1], more
-
-
-def unknown_csv_id(node: str, rows: Mapping[str, int], number: int) -> str:
-    """The sentence about an id that no node has, in line ``number``."""
-    header = ", or a header whose columns of ids have a name such as id, node or person" if number == 1 else ""
-    return f"unknown node {node[:_MOST_CHARACTERS]!r}; allowed: the {len(rows)} ids of the features file{header}"
-
-
-def csv_label_columns(content: bytes, name: str, rows: Mapping[str, int]) -> tuple[str, ...]:
-    """The names of the columns of labels; none without a header. Arguments as for ``read_csv_labels``."""
-    _, head = read_csv_lines(content, name, least=2)[0]
-    return tuple(head[1:]) if head[0].casefold() in CSV_ID_COLUMNS and head[0] not in rows else ()
-
-
-def read_csv_labels(content: bytes, name: str, rows: Mapping[str, int], column: str = "") -> list[str | None]:
-    """The label of each row as text; None for nodes without a line, or with an empty cell. column: by name; else the first."""
-    given: dict[int, str] = {}
-    named = csv_label_columns(content, name, rows)
-    if column and column not in named:
-        raise DataError(f"{name}: there is no column {column!r}; found: {', '.join(named) or 'no header'}")
-    place, faults = 1 + (named.index(column) if column else 0), DataFileFaults()
-    for number, cells in skip_csv_header(read_csv_lines(content, name, least=2), rows, columns=1):
-        where = f"{name}:{number}"
-        if cells[0] not in rows:
-            faults.note(where, unknown_csv_id(cells[0], rows, number))
-        elif rows[cells[0]] in given:
-            faults.note(where, f"node {cells[0]!r} has a second label; allowed: one")
-        elif len(cells) <= place:
-            faults.note(where, f"{len(cells)} columns; allowed: {place + 1} or more, since {column!r} is asked for")
-        else:
-            given[rows[cells[0]]] = cells[place]
-    faults.refuse()
-    return [given.get(row) for row in range(len(rows))]
-
-
-def read_csv_split(content: bytes, name: str, rows: Mapping[str, int]) -> dict[int, str]:
-    """Row → the part of the split that a masks file puts it in."""
-    found: dict[int, str] = {}
-    faults = DataFileFaults()
-    for number, cells in skip_csv_header(read_csv_lines(content, name, least=2), rows, columns=1):
-        where, part = f"{name}:{number}", cells[1]
-        if cells[0] not in rows:
-            faults.note(where, unknown_csv_id(cells[0], rows, number))
-        elif part not in CSV_SPLIT_PARTS:
-            faults.note(where, f"part {part!r}; allowed: {', '.join(CSV_SPLIT_PARTS)}")
-        elif found.setdefault(rows[cells[0]], part) != part:
-            faults.note(where, f"node {cells[0]!r} is in {found[rows[cells[0]]]} and in {part}; allowed: one part")
-    faults.refuse()
-    return found
 
 
 def read_headed_csv(

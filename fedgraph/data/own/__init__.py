@@ -15,23 +15,20 @@ from __future__ import annotations
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.own import collection, federation, graph_folders
+from fedgraph.data.own import collection
 from fedgraph.data.own import objects as objects
-from fedgraph.data.own.columns import EdgeColumnRules, OwnTableRules, ReadRules
+from fedgraph.data.own.columns import EdgeColumnRules, ReadRules
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 
-class _FederationParams(OwnTableRules):
+class _FederationParams(ReadRules):
     """The folder says everything else."""
 
-    labels: bool = Field(True, description="whether clients bring labels; false: nobody's is known, as links need none")
 
-
-class _GraphsParams(OwnTableRules):
+class _GraphsParams(ReadRules):
     """What shall be done with the columns of nodes, and which column of the labels is predicted."""
 
-    label: str = Field("", description="which column of labels.csv is predicted (empty: the first)")
     rows: bool = Field(
         False, description="each graph becomes one node without edges: its size, its degrees, the means of its columns"
     )
@@ -69,10 +66,15 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
         what = {"federation": "the folder with one folder per client", "graphs": "the folder with the graphs"}
         raise ScenarioError(f"data set 'own/{dataset}' needs a path: {what.get(dataset, 'a file, or a folder of tables')}")
     if isinstance(params, _FederationParams):
-        return federation.load(request.path, params, labelled=params.labels)
+        from fedgraph.data.own import federation  # pandas is not imported before a graph of one's own is read
+
+        return federation.read(request.path, params, params.label != "").graph
     if isinstance(params, _GraphsParams):
-        found = graph_folders.load(request.path, params, params.label, unlabelled=params.rows)
+        from fedgraph.data.own import graph_folders
+
+        found = graph_folders.read(request.path, params, unlabelled=params.rows).graph
+        assert isinstance(found, GraphCollection)
         return collection.own_collection_as_rows(found) if params.rows else found
-    from fedgraph.data.own.reading import read  # pandas is not imported before a graph of one's own is read
+    from fedgraph.data.own.door import read  # pandas is not imported before a graph of one's own is read
 
     return read(request.path, columns=params.model_dump(exclude_unset=True)).graph

@@ -10,42 +10,17 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import adjacencies
 from fedgraph.data.base.adjacencies import CleanedAdjacency, feature_matrix, undirected_adjacency
-from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own.columns import (
     EdgeColumnRules,
-    OwnColumnRules,
     OwnColumns,
     notice_edge_columns,
     own_column_scales,
-    read_own_columns,
 )
 from fedgraph.data.own.labels import OwnLabels, read_own_labels
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphCollection, GraphNames, GraphProvenance, plain_graph
 
 _MOST_DEGREE = 5  # degrees from here on share a column
-
-
-@dataclass(frozen=True, eq=False)
-class OwnCollectionGraph:
-    """One graph of a file.
-
-    Attributes:
-        columns: names of the cells of its nodes.
-        cells: one row of texts per node.
-        ends: int64 [m, 2], rows of the ends of edges.
-        owner: who holds it; "" where nobody is named.
-    """
-
-    name: str
-    columns: tuple[str, ...]
-    nodes: tuple[str, ...]
-    cells: Sequence[Sequence[str]]
-    file: str
-    lines: Sequence[int]
-    ends: np.ndarray
-    label: object = None
-    owner: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,40 +45,6 @@ class JoinedOwnCollection:
     ids: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     checksums: dict[str, str] = field(default_factory=dict)
-
-
-def join_own_collection(
-    given: Sequence[OwnCollectionGraph],
-    rules: OwnColumnRules,
-    file: str,
-    unused: Sequence[str],
-    sums: dict[str, str],
-    faults: DataFileFaults,
-) -> JoinedOwnCollection:
-    """The graphs with one list of columns; where a graph has no such column its cells are empty. file: names them in an error.
-
-    ``DataError`` lists the faults that were found before, and every cell that the rules do not allow.
-    """
-    every = tuple(dict.fromkeys(name for graph in given for name in graph.columns))
-    rows: list[Sequence[str]] = []
-    for graph in given:
-        if graph.columns == every:
-            rows += graph.cells
-            continue
-        places = [graph.columns.index(name) if name in graph.columns else None for name in every]
-        rows += [["" if place is None else row[place] for place in places] for row in graph.cells]
-    sizes = np.array([len(graph.nodes) for graph in given], dtype=np.int64)
-    starts = np.cumsum(sizes) - sizes
-    ids = tuple(node for graph in given for node in graph.nodes)
-
-    def place_of(row: int) -> str:
-        number = int(np.searchsorted(starts, row, side="right")) - 1
-        return f"{given[number].file}:{given[number].lines[row - starts[number]]}"
-
-    read = read_own_columns(every, rows, rules, file, place_of, ids, faults)
-    ends = np.concatenate([graph.ends + start for graph, start in zip(given, starts, strict=True)])
-    labels, owners = [graph.label for graph in given], [graph.owner for graph in given]
-    return JoinedOwnCollection([g.name for g in given], sizes, labels, owners, ends, read, ids, tuple(unused), sums)
 
 
 def _provenance(

@@ -135,7 +135,6 @@ def read_own_columns(
     places: Callable[[int], str],
     nodes: Sequence[str],
     faults: DataFileFaults | None = None,
-    numbered: bool = True,
 ) -> OwnColumns:
     """The matrix of a table of texts.
 
@@ -144,7 +143,6 @@ def read_own_columns(
         file: names the table in an error.
         places: where a row stands, as ``file:line``.
         faults: what was found wrong with the table before; it is refused together with the faults of its cells.
-        numbered: whether a column's place here is its place in the file.
 
     Returns:
         The matrix, and what was found out about the columns.
@@ -159,8 +157,7 @@ def read_own_columns(
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
     wrong = []
     for place, column in zip(kept, columns, strict=True):
-        called = "" if column.name == own_column_name(place) else f" ({column.name})"
-        called = f"column {place + 2}{called}" if numbered else own_column_called(column.name)
+        called = own_column_called(column.name)
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
     faults = DataFileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
@@ -251,11 +248,6 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
         also = f" (and {further:,} further cells of this column)" if choice[row] and further else ""
         found.append((row, f"{what}; allowed: {remedy[bool(column.empty[row])]}{also}"))
     return found
-
-
-def own_column_name(place: int) -> str:
-    """What a column without a header is called: by its place in the file, the id being column 1."""
-    return f"column {place + 2}"
 
 
 def own_column_called(name: str) -> str:

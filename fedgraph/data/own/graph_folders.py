@@ -1,303 +1,345 @@
 """Your own collection of small graphs: what lies in the folder says how it is read. Nothing is ever unpickled.
 
-    tables      nodes.csv (graph, id, …), edges.csv (graph, source, target), labels.csv (graph, label)
-    pairs       NAME.nodes.csv (id, …) and NAME.edges.csv (source, target) for each graph, and labels.csv;
-                or a folder NAME with nodes.csv and edges.csv for each
-    GraphML     *.graphml, one graph in a file or several; labels.csv, or <data> of the graph whose key is called label
+    tables      a table of nodes and one of ties, both with a column ``graph``, and a table graph → label
+    pairs       NAME.nodes.* and NAME.edges.* for each graph, or a folder NAME for each, and a table graph → label
+    files       a file for each graph (GraphML, GEXF, GML, Pajek), or several graphs in one GraphML file; a table
+                graph → label, or data of the graph itself that is called label
     TU          NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt [NAME_node_labels.txt, NAME_node_attributes.txt]
-    owners      a folder with one folder per owner, each of them one of these; or a column owner in labels.csv
+    owners      a folder with one folder per owner, each of them one of these; or a column owner in the table of labels
 
-A graph without a line in labels.csv, or with an empty label, is left out, but where each graph is one row: there its label is
-private, and so is whether it has one. Features are the columns of nodes.csv; without any,
-tasks take the degrees.
+Tables are understood as those of one graph are (``roles``), and their columns joined by name (``parts``). A graph without a
+label is left out, but where each graph is one row: there its label is private, and so is whether it has one. Features are the
+columns of nodes; without any, tasks take the degrees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from fedgraph.data import tu
-from fedgraph.data.base import csv_tables
-from fedgraph.data.base.files import DataFileFaults, RawFiles
-from fedgraph.data.own import graphml
-from fedgraph.data.own.collection import OwnCollectionGraph, join_own_collection, label_own_collection
-from fedgraph.data.own.columns import OwnTableRules
+from fedgraph.data.base.files import RawFiles
+from fedgraph.data.own import reading
+from fedgraph.data.own.collection import JoinedOwnCollection, label_own_collection
+from fedgraph.data.own.columns import ReadRules
+from fedgraph.data.own.graph_kinds import INDICATOR, LABELS, folders, graph_column, kind_of
+from fedgraph.data.own.parts import Part, join
+from fedgraph.data.own.roles import ReadingQuestion, Roles, find_roles
+from fedgraph.data.own.tables import Gathered, Table, gather_files, id_text, plain_name, says_who
 from fedgraph.errors import DataError
-from fedgraph.types import GraphCollection
 
-_NODES, EDGES, LABELS = "nodes.csv", "edges.csv", "labels.csv"
-_INDICATOR = "_graph_indicator.txt"
 _OWNER = "owner"  # a column of the labels
 _KINDS = (
-    f"allowed: {_NODES}, {EDGES} and {LABELS}; NAME.{_NODES} and NAME.{EDGES} for each graph; *.graphml; NAME{_INDICATOR} and "
-    "its like; or a folder of these for each owner"
+    "allowed: tables of nodes and ties with a column graph, and one of labels; NAME.nodes.csv and NAME.edges.csv for each; "
+    f"a GraphML, GEXF or GML file for each; NAME{INDICATOR} and its like; or a folder of these for each owner"
 )
 
 
 @dataclass(eq=False)
-class GraphFolder:
+class _Found:
     """What was read so far.
 
     Attributes:
+        labels, owners: of each part; "" where there is none.
         unused: what the files hold and no method reads.
-        checksums: file name → SHA-256.
-        labels: columns that could be predicted.
-        faults: of all files; where there are some, only what is sound was read.
-        lacking: whether graphs could not be read at all.
+        every: checksums and faults of all files, and what was not understood.
+        label: the column that is predicted.
+        lacking: whether some graph could not be read.
     """
 
-    graphs: list[OwnCollectionGraph] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
-    checksums: dict[str, str] = field(default_factory=dict)
-    labels: dict[str, None] = field(default_factory=dict)
-    faults: DataFileFaults = field(default_factory=DataFileFaults)
+    every: Gathered = field(default_factory=Gathered)
+    label: str = ""
     lacking: bool = False
 
 
-def is_graph_folder(folder: Path) -> bool:
-    """Whether ``own/graphs`` would read a folder.
-
-    A folder with ``features.csv`` is one graph, and folders of these are a federation.
-    """
-    return folder.is_dir() and (_kind(folder) != "" or any(map(_kind, _folders(folder))))
-
-
-def load(path: Path, rules: OwnTableRules, label: str, *, unlabelled: bool = False) -> GraphCollection:
+def read(path: Path, rules: ReadRules, *, unlabelled: bool = False) -> reading.Reading:
     """The collection in a folder.
 
     Args:
-        label: the column of labels.csv that is predicted; "": the first.
+        rules: ``label`` is the column of the table of labels that is predicted.
         unlabelled: whether graphs without a label stay, with label −1.
 
     Raises:
+        ReadingQuestion: two readings are left; the line names both, and the option that answers.
         DataError: all faults of all files, each with file, line, what was found and what is allowed.
-    """
-    found = read(path, label)
-    if not found.graphs:
-        found.faults.refuse()
-    given = join_own_collection(found.graphs, rules, str(path), tuple(found.unused), found.checksums, found.faults)
-    title = f"own graphs {path.resolve().name}"
-    return label_own_collection(f"own/{path.resolve().stem}", title, given, rules, str(path), unlabelled=unlabelled)
-
-
-def read(path: Path, label: str = "") -> GraphFolder:
-    """What lies in a folder, before anything is decided about columns.
-
-    Args:
-        label: as for ``load``.
-
-    Raises:
-        DataError: there is no graph, or the layout is wrong. Faults of lines are noted in the result and not raised.
     """
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/graphs needs one. {_KINDS}")
-    found = GraphFolder()
-    if _kind(path):
-        _read(path, "", label, found, "")
+    found = _Found()
+    if kind_of(path):
+        _read(path, "", rules, found)
     else:
-        owners = [one for one in _folders(path) if _kind(one)]
+        owners = [one for one in folders(path) if kind_of(one)]
         if not owners:
             raise DataError(f"{path}: no graph was found; {_KINDS}")
-        if strange := [one.name for one in _folders(path) if one not in owners]:
+        if strange := [one.name for one in folders(path) if one not in owners]:
             raise DataError(f"{path / strange[0]}: no graph was found; {_KINDS}")
         for one in owners:
-            _read(one, one.name, label, found, f"{one.name}/")
-    return found
+            _read(one, one.name, rules, found)
+    faults = found.every.faults
+    if not found.parts:
+        faults.refuse()
+        raise DataError(f"{path}: no graph was found; {_KINDS}")
+    roles, number = join(found.parts, path, np.zeros((0, 2), dtype=np.int64))
+    left_out: list[tuple[str, str]] = []
+    table = reading.columns_of(roles, rules, faults, left_out)
+    faults.refuse()
+    used = {*roles.ends, "source", "target"}
+    found.unused |= {f"column {name!r} of ties": None for name in roles.ties.names if name not in used}
+    sizes = np.bincount(number, minlength=len(found.parts)).astype(np.int64)
+    ends = np.column_stack([roles.one, roles.two])
+    names = [part.name for part in found.parts]
+    ids = tuple(one for part in found.parts for one in part.roles.ids)
+    sums = found.every.checksums
+    given = JoinedOwnCollection(names, sizes, found.labels, found.owners, ends, table, ids, tuple(found.unused), sums)
+    name, title = f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}"
+    collection = label_own_collection(name, title, given, rules, str(path), unlabelled=unlabelled)
+    return reading.of_collection(collection, rules, found.label, table, left_out, found.every)
 
 
-def _kind(folder: Path) -> str:
-    if (folder / "features.csv").exists():
-        return ""
-    if (folder / _NODES).exists():
-        return "tables"
-    if any(folder.glob("*.graphml")):
-        return "graphml"
-    if any(folder.glob(f"*{_INDICATOR}")):
-        return "tu"
-    inside = (folder / LABELS).exists() and any((one / _NODES).exists() for one in _folders(folder))
-    return "pairs" if inside or any(folder.glob(f"*.{_NODES}")) else ""
+def _read(folder: Path, owner: str, rules: ReadRules, found: _Found) -> None:
+    kind = kind_of(folder)
+    prefix = f"{owner}/" if owner else ""
+    parts: list[Part] = []
+    labels: Table | None = None
+    if kind == "tu":
+        parts = _of_tu(RawFiles(folder), found)
+    else:
+        gathered = _gathered(folder, kind)
+        found.every.checksums |= {prefix + name: digest for name, digest in gathered.checksums.items()}
+        found.every.aside |= {prefix + name: why for name, why in gathered.aside.items()}
+        with found.every.faults.gathering():
+            gathered.faults.refuse()
+        files = {table.where for table in gathered.tables}
+        found.lacking |= len(gathered.checksums) > len(files) + len(gathered.aside)  # one is no table at all
+        labels, others = _label_table(gathered.tables, folder, kind)
+        parts = {"tables": _of_tables, "pairs": _of_pairs, "files": _of_files}[kind](folder, others, rules, found)
+    told = _labelled(labels, parts, rules, found)
+    found.parts += [replace(part, name=prefix + part.name) for part in parts]
+    found.labels += [label for label, _ in told]
+    found.owners += [owner or said for _, said in told]
 
 
-def _folders(path: Path) -> list[Path]:
-    return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
+def _gathered(folder: Path, kind: str) -> Gathered:
+    """The tables of a folder; of pairs in folders those of each, called as its folder."""
+    gathered = gather_files(folder)
+    for one in folders(folder) if kind == "pairs" else ():
+        inside = gather_files(one)
+        gathered.tables += [replace(table, graph=one.name) for table in inside.tables]
+        gathered.checksums |= {f"{one.name}/{name}": digest for name, digest in inside.checksums.items()}
+        with gathered.faults.gathering():
+            inside.faults.refuse()
+    return gathered
 
 
-def _read(folder: Path, owner: str, label: str, found: GraphFolder, prefix: str) -> None:
-    raw = RawFiles(folder)
-    kind = _kind(folder)
-    readers = {"tables": _of_tables, "pairs": _of_pairs, "graphml": _of_graphml, "tu": _of_tu}
-    graphs: list[OwnCollectionGraph] = []
-    with found.faults.gathering():
-        graphs = list(readers[kind](raw, found))
-    found.lacking |= not graphs
-    if (folder / LABELS).exists():
-        with found.faults.gathering():
-            graphs = _labelled(raw, graphs, label, found)
-    elif kind in ("tables", "pairs"):
-        raise DataError(
-            f"{folder}: {LABELS} is missing; allowed: a table with the columns graph, label (a folder with {_NODES} is a "
-            "collection of graphs; for one graph call that file features.csv)"
-        )
-    found.graphs += [replace(graph, owner=owner or graph.owner, name=prefix + graph.name) for graph in graphs]
-    found.checksums |= {prefix + name: digest for name, digest in raw.checksums.items()}
+def _label_table(tables: Sequence[Table], folder: Path, kind: str) -> tuple[Table | None, list[Table]]:
+    """(the table with a line for each graph, the others)."""
+    able = [table for table in tables if not (table.graph or table.role) and table.matrix is None]
+    if kind == "tables":  # of several with a column graph, it is that in which each graph stands once
+        able = [one for one in able if graph_column(one.names)]
+        once = [one for one in able if len(set(one.ids(str(graph_column(one.names))))) == len(one.frame)]
+        able = [one for one in able if LABELS.search(one.stem)] or once
+    named = [table for table in able if LABELS.search(table.stem)]
+    if kind == "pairs":
+        able = [table for table in able if "." not in table.title.rsplit(".", 1)[0]]
+    chosen = named or able
+    if len(chosen) > 1:
+        listed = ", ".join(table.title for table in chosen)
+        raise DataError(f"{folder}: {listed} may each hold the labels of graphs; allowed: one, such as labels.csv")
+    if not chosen and kind in ("tables", "pairs"):
+        raise DataError(f"{folder}: labels are missing; allowed: a table with the columns graph, label")
+    return (chosen[0] if chosen else None), [table for table in tables if not chosen or table is not chosen[0]]
 
 
-def _labelled(raw: RawFiles, graphs: Sequence[OwnCollectionGraph], label: str, found: GraphFolder) -> list[OwnCollectionGraph]:
-    file = str(raw.folder / LABELS)
-    head, lines = csv_tables.read_headed_csv(raw.read(LABELS), file, ("graph",), found.faults)
-    others = [name for name in head if name not in ("graph", _OWNER)]
-    if not others or (label and label not in others):
-        raise DataError(f"{file}:1: there is no column {label or 'label'!r}; found: {', '.join(head)}")
-    found.labels |= dict.fromkeys(others)
-    of_graph, of_label = head.index("graph"), head.index(label or others[0])
-    found.unused |= {f"column {name!r} of {LABELS}": None for name in others if name != (label or others[0])}
-    known = {graph.name: graph for graph in graphs}
-    said: dict[str, list[str]] = {}
-    for number, cells in _as_wide(lines, head):
-        name = cells[of_graph]
+def _labelled(table: Table | None, parts: Sequence[Part], rules: ReadRules, found: _Found) -> list[tuple[str, str]]:
+    """(label, owner) of each graph."""
+    if table is None:
+        return [_own_label(part, rules, found) for part in parts]
+    key = graph_column(table.names) or table.names[0]
+    others = [name for name in table.names if name != key]
+    owner = next((name for name in others if plain_name(name) == _OWNER), None)
+    others = [name for name in others if name != owner and not says_who(name, table.texts(name), table.headed)]
+    wanted = rules.label or ""
+    chosen = [name for name in others if wanted and name.casefold() == wanted.casefold()]
+    chosen = [name for name in chosen if name == wanted] or chosen
+    if wanted and not chosen:
+        raise DataError(f"{table.place(0)}: there is no column {wanted!r}; found: {', '.join(table.names)}")
+    if not others:
+        raise DataError(f"{table.where}: there is no column 'label'; found: {', '.join(table.names)}")
+    chosen = chosen or (
+        others if len(others) == 1 else [name for name in others if plain_name(name) in ("label", "y", "class")]
+    )
+    if len(chosen) != 1:
+        listed = " or ".join(map(repr, others[:4]))
+        asked = f"{table.where}: which column is the label of graphs: {listed}? Say --label {others[0]} or another"
+        raise ReadingQuestion(asked, "label", others)
+    found.label = chosen[0]
+    found.unused |= {f"column {name!r} of {table.title}": None for name in others if name != chosen[0]}
+    known = {id_text(part.name) for part in parts}
+    said: dict[str, tuple[str, str]] = {}
+    for row, name in enumerate(table.ids(key)):
         if name not in known and not found.lacking:
-            found.faults.note(f"{file}:{number}", f"graph {name!r} has no node; allowed: the {len(known)} graphs here")
+            found.every.faults.note(table.place(row), f"graph {name!r} has no node; allowed: the {len(known)} graphs here")
         elif name in said:
-            found.faults.note(f"{file}:{number}", f"graph {name!r} has a second label; allowed: one")
-        said[name] = cells
-    place = head.index(_OWNER) if _OWNER in head else None
-    labelled = []
-    for graph in graphs:
-        if (own := said.get(graph.name)) is not None:
-            graph = replace(graph, label=own[of_label], owner="" if place is None else own[place])
-        labelled.append(graph)
-    return labelled
+            found.every.faults.note(table.place(row), f"graph {name!r} has a second label; allowed: one")
+        said[name] = table.frame[chosen[0]].iloc[row], "" if owner is None else table.frame[owner].iloc[row]
+    return [said.get(id_text(part.name), ("", "")) for part in parts]
 
 
-def _of_tables(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    file, other = str(raw.folder / _NODES), str(raw.folder / EDGES)
-    head, lines = csv_tables.read_headed_csv(raw.read(_NODES), file, ("graph", "id"), found.faults)
-    of_graph, of_id = head.index("graph"), head.index("id")
-    kept = [place for place in range(len(head)) if place not in (of_graph, of_id)]
-    rows: dict[str, dict[str, int]] = {}
-    cells_of: dict[str, list[list[str]]] = {}
-    sound: dict[str, list[tuple[str, int]]] = {}  # graph → its nodes, each with its line
-    for number, cells in lines:
-        graph, node = (cells[place] if place < len(cells) else "" for place in (of_graph, of_id))
-        own = rows.setdefault(graph, {})
-        if len(cells) == len(head) and not (graph and node):
-            found.faults.note(f"{file}:{number}", "an empty graph or id; allowed: any text")
-        elif node in own:
-            found.faults.note(f"{file}:{number}", f"node {node!r} of graph {graph!r} appears a second time; allowed: once")
-        elif len(cells) == len(head):
-            cells_of.setdefault(graph, []).append([cells[place] for place in kept])
-            sound.setdefault(graph, []).append((node, number))
-        own.setdefault(node, len(own))
-    if not rows:
-        raise DataError(f"{file}: a header but no nodes; allowed: one line per node")
-    if not (raw.folder / EDGES).exists():
-        raise DataError(f"{raw.folder}: {EDGES} is missing; allowed: a table with the columns graph, source, target")
-    ends = _edges_of(raw, other, rows, found)
-    columns = tuple(head[place] for place in kept)
-    for graph, there in sound.items():
-        nodes, at = zip(*there, strict=True)
-        yield OwnCollectionGraph(graph, columns, nodes, cells_of[graph], file, at, _pairs(ends.get(graph, [])))
+def _own_label(part: Part, rules: ReadRules, found: _Found) -> tuple[str, str]:
+    """What a file says of its graph."""
+    own = {name.casefold(): value for name, value in part.told.items()}
+    wanted = (rules.label.casefold(),) if rules.label else ("label", "y", "class", "target")
+    key = next((name for name in wanted if name in own), None)
+    used = (key, _OWNER, "name", "node_default", "edge_default")
+    found.unused |= {f"graph attribute {name!r}": None for name in part.told if name.casefold() not in used}
+    return (own[key] if key else ""), own.get(_OWNER, "")
 
 
-def _edges_of(
-    raw: RawFiles, file: str, rows: dict[str, dict[str, int]], found: GraphFolder
-) -> dict[str, list[tuple[int, int]]]:
-    head, lines = csv_tables.read_headed_csv(raw.read(EDGES), file, ("graph", "source", "target"), found.faults)
-    places = [head.index(name) for name in ("graph", "source", "target")]
-    found.unused |= {f"column {name!r} of {EDGES}": None for name in head if head.index(name) not in places}
-    ends: dict[str, list[tuple[int, int]]] = {}
-    for number, cells in _as_wide(lines, head):
-        graph, one, two = (cells[place] for place in places)
-        own = rows.get(graph)
-        if own is None:
-            found.faults.note(f"{file}:{number}", f"unknown graph {graph!r}; allowed: the {len(rows)} graphs of {_NODES}")
-            continue
-        for node in sorted({one, two} - own.keys()):
-            found.faults.note(f"{file}:{number}", f"node {node!r} is not in graph {graph!r}; allowed: its {len(own)} nodes")
-        ends.setdefault(graph, []).append((own.get(one, 0), own.get(two, 0)))
-    return ends
+def _of_tables(folder: Path, tables: Sequence[Table], rules: ReadRules, found: _Found) -> list[Part]:
+    """Ids count within their graph: they are read as ``graph/id``, and each graph's people and ties are taken from there."""
+    columns = {table.where: graph_column(table.names) for table in tables}
+    apart = sum(column is not None for column in columns.values()) > 1  # else ids count over all graphs
+    inside = Gathered(
+        [_within(table, columns[table.where]) if apart else _without(table, columns[table.where]) for table in tables]
+    )
+    roles = None
+    with found.every.faults.gathering():
+        roles = find_roles(inside, rules.id, rules.ends)
+    with found.every.faults.gathering():
+        inside.faults.refuse()
+    if roles is None or not roles.holders or columns[roles.holders[0].table.where] is None:
+        found.every.faults.refuse()
+        raise DataError(f"{folder}: no table of nodes with a column graph was found; {_KINDS}")
+    plain = {table.where: table for table in tables}
+    first = roles.holders[0]
+    of_graph = np.array(plain[first.table.where].ids(str(columns[first.table.where])), dtype=object)[first.rows].tolist()
+    place = {name: number for number, name in enumerate(dict.fromkeys(of_graph))}
+    number = np.array([place[name] for name in of_graph], dtype=np.int64)
+    people = _split(number, len(place))
+    ties = _split(number[roles.one], len(place))
+    at = np.zeros(number.size, dtype=np.int64)
+    for own in people:
+        at[own] = np.arange(own.size)
+    _require_inside(roles, number, found)
+    parts = []
+    for name, own, tied in zip(place, people, ties, strict=True):
+        holders = [
+            replace(one, table=_without(plain[one.table.where], columns[one.table.where]), rows=one.rows[own])
+            for one in roles.holders
+        ]
+        ids = [roles.ids[person].partition("/")[2] if apart else roles.ids[person] for person in own]
+        frame, lines = roles.ties.frame.iloc[tied].reset_index(drop=True), roles.ties.lines
+        frame = frame.map(lambda cell: cell.partition("/")[2]) if apart and columns.get(roles.ties.where) else frame
+        table = replace(roles.ties, frame=frame, lines=lines[tied] if lines.size else lines)
+        mine = replace(
+            roles, ids=ids, holders=holders, ties=table, one=at[roles.one[tied]], two=at[roles.two[tied]], remarks=[]
+        )
+        parts.append(Part(name, mine, first.table.where))
+    return parts
 
 
-def _as_wide(lines: Sequence[tuple[int, list[str]]], head: Sequence[str]) -> list[tuple[int, list[str]]]:
-    """The lines that have a cell for each column; of the others it was noted."""
-    return [line for line in lines if len(line[1]) == len(head)]
+def _split(number: np.ndarray, count: int) -> list[np.ndarray]:
+    """Where each number stands, of 0 … count − 1."""
+    return np.split(np.argsort(number, kind="stable"), np.cumsum(np.bincount(number, minlength=count))[:-1])
 
 
-def _of_pairs(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    given = {file.name.removesuffix(f".{_NODES}"): file.name for file in sorted(raw.folder.glob(f"*.{_NODES}"))}
-    given |= {one.name: f"{one.name}/{_NODES}" for one in _folders(raw.folder) if (one / _NODES).exists()}
-    for name, nodes in given.items():
-        edges = nodes.removesuffix(_NODES) + EDGES
-        if not (raw.folder / edges).exists():
-            raise DataError(f"{raw.folder / edges}: missing; of a graph without edges it is the header source,target alone")
-        file, ends = str(raw.folder / nodes), np.zeros((0, 2), dtype=np.int64)
-        table, more = None, 0
-        with found.faults.gathering():
-            table = csv_tables.read_csv_features(raw.read(nodes), file, found.faults)
-            one, two, more = csv_tables.read_csv_edges(raw.read(edges), str(raw.folder / edges), table.rows)
-            ends = np.stack([one, two], axis=1)
-        if table is None:
-            found.lacking = True
-            continue
-        found.unused |= {"further columns of edges (weights, times)": None} if more else {}
-        columns = table.names or tuple(f"column {place + 2}" for place in range(len((table.cells or [[]])[0])))
-        yield OwnCollectionGraph(name, columns, tuple(table.ids), table.cells, file, table.lines, ends)
+def _require_inside(roles: Roles, number: np.ndarray, found: _Found) -> None:
+    for tie in np.flatnonzero(number[roles.one] != number[roles.two]):
+        found.every.faults.note(roles.ties.place(int(tie)), "a tie between two graphs; allowed: nodes of one graph")
 
 
-def _of_graphml(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    seen: dict[str, str] = {}
-    for file in sorted(raw.folder.glob("*.graphml")):
-        graphs: list[OwnCollectionGraph] = []
-        with found.faults.gathering():
-            graphs, unused = graphml.read(raw.read(file.name), str(file))
-            found.unused |= dict.fromkeys(unused)
-        found.lacking |= not graphs
-        for graph in graphs:
-            named = replace(graph, name=file.stem if len(graphs) == 1 else graph.name)
-            if named.name in seen:
-                raise DataError(f"{file}: graph {named.name!r} is in {seen[named.name]}, too; allowed: each name once")
-            seen[named.name] = file.name
-            yield named
+def _within(table: Table, column: str | None) -> Table:
+    """Every cell with its graph before it, and without the column of graphs."""
+    if column is None:
+        return table
+    graphs = table.ids(column)
+    cells = {
+        name: [f"{graph}/{cell}" if graph and cell else "" for graph, cell in zip(graphs, table.ids(name), strict=True)]
+        for name in table.names
+        if name != column
+    }
+    return replace(table, frame=pd.DataFrame(cells, dtype=object, index=range(len(graphs))), implied=None)
 
 
-def _of_tu(raw: RawFiles, found: GraphFolder) -> Iterator[OwnCollectionGraph]:
-    several = sorted(file.name for file in raw.folder.glob(f"*{_INDICATOR}"))
+def _without(table: Table, column: str | None) -> Table:
+    return table if column is None else replace(table, frame=table.frame.drop(columns=[column]))
+
+
+def _of_pairs(folder: Path, tables: Sequence[Table], rules: ReadRules, found: _Found) -> list[Part]:
+    """NAME.nodes.* and NAME.edges.*, or the tables of a folder NAME."""
+    groups: dict[str, list[Table]] = {}
+    for table in tables:
+        groups.setdefault(table.graph or table.title.rsplit(".", 2)[0], []).append(table)
+    return _of_groups(groups.items(), rules, found, folder)
+
+
+def _of_files(folder: Path, tables: Sequence[Table], rules: ReadRules, found: _Found) -> list[Part]:
+    """Files that hold a graph each, or several."""
+    files: dict[str, dict[str, list[Table]]] = {}
+    for table in tables:
+        files.setdefault(table.where, {}).setdefault(table.graph, []).append(table)
+    groups: dict[str, list[Table]] = {}
+    for where, graphs in files.items():
+        for graph, own in graphs.items():
+            name = graph if len(graphs) > 1 else Path(where).name.split(".")[0]
+            if name in groups:
+                raise DataError(f"{where}: graph {name!r} is in {groups[name][0].where}, too; allowed: each name once")
+            groups[name] = own
+    return _of_groups(groups.items(), rules, found, folder)
+
+
+def _of_groups(groups: Iterable[tuple[str, list[Table]]], rules: ReadRules, found: _Found, folder: Path) -> list[Part]:
+    parts = []
+    for name, own in groups:
+        gathered, roles = Gathered([replace(table, graph="") for table in own]), None
+        with found.every.faults.gathering():
+            roles = find_roles(gathered, rules.id, rules.ends)
+        with found.every.faults.gathering():
+            gathered.faults.refuse()
+        found.lacking |= roles is None
+        parts += [Part(name, roles, str(folder), own[0].told)] if roles is not None else []
+    return parts
+
+
+def _of_tu(raw: RawFiles, found: _Found) -> list[Part]:
+    several = sorted(file.name for file in raw.folder.glob(f"*{INDICATOR}"))
     if len(several) > 1:
         raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
-    prefix = several[0].removesuffix(_INDICATOR)
+    prefix = several[0].removesuffix(INDICATOR)
     owner = tu.read_tu_indicator(raw, several[0])
     count = int(owner[-1]) + 1
     ends = tu.read_tu_arcs(raw, f"{prefix}_A.txt", owner)
     labels = tu.read_tu_classes(raw, f"{prefix}_graph_labels.txt", count)
-    cells: list[list[str]] = [[] for _ in range(owner.size)]
-    columns: list[str] = []
+    cells: dict[str, list[str]] = {
+        "graph": (owner + 1).astype(str).tolist(),
+        "id": (np.arange(owner.size) + 1).astype(str).tolist(),
+    }
     if (raw.folder / (file := f"{prefix}_node_attributes.txt")).exists():
         values = tu.read_tu_attributes(raw, file, owner.size, None)
-        columns += [f"attribute {place + 1}" for place in range(values.shape[1])]
-        cells = [[*row, *map(repr, own)] for row, own in zip(cells, values.tolist(), strict=True)]
+        cells |= {f"attribute {place + 1}": list(map(repr, column)) for place, column in enumerate(values.T.tolist())}
     if (raw.folder / (file := f"{prefix}_node_labels.txt")).exists():
         kinds = tu.read_tu_node_kinds(raw, file, owner.size, None)
-        every = np.unique(kinds)
-        columns += [f"kind is {kind}" for kind in every]
-        cells = [[*row, *("1" if kind == one else "0" for one in every)] for row, kind in zip(cells, kinds, strict=True)]
+        cells |= {f"kind is {kind}": (kinds == kind).astype(int).astype(str).tolist() for kind in np.unique(kinds)}
     unread = (file for end in ("edge_labels", "edge_attributes") for file in raw.folder.glob(f"{prefix}_{end}.txt"))
     found.unused |= dict.fromkeys(file.name for file in unread)
-    starts = np.searchsorted(owner, np.arange(count + 1))
-    order = np.argsort(owner[ends[:, 0]], kind="stable")
-    cuts = np.searchsorted(owner[ends[order, 0]], np.arange(count + 1))
-    for graph in range(count):
-        own = slice(starts[graph], starts[graph + 1])
-        nodes = tuple(str(node + 1) for node in range(own.start, own.stop))
-        mine = ends[order[cuts[graph] : cuts[graph + 1]]] - own.start
-        lines = range(own.start + 1, own.stop + 1)
-        label = f"class {labels[graph]}"
-        file = str(raw.folder / several[0])
-        yield OwnCollectionGraph(str(graph + 1), tuple(columns), nodes, cells[own], file, lines, mine, label)
-
-
-def _pairs(ends: Sequence[tuple[int, int]]) -> np.ndarray:
-    return np.array(ends, dtype=np.int64).reshape(-1, 2)
+    found.every.checksums |= raw.checksums
+    where = str(raw.folder / several[0])
+    people = Table(where, pd.DataFrame(cells, dtype=object), np.arange(1, owner.size + 1), id="id")
+    graphs = (owner[ends[:, 0]] + 1).astype(str)
+    ties = pd.DataFrame(
+        {"graph": graphs, "source": (ends[:, 0] + 1).astype(str), "target": (ends[:, 1] + 1).astype(str)}, dtype=object
+    )
+    tied = Table(
+        str(raw.folder / f"{prefix}_A.txt"), ties, np.arange(1, len(ends) + 1), role="edges", ends=("source", "target")
+    )
+    parts = _of_tables(raw.folder, [people, tied], ReadRules(), found)
+    return [replace(part, told={"label": f"class {labels[int(part.name) - 1]}"}) for part in parts]

@@ -1,48 +1,42 @@
-"""The one door in: what a person hands over becomes a graph, and words that say what was taken for what.
+"""From tables of which it is known who is who to a graph: which column is the label, what becomes of the others, and the words.
 
-    reading = fedgraph.read("my_folder")
-    print(reading)              # people, ties, label, columns, what is left out and why
-    reading.graph
-
-Everything that takes somebody's data comes through here: ``fedgraph new``, scenarios (``own/read``), ``fedgraph.compare``, and
-the people that a model is asked about. The words hold exact counts: they are for the eyes of the data's holder alone.
+The words hold exact counts: they are for the eyes of the data's holder alone.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
-import networkx as nx
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
-from fedgraph.data.base import adjacencies, npz, splits, validate_data_parameters
+from fedgraph.data.base import adjacencies, splits
 from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
-from fedgraph.data.own import objects, tables
-from fedgraph.data.own.columns import OwnColumns, OwnTableRules, ReadRules, read_own_columns
+from fedgraph.data.own.columns import OwnColumns, ReadRules, read_own_columns
 from fedgraph.data.own.labels import own_label_text
 from fedgraph.data.own.one_graph import OneGraph, check_one_graph
-from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles
-from fedgraph.data.own.tables import Gathered, is_id_name, plain_name
+from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
+from fedgraph.data.own.tables import Gathered, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
-_FEWEST = 10  # people from which on a column of which each cell is another one is told to be ids, or the label again
+_FEWEST = 10  # people from which on a column of which each cell is another one is told to be the label again
+_RARE = 0.15  # share of the people, of a class below it accuracy says little
 _MOST_CLASSES = 200
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _SHOWN = 24  # columns, and classes, that the words list
 _BESIDE = "it stands beside the label in"
+_UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
@@ -65,175 +59,9 @@ class Reading:
         return self.says
 
 
-def read(
-    what: object,
-    label: str | None = None,
-    id: str | None = None,
-    ends: Sequence[str] | None = None,
-    *,
-    columns: Mapping[str, Any] | None = None,
-    name: str | None = None,
-    labelled: bool = True,
-) -> Reading:
-    """Somebody's own data, as they are.
-
-    Args:
-        what: a file, a folder or an archive; two pandas tables ``(nodes, edges)``; a NetworkX graph; a PyG ``Data``;
-            ``(adjacency, features, labels)``; a ``fedgraph.types.Graph``; or a list of small graphs, each with its label.
-        label: the column, or the attribute, that is predicted; ``""``: nobody's label is known.
-        id: the column that names people; ``row``: the number of a row, from 0.
-        ends: the two columns of the ends of ties.
-        columns: what becomes of columns (``bounds``, ``text``, ``empty``, ``drop``, ``from_edges``), and of ties (``owner``,
-            ``kind``, ``kinds``), as under ``parameters`` of ``own/read``.
-        name: what the graph is called; default: as the file.
-        labelled: whether labels are read; without, nobody's is known, and columns that the data lack may be named.
-
-    Returns:
-        The graph, and what was understood.
-
-    Raises:
-        ScenarioError: an argument is wrong, or names no column that may be it.
-        DataError: two readings are left (the line names both, and the option that answers), or the data are damaged or
-            inconsistent; the line says where, what was found, and what is allowed.
-
-    Example:
-        >>> import networkx, fedgraph
-        >>> reading = fedgraph.read(networkx.karate_club_graph(), label="club")
-        >>> reading.graph.num_nodes, reading.graph.names.classes
-        (34, ('Mr. Hi', 'Officer'))
-    """
-    given = {"label": label, "id": id, "ends": None if ends is None or isinstance(ends, str) else list(ends)}
-    if isinstance(ends, str):
-        raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns, such as ['payer', 'payee']")
-    told = {key: value for key, value in given.items() if value is not None}
-    rules = validate_data_parameters(ReadRules, {**(columns or {}), **told}, "own/read")
-    try:
-        return _read(what, rules, name, labelled)
-    except (DataError, ScenarioError):
-        raise
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RuntimeError) as error:
-        raise DataError(f"{_called(what)}: cannot be read ({type(error).__name__}: {error}); allowed: {_ALLOWED}") from error
-
-
-_ALLOWED = (
-    "a torch_geometric Data, a NetworkX graph, two pandas tables (nodes, edges), a path, a fedgraph Graph, the tuple "
-    "(adjacency, features, labels), or a list of small graphs"
-)
-
-
-def _called(what: object) -> str:
-    return str(what) if isinstance(what, (str, Path)) else f"data (a {type(what).__name__})"
-
-
-def _read(what: object, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
-    if isinstance(what, (str, Path)):
-        return _read_path(Path(what).expanduser(), rules, name, labelled)
-    called = name or "people"
-    if isinstance(what, Graph):
-        return Reading(what, _say(what, None, [], [], []))
-    if isinstance(what, tuple) and len(what) == 2 and all(isinstance(part, pd.DataFrame) for part in what):
-        given = [tables.frame_table(part, f"the table of {kind}") for part, kind in zip(what, ("nodes", "edges"), strict=True)]
-        given[0].role = "nodes"
-        return _of_tables(Gathered(given), rules, called, f"a graph in memory called {called}", labelled)
-    if isinstance(what, (Iterator, list)) or (isinstance(what, tuple) and objects.are_small_graphs(what)):
-        return _collection(list(what), rules, called)
-    if isinstance(what, nx.Graph):
-        gathered = Gathered(tables.network_tables(what, "the graph"))
-        return _of_tables(gathered, rules, called, f"a graph in memory called {called}", labelled)
-    if isinstance(what, tuple) and len(what) == 3:
-        told = objects.graph_of_arrays(*what, called)
-    elif isinstance(what, (tuple, pd.DataFrame)):
-        one = "one pandas table" if isinstance(what, pd.DataFrame) else f"a tuple of {len(what)}"
-        raise DataError(f"data is {one}; allowed: {_ALLOWED}")
-    else:
-        from torch_geometric.data import Data, Dataset
-
-        if isinstance(what, Dataset):
-            return _collection([what[place] for place in range(len(what))], rules, called)
-        if not isinstance(what, Data):
-            raise DataError(f"data is a {type(what).__name__}; allowed: {_ALLOWED}")
-        told = objects.graph_of_pyg(what, called, labelled and rules.label != "")
-    graph = check_one_graph(told, rules, labelled and rules.label != "")
-    return Reading(graph, _say(graph, None, [], list(told.unused), []), _said(rules))
-
-
-def _said(rules: ReadRules, **found: object) -> dict[str, object]:
+def told_rules(rules: ReadRules, **found: object) -> dict[str, object]:
     """What was said of the data, and what was found out, without what is the default."""
     return rules.model_dump(exclude_defaults=True) | {key: value for key, value in found.items() if value}
-
-
-def _collection(graphs: list[object], rules: ReadRules, name: str) -> Reading:
-    found = objects.collection_from_objects(graphs, name, rules, rules.label or "y")
-    return Reading(found, found.provenance.detail, _said(rules))
-
-
-def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
-    if path.is_dir():
-        from fedgraph.data.own import federation, graph_folders
-
-        if graph_folders.is_graph_folder(path) and not _is_one_graph(path):
-            own = OwnTableRules.model_validate(_strict(rules))
-            many = graph_folders.load(path, own, rules.label or "")
-            return Reading(many, many.provenance.detail, _said(rules))
-        inside = [one for one in path.iterdir() if not one.name.startswith(".")]
-        if len([one for one in inside if one.is_dir()]) > 1 and not any(one.suffix in (".csv", ".txt") for one in inside):
-            graph = federation.load(path, OwnTableRules.model_validate(_strict(rules)), labelled and rules.label != "")
-            return Reading(graph, graph.provenance.detail, _said(rules))
-    found = tables.gather_files(path)
-    stem = path.resolve().name.split(".")[0] or "people"
-    if found.arrays and not found.tables:
-        return _of_npz(path, found, rules, name or f"own/{stem}", labelled)
-    found.aside |= dict.fromkeys(found.arrays, "an archive of arrays beside tables")
-    if not found.tables:
-        found.faults.refuse()
-        listed = "; ".join(f"{one}: {why}" for one, why in found.aside.items())
-        raise DataError(f"{path}: no table was found ({listed or 'the folder is empty'}); allowed: {tables.FORMATS}")
-    return _of_tables(found, rules, name or f"own/{stem}", f"own graph {path.resolve().name}", labelled)
-
-
-def _is_one_graph(folder: Path) -> bool:
-    """Whether ``nodes.csv`` and the like are those of one graph: many graphs say in a column which graph a row is of."""
-    if any(folder.glob("*_graph_indicator.txt")) or any(one.is_dir() for one in folder.iterdir()):
-        return False
-    if (nodes := folder / "nodes.csv").is_file():
-        head = nodes.read_bytes()[:10_000].decode("utf-8-sig", "replace").split("\n")[0]
-        return "graph" not in {plain_name(one) for one in re.split(r"[,;\t]", head)}
-    graphml = list(folder.glob("*.graphml"))
-    return len(graphml) == 1 and not (folder / "labels.csv").exists() and graphml[0].read_bytes().count(b"<graph ") == 1
-
-
-def _strict(rules: ReadRules) -> dict[str, object]:
-    """Rules of tables as collections and federations know them, which decide nothing by themselves."""
-    said = rules.model_dump(include=set(OwnTableRules.model_fields))
-    return {key: value for key, value in said.items() if value != "auto"}
-
-
-def _of_npz(path: Path, found: Gathered, rules: ReadRules, name: str, labelled: bool) -> Reading:
-    if len(found.arrays) > 1:
-        raise DataError(f"{path}: {' and '.join(found.arrays)}; allowed: one graph")
-    ((file, content),) = found.arrays.items()
-    where = str(path if path.name == file else path / file)
-    adjacency, attributes, values = npz.read_npz(content, where)
-    for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
-        if matrix.data.dtype.kind not in "fiub":
-            raise DataError(f"{where}: {part}s are of type {matrix.data.dtype}; allowed: numbers")
-        bad = np.flatnonzero(~np.isfinite(matrix.data))
-        if bad.size:
-            row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-            raise DataError(f"{where}: {part} of node {row} is {matrix.data[bad[0]]}; allowed: finite numbers")
-    if values.dtype.kind not in "iuU":
-        raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
-    if values.dtype.kind != "U" and values.size and int(values.min()) < -1:
-        node = int(values.argmin())
-        raise DataError(f"{where}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
-    arcs = sp.coo_array(adjacency)
-    kept = arcs.data != 0
-    unused = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
-    masks = splits.read_masks(content, where, values.size)
-    given = (arcs.row[kept], arcs.col[kept], attributes, values.tolist(), where, unused)
-    told = OneGraph(name, f"own graph {path.name}", *given, checksums=found.checksums, masks=masks)
-    graph = check_one_graph(told, rules, labelled and rules.label != "")
-    return Reading(graph, _say(graph, None, [], list(unused), []), _said(rules))
 
 
 # Tables
@@ -248,14 +76,40 @@ class _Label:
     texts: list[str | None]
 
 
-def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelled: bool) -> Reading:
+def roles_of(found: Gathered, rules: ReadRules) -> Roles:
+    """Who is who; wrong lines are refused first. Raises as ``roles.find_roles``."""
+    try:
+        return find_roles(found, rules.id, rules.ends)
+    except (DataError, ScenarioError):
+        found.faults.refuse()  # wrong lines come first: they may be the reason
+        raise
+
+
+def of_roles(
+    roles: Roles,
+    found: Gathered,
+    rules: ReadRules,
+    name: str,
+    title: str,
+    labelled: bool,
+    owners_of: tuple[np.ndarray, tuple[str, ...]] | None = None,
+) -> Reading:
+    """The graph, once it is known who is who.
+
+    Args:
+        found: what was handed over, with what was wrong in it.
+        title: what the provenance calls it.
+        labelled: whether labels are read.
+        owners_of: int64 [n], who holds each person, and their names; None: one owner.
+    """
     faults = found.faults
     try:
-        roles = find_roles(found, rules.id, rules.ends)
         label = _label_of(roles, rules, labelled)
     except (DataError, ScenarioError):
-        faults.refuse()  # wrong lines come first: they may be the reason
+        faults.refuse()
         raise
+    if owners_of is not None and label is not None:
+        _require_everywhere(label, *owners_of)
     n = len(roles.ids)
     known = labelled and label is not None
     left_out: list[tuple[str, str]] = []
@@ -280,19 +134,33 @@ def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelle
         name, title, one, two, read.matrix, words, where, tuple(unused), (*notes, *remarks), ids=tuple(roles.ids),
         checksums=found.checksums or None, masks=masks,
     ).with_table(read)  # fmt: skip
+    told = replace(told, from_rows=told.from_rows or owners_of is not None)  # which columns there are, all owners say together
     graph = check_one_graph(told, rules, known)
     if owners.size:
         apart = one != two
         layers = adjacencies.adjacency_of_owners(np.column_stack([one, two])[apart], owners[apart], n)
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
+    if owners_of is not None:
+        graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
     if roles.holders and not any(holder.table.headed for holder in roles.holders):
         graph = replace(graph, names=replace(graph.names, columns=()))
     dropped = [*rules.drop, *(column for column, _ in left_out)]
     column = label.column if label is not None else rules.label
-    said = _said(rules, label=column, drop=dropped, text="one-hot", empty="missing")
+    said = told_rules(rules, label=column, drop=dropped, text="one-hot", empty="missing")
     said |= {"text": rules.text} if rules.text != "auto" else {}
     said |= {"empty": rules.empty} if rules.empty != "auto" else {}
-    return Reading(graph, _say(graph, (roles, label, read), left_out, unused, found.aside.items()), said)
+    return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), said)
+
+
+def _require_everywhere(label: _Label, owner: np.ndarray, names: Sequence[str]) -> None:
+    """``DataError`` where some owner has no such column, so that one who forgot it is not taken for one who has no labels."""
+    lacking = label.holder.lacking.get(label.column)
+    if lacking is not None and lacking.any():
+        one = names[int(owner[int(np.flatnonzero(lacking)[0])])]
+        raise DataError(
+            f"{label.holder.table.where}: client {one!r} has no column {label.column!r}, others have; allowed: a line for each "
+            f"person with a label; of a client without labels, a table with the head id,{label.column} and no line"
+        )
 
 
 def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
@@ -322,6 +190,33 @@ def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.n
         owners = numbers.astype(np.int64)[kept]
         remarks.append(f"{names.size} owners of edges")
     return roles.one[kept], roles.two[kept], owners, remarks
+
+
+def columns_of(roles: Roles, rules: ReadRules, faults: DataFileFaults, left_out: list[tuple[str, str]]) -> OwnColumns:
+    """The columns of people of many graphs, none of which is a label. left_out: gets what is no feature, with reasons."""
+    read = _columns_of(roles, None, rules, faults, left_out, False)
+    return replace(read, from_rows=read.from_rows and bool(read.names))
+
+
+def of_collection(
+    found: GraphCollection, rules: ReadRules, label: str, read: OwnColumns, left_out: Sequence[tuple[str, str]], every: Gathered
+) -> Reading:
+    """Many small graphs, and what was understood."""
+    dropped = [*rules.drop, *(column for column, _ in left_out)]
+    said = told_rules(rules, label=label or rules.label, drop=dropped, text="one-hot", empty="missing")
+    said |= {key: value for key, value in (("text", rules.text), ("empty", rules.empty)) if value != "auto"}
+    sizes = [graph.num_nodes for graph in found.graphs]
+    counts = np.bincount(found.labels[found.labels >= 0], minlength=found.num_classes)
+    listed = ", ".join(f"{name} {count:,}" for name, count in zip(found.classes, counts, strict=True))
+    head, *notes = found.provenance.detail.split("; ")
+    lines = [("graphs", head), ("nodes", f"{min(sizes)} … {max(sizes)} of a graph"), ("label", f"{label or 'label'}: {listed}")]
+    lines += [("", few)] if (few := _few(list(zip(found.classes, map(int, counts), strict=True)), "graphs")) else []
+    lines += [("columns" if number == 0 else "", "  ".join(row)) for number, row in enumerate(read.table[:_SHOWN])]
+    lines += [("left out", f"{column or '(no name)'}: {reason}") for column, reason in left_out[:_SHOWN]]
+    lines += [("aside", f"{name}: {why}") for name, why in every.aside.items()]
+    lines += [("notes" if number == 0 else "", note) for number, note in enumerate(notes)]
+    words = [f"{found.name}: {_UNDERSTOOD}", *(f"  {head:<9}{text}" for head, text in lines)]
+    return Reading(found, "\n".join(words), said)
 
 
 # Which column is the label
@@ -372,7 +267,7 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     if not labelled:
         sure = [(h, column) for h, column in every if plain_name(column) in _SURE and h.table.headed]
         return _Label(*sure[0], [None] * len(roles.ids)) if len(sure) == 1 else None
-    apart = [one for one in every if re.search(r"label|class", one[0].table.stem)]
+    apart = [one for one in every if _stands_apart(*one)]
     narrow = every if len(every) <= 2000 else [one for one in every if one[0].table.headed]
     texts: dict[int, list[str | None]] = {}
 
@@ -405,11 +300,15 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in named[:4]]
         more = f" or one of {len(named) - 4} more" if len(named) > 4 else ""
         first = named[0][1]
-        said = (
-            f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label {first} or another"
-        )
+        said = f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}?"
+        said += f" Say --label {shlex.quote(first)} or another"
         raise ReadingQuestion(f"{said} (in Python label={first!r})", "label", [column for _, column in named])
     return _Label(*named[0], _texts_of(_cells(*named[0]))) if named else None
+
+
+def _stands_apart(holder: Holder, column: str) -> bool:
+    """Whether a column is one of labels because of the file where it stands."""
+    return is_labels(holder.table) or column in holder.beside
 
 
 def _is_numeric(cells: Sequence[str]) -> bool:
@@ -437,7 +336,7 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
         if not labelled:
             return None
         raise DataError(f"{_places(roles)}: there is no column {label!r}; {_choices(every)}")
-    apart = [one for one in having if re.search(r"label|class", one[0].table.stem)]
+    apart = [one for one in having if _stands_apart(*one)]
     holder, column = (apart or having)[0]
     if not labelled:
         return _Label(holder, column, [None] * len(roles.ids))
@@ -493,7 +392,7 @@ def _columns_of(
     n = len(roles.ids)
     found: list[OwnColumns] = []
     seen: set[str] = set()
-    mine = [holder for holder in roles.holders if not re.search(r"label|class", holder.table.stem) or len(roles.holders) == 1]
+    mine = [holder for holder in roles.holders if not is_labels(holder.table) or len(roles.holders) == 1]
     for holder in roles.holders:
         table = holder.table
         others = [c for c in table.names if c != holder.id and not (label and holder is label.holder and c == label.column)]
@@ -504,6 +403,9 @@ def _columns_of(
         for column in others:
             if column in rules.drop:
                 continue
+            if column in holder.beside:
+                left_out.append((column, f"{_BESIDE} tables of labels"))
+                continue
             cells = _cells(holder, column)
             again = cells == _cells(holder, holder.id)
             if reason := "it is the id again" if again else _no_feature(column, cells, label, rules, table.headed):
@@ -512,19 +414,22 @@ def _columns_of(
             called = column if column not in seen else f"{column} ({table.stem})"
             kept[called] = cells
             seen.add(called)
-        found.append(_read_columns(holder, kept, rules, faults, roles.ids))
+        found += _read_columns(holder, kept, rules, faults, roles.ids)
         if table.matrix is not None:
             found.append(_matrix_of(holder, n, seen))
     _require_known(roles, rules, labelled)
     if not found:
         return OwnColumns(sp.csr_array((n, 0)), (), False)
     matrix = sp.csr_array(sp.hstack([one.matrix for one in found]))
+    names = tuple(name for one in found for name in one.names)
+    if any(holder.table.places for holder in roles.holders):
+        matrix, names = _by_name(matrix, names)
     if matrix.nnz < 2**31:  # scipy chooses by what it joins; the same rows are the same bytes
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     remarks = tuple(dict.fromkeys(remark for one in found for remark in one.remarks))
     return OwnColumns(
         matrix,
-        tuple(name for one in found for name in one.names),
+        names,
         any(one.from_rows for one in found) or bool(left_out),
         tuple(name for one in found for name in one.bounded),
         remarks,
@@ -532,8 +437,18 @@ def _columns_of(
     )
 
 
+def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:
+    """Columns in the order of their names; of one name, of which each person has one at most, they are one."""
+    order = tuple(sorted(set(names)))
+    place = {name: number for number, name in enumerate(order)}
+    fold = sp.csr_array(
+        (np.ones(len(names)), (np.arange(len(names)), [place[name] for name in names])), (len(names), len(order))
+    )
+    return sp.csr_array(matrix @ fold), order
+
+
 def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
-    every = [column for holder in roles.holders for column in holder.table.names if column != holder.id]
+    every = list(dict.fromkeys(one for h in roles.holders for one in (*h.table.names, *h.table.called) if one != h.id))
     for key in (*rules.bounds, *(rules.drop if labelled else ())):
         if key not in every:
             raise DataError(f"{_places(roles)}: there is no column {key!r}; allowed: {', '.join(every[:40])}")
@@ -541,30 +456,41 @@ def _require_known(roles: Roles, rules: ReadRules, labelled: bool) -> None:
 
 def _read_columns(
     holder: Holder, kept: Mapping[str, list[str]], rules: ReadRules, faults: DataFileFaults, ids: Sequence[str]
-) -> OwnColumns:
-    strict = {
-        "bounds": {key: value for key, value in rules.bounds.items() if key in kept},
+) -> Iterator[OwnColumns]:
+    """The columns, those together that the same people have."""
+    strict: dict[str, object] = {
         "text": "one-hot" if rules.text == "auto" else rules.text,
         "empty": "missing" if rules.empty == "auto" else rules.empty,
     }
-    own = own_columns.OwnColumnRules.model_validate(strict)
-    rows = list(zip(*kept.values(), strict=True)) if kept else [()] * len(ids)
+    together: dict[bytes, list[str]] = {}
+    nobody = np.zeros(len(ids), dtype=bool)
+    for name in kept:
+        together.setdefault(holder.lacking.get(name, nobody).tobytes(), []).append(name)
     file = holder.table.where
+    for lacking, names in together.items():
+        there = np.flatnonzero(~np.frombuffer(lacking, dtype=bool))
+        bounds = {key: value for key, value in rules.bounds.items() if key in names}
+        own = own_columns.OwnColumnRules.model_validate({**strict, "bounds": bounds})
+        cells = [[kept[name][person] for person in there] for name in names]
 
-    def place(row: int) -> str:
-        return holder.table.place(int(holder.rows[row])) if holder.rows[row] >= 0 else f"{file} (no line)"
+        def place(row: int, there: np.ndarray = there) -> str:
+            at = int(holder.rows[there[row]])
+            return holder.table.place(at) if at >= 0 else f"{file} (no line)"
 
-    wrong = DataFileFaults()
-    with faults.gathering():
-        return read_own_columns(tuple(kept), rows, own, file, place, ids, wrong, numbered=False)
-    return OwnColumns(sp.csr_array((len(ids), 0)), (), False)  # its faults were gathered
+        with faults.gathering():
+            called = [ids[int(person)] for person in there]
+            wrong = DataFileFaults()
+            read = read_own_columns(names, list(zip(*cells, strict=True)), own, file, place, called, wrong)
+            put = sp.csr_array((np.ones(there.size), (there, np.arange(there.size))), shape=(len(ids), there.size))
+            yield replace(read, matrix=sp.csr_array(put @ read.matrix)) if there.size < len(ids) else read
 
 
 def _matrix_of(holder: Holder, n: int, seen: set[str]) -> OwnColumns:
     assert holder.table.matrix is not None
     there = np.flatnonzero(holder.rows >= 0)
     pick = sp.csr_array((np.ones(there.size), (there, holder.rows[there])), shape=(n, holder.table.matrix.shape[0]))
-    names = tuple(name if name not in seen else f"{name} ({holder.table.stem})" for name in holder.table.called)
+    joined = bool(holder.table.places)  # of several parts: what one has as text may be a number of another
+    names = tuple(n_ if joined or n_ not in seen else f"{n_} ({holder.table.stem})" for n_ in holder.table.called)
     matrix = sp.csr_array(pick @ holder.table.matrix)
     held = f"{matrix.nnz:,} entries that are not 0"
     row = (
@@ -584,12 +510,9 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
         return ""
     if not there:
         return "all its cells are empty"
-    counting = plain_name(column) in ("", "index", "level0") or column.casefold().startswith("unnamed")
-    if counting and different in (set(map(str, range(len(cells)))), set(map(str, range(1, len(cells) + 1)))):
-        return "it counts the rows"
+    if reason := says_who(column, cells, headed):
+        return reason
     many = len(there) >= _FEWEST
-    if many and headed and plain_name(column) != "name" and is_id_name(column) and len(different) >= 0.9 * len(there):
-        return "it names or numbers people"
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
         return f"it says the same as the label {label.column!r}"
     if rules.text != "auto" or own_columns.own_column_kinds({column: cells})[column][0] != "text":
@@ -615,7 +538,7 @@ def _is_label_again(cells: Sequence[str], texts: Sequence[str | None]) -> bool:
 # The words
 
 
-def _say(
+def say_graph(
     graph: Graph,
     told: tuple[Roles, _Label | None, OwnColumns] | None,
     left_out: Sequence[tuple[str, str]],
@@ -635,14 +558,13 @@ def _say(
         ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
     rows.append(("people", f"{n:,}{who}"))
+    if graph.owner is not None:
+        held = np.bincount(graph.owner, minlength=len(graph.owner_names))
+        listed = ", ".join(f"{name} {count:,}" for name, count in zip(graph.owner_names[:_SHOWN], held[:_SHOWN], strict=True))
+        rows.append(("owners", f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"))
     rows.append(("ties", f"{graph.num_edges:,}{ties}; {alone:,} people have none"))
     rows.append(("label", f"{what}{_class_counts(graph)}"))
-    small = [(name, count) for name, count in _sizes(graph) if count < _FEW]
-    if small:
-        listed = ", ".join(f"{name} {count}" for name, count in small[:_SHOWN]) + (", …" if len(small) > _SHOWN else "")
-        plural = "1 class has" if len(small) == 1 else f"{len(small)} classes have"
-        few = f"{plural} fewer than {_FEW} people ({listed}): nothing can be said of such a class"
-        rows.append(("", f"{few}; merge it with another, or leave the label of its people empty"))
+    rows += [("", said) for said in (_few(_sizes(graph), "people"), _rare(_sizes(graph))) if said]
     lines = [f"  {head:<9}{text}" for head, text in rows]
     if told is not None and told[2].table:
         shown = told[2].table[:_SHOWN]
@@ -664,7 +586,32 @@ def _say(
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
     lines += [f"  {'notes' if number == 0 else '':<9}{note}" for number, note in enumerate(notes)]
-    return "\n".join([f"{graph.name}: what was understood (exact counts, for the data's holder alone)", *lines])
+    return "\n".join([f"{graph.name}: {_UNDERSTOOD}", *lines])
+
+
+def _rare(sizes: Sequence[tuple[str, int]]) -> str:
+    """By what rows are compared where a class is a small share of the people; "" where none is."""
+    known = sum(count for _, count in sizes)
+    rare = [(name, count) for name, count in sizes if _FEW <= count < _RARE * known]
+    if not rare:
+        return ""
+    listed = ", ".join(f"{name} {count / known:.1%}" for name, count in rare[:4]) + (", …" if len(rare) > 4 else "")
+    said = f"below {_RARE:.0%} of the people with a label: {listed}"
+    if len(sizes) == 2:
+        return f"{said}; rows are compared by how many of them are among the first that are looked at, and not by accuracy"
+    hardly = "of more than two classes rows are compared by accuracy, which hardly counts them"
+    return f"{said}; {hardly}: to look for one, merge the others"
+
+
+def _few(sizes: Sequence[tuple[str, int]], what: str) -> str:
+    """What to do about classes of few people; "" where none is."""
+    small = [(name, count) for name, count in sizes if count < _FEW]
+    if not small:
+        return ""
+    listed = ", ".join(f"{name} {count}" for name, count in small[:_SHOWN]) + (", …" if len(small) > _SHOWN else "")
+    plural = "1 class has" if len(small) == 1 else f"{len(small)} classes have"
+    few = f"{plural} fewer than {_FEW} {what} ({listed}): nothing can be said of such a class"
+    return f"{few}; merge it with another, or leave the label of its {what} empty"
 
 
 def _sizes(graph: Graph) -> list[tuple[str, int]]:

@@ -7,14 +7,16 @@ where there is no header. Where two readings are left, the owner is asked: one l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fedgraph.data.own.tables import SIDES, WEAK_SIDES, Gathered, Table, id_text, is_id_name, plain_name, sides_of
+from fedgraph.data.own.tables import SIDES, WEAK_SIDES, Gathered, Table, id_text, is_id_name, plain_name, sides_of, spread
 from fedgraph.errors import DataError, ScenarioError
 
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
@@ -60,11 +62,15 @@ class Holder:
     Attributes:
         id: its column of ids.
         rows: int64 [n], the row of each of the n people; −1 for whoever has none.
+        lacking: column → bool [n], who is of a part whose tables have no such column: the column is 0 there, and not empty.
+        beside: columns that stand in tables of labels: one of them is the label, and the others are no features.
     """
 
     table: Table
     id: str
     rows: np.ndarray
+    lacking: Mapping[str, np.ndarray] = field(default_factory=dict)
+    beside: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -108,7 +114,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks: list[str] = []
-    tables = [_matrix_as_ties(table, found.tables) for table in found.tables]
+    tables = [_matrix_as_ties(spread(table, found.faults), found.tables) for table in found.tables]
     masks = [table for table in tables if _is_split(table)]
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
@@ -131,9 +137,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
     kept = (one >= 0) & (two >= 0)
     parts, split = _split(masks, position, found, remarks)
-    ties = replace(
-        ties, frame=ties.frame[kept].reset_index(drop=True), lines=ties.lines[kept] if ties.lines.size else ties.lines
-    )
+    places = [ties.places[int(row)] for row in np.flatnonzero(kept)] if ties.places else ()
+    lines = ties.lines[kept] if ties.lines.size else ties.lines
+    ties = replace(ties, frame=ties.frame[kept].reset_index(drop=True), lines=lines, places=places)
     return Roles(ids, holders, ties, pair, one[kept], two[kept], parts, split, remarks)
 
 
@@ -217,7 +223,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     table, _, pairs = first[0]
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
-        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {' '.join(pairs[0])}, or others"
+        asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
 
@@ -287,11 +293,38 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
                 frame = pd.DataFrame({"source": mine[arcs.coords[0]], "target": np.array(items, dtype=object)[arcs.coords[1]]})
                 table.matrix, table.called = None, ()
                 return Table(table.where, frame, role="edges", ends=("source", "target")), ("source", "target")
+    for table in tables:
+        if (told := _listed_ties(table, _keys(table))) is not None:
+            return told, ("source", "target")
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
+    place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
     raise DataError(
-        f"no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a table "
-        "such as source,target (its header alone where nobody has a tie), or --ends ONE TWO"
+        f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
+        "table such as source,target (its header alone where nobody has a tie), or --ends ONE TWO"
     )
+
+
+def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
+    """A column whose cells list ids of the same table, such as ``Ann, Bob``, as ties; the column leaves the table."""
+    for name in table.names if table.matrix is None else ():
+        lists = [[one.strip(" '\"") for one in re.split(r"[,;|\n]", cell.strip("[]{}()"))] for cell in table.texts(name)]
+        listed = [id_text(one) for own in lists for one in own if one]
+        for key, ids in keys.items():
+            if key in (name, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
+                continue
+            if sum(one in ids for one in listed) >= _NEARLY * len(listed) and any(len(own) > 1 for own in lists):
+                rows = [
+                    (row, mine, id_text(one))
+                    for row, (mine, own) in enumerate(zip(table.ids(key), lists, strict=True))
+                    for one in own
+                    if one
+                ]
+                frame = pd.DataFrame([pair for _, *pair in rows], columns=["source", "target"], dtype=object)
+                places = [table.place(row) for row, *_ in rows]
+                table.frame, table.id = table.frame.drop(columns=[name]), key
+                remark = f"column {name!r} of {table.title} lists ids: each is a tie"
+                return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
+    return None
 
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
@@ -354,16 +387,16 @@ def _holders(
     def rank(one: tuple[Table, str, set[str]]) -> tuple[float, int, int, bool]:
         covered = len(wanted & one[2]) / len(wanted) if wanted else 1.0
         size = len(one[0].names) + len(one[0].called)
-        return round(covered, 2), len(one[2]), size, not _is_labels(one[0])
+        return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
     ids: dict[str, int] = {}
     holders: list[Holder] = []
     for number, (table, column, mine) in enumerate(chosen):
-        if number and mine and not mine & ids.keys() and 2 * len(mine) < len(ids) and not _is_labels(table):
+        if number and mine and not mine & ids.keys() and 2 * len(mine) < len(ids) and not is_labels(table):
             found.aside[table.title] = "no column of it holds ids of people"
             continue
-        if not len(table.frame) and not _is_labels(table):
+        if not len(table.frame) and not is_labels(table):
             found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
         rows: dict[str, int] = {}
         unknown = []
@@ -386,13 +419,14 @@ def _holders(
             raise DataError(f"{table.where}: names nobody; allowed: one line per node")
         holders.append(Holder(table, column, np.array([rows.get(one, -1) for one in ids], dtype=np.int64)))
         lacking = int((holders[-1].rows < 0).sum())
-        if number and lacking and not _is_labels(table):
+        if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} people have no row in {table.title}")
     return holders, list(ids)
 
 
-def _is_labels(table: Table) -> bool:
-    return bool(re.search(r"label|class", table.stem))
+def is_labels(table: Table) -> bool:
+    """Whether a table holds labels beside the table of people, as its file's name says."""
+    return not table.role and bool(re.search(r"label|class", table.stem))
 
 
 def _numbered(table: Table) -> Table:
@@ -428,7 +462,8 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
             return several[0]
         if len(several) > 1:
             either = " or ".join(map(repr, several[:4]))
-            asked = f"{table.where}: which column is the id: {either}? Each holds the ends; say --id {several[0]}, or the other"
+            said = f"say --id {shlex.quote(several[0])}, or the other"
+            asked = f"{table.where}: which column is the id: {either}? Each holds the ends; {said}"
             raise ReadingQuestion(asked, "id", several)
     named = [name for name in table.names if table.headed and is_id_name(name)]
     exact = [name for name in named if plain_name(name) in ("id", "nodeid", "node")]
@@ -436,6 +471,10 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
         return (exact or named)[0]
     if not table.headed and table.names[0] in keys:
         return table.names[0]
+    for name in _likely(table):
+        held_here = set(table.ids(name)) - {""}
+        if held_here and len(held_here & wanted) >= _NEARLY * len(held_here):  # somebody is there twice
+            return name
     example = next(iter(sorted(wanted)), "")
     near = max(keys, key=lambda name: len(wanted & keys[name]), default=None)
     close = f"; the nearest is {near!r}, with {len(wanted & keys[near]):,} of {len(wanted):,}" if near else ""

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,9 +27,13 @@ from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.errors import DataError
 
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
 _MOST_UNPACKED = 8 * 1024**3
+_FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset({".md", ".yaml", ".yml", ".py", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh"})
 _NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-"})
@@ -63,6 +67,18 @@ def is_id_name(name: str) -> bool:
     """Whether a column is called as ids usually are, such as ``id``, ``user_id``, ``txId`` or ``account``."""
     plain = plain_name(name)
     return plain in _ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
+
+
+def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
+    """Why a column says which row it is, and nothing of a person; "" where it does not."""
+    there = [cell for cell in cells if cell]
+    different = len(set(there))
+    counting = plain_name(name) in ("", "index", "level0") or name.casefold().startswith("unnamed")
+    if counting and there and different == len(there) and all(map(str.isdigit, there)):  # with gaps, of a part of a table
+        return "it counts the rows"
+    if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
+        return "it names or numbers people"
+    return ""
 
 
 def id_text(cell: str) -> str:
@@ -104,6 +120,9 @@ class Table:
         called: what its d columns are called.
         remarks: what was odd, in whole sentences.
         lost: the cells of wrong rows, which are not in the frame: nobody who is named there is unknown.
+        places: where each row stands, of rows from several files; else they stand in ``where``.
+        graph: which of several graphs of a file it is of.
+        told: what a file says of that graph itself, such as its label.
     """
 
     where: str
@@ -118,6 +137,9 @@ class Table:
     called: tuple[str, ...] = ()
     remarks: list[str] = field(default_factory=list)
     lost: set[str] = field(default_factory=set)
+    places: Sequence[str] = ()
+    graph: str = ""
+    told: Mapping[str, str] = field(default_factory=dict)
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -137,6 +159,8 @@ class Table:
 
     def place(self, row: int) -> str:
         """Where a row stands, as ``file:line``."""
+        if self.places:
+            return self.places[row]
         return f"{self.where}:{self.lines[row] if self.lines.size else row + 1}"
 
     def texts(self, column: str) -> list[str]:
@@ -168,8 +192,8 @@ class Gathered:
     arrays: dict[str, bytes] = field(default_factory=dict)
 
 
-def gather_files(path: Path) -> Gathered:
-    """The tables of a file, an archive, or all files of a folder.
+def gather_files(path: Path, apart: Sequence[str] = ()) -> Gathered:
+    """The tables of a file, an archive, or all files of a folder but those that are read ``apart``.
 
     Raises:
         DataError: the path leads nowhere, or a single file is not understood. Wrong lines are noted, and not raised.
@@ -182,7 +206,7 @@ def gather_files(path: Path) -> Gathered:
         [path.name] if single else sorted(p.name for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "~")))
     )
     raw = RawFiles(path.parent if single else path)
-    for name in names:
+    for name in (name for name in names if name not in apart):
         if not single and (Path(name).suffix.casefold() in _ASIDE or name.casefold().startswith(("readme", "license"))):
             found.aside[name] = "no data"
             continue
@@ -281,8 +305,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
         found.tables += _gml(text, where)
+    elif ending in (".clu", ".vec"):
+        found.aside[name] = "a Pajek partition or vector, whose lines name nobody; a table id,label is read"
     elif start[:9].casefold().startswith(("*vertices", "*network")):
         found.tables += _pajek(text, where)
+    elif ending == ".sql" or re.search(r"^(CREATE TABLE|INSERT INTO) ", start, re.MULTILINE):
+        raise DataError(f"{where}: an SQL dump, whose statements are not run; allowed: each table exported as CSV")
     elif start.startswith(("{", "[")):
         found.tables += _json(text, where)
     else:
@@ -360,6 +388,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
 
 def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:
     """A table of rows of texts, of which the first may be a header. Rows of other widths are noted."""
+    rows, remarks = _without_title(rows)
     head, body = rows[0][1], rows[1:]
     width = Counter(len(cells) for _, cells in body).most_common(1)[0][0] if body else len(head)
     short = len(head) == width - 1 and len(set(head)) == len(head)  # R names no column of names of rows
@@ -387,8 +416,44 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
             )
     lines = np.array([number for number, _ in sound], dtype=np.int64)
     frame = pd.DataFrame([cells for _, cells in sound], columns=named, dtype=object)
-    found = Table(where, frame, lines, headed, lost=lost)
+    found = Table(where, frame, lines, headed, lost=lost, remarks=[f"{Path(where).name}: {remark}" for remark in remarks])
     return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
+
+
+def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, list[str]]], list[str]]:
+    """(rows without lines above the table, and with a header of two rows as one; what was done, in words)."""
+    filled = [sum(map(bool, cells)) for _, cells in rows[:_SAMPLE]]
+    usual = Counter(filled).most_common(1)[0][0]
+    above, remarks = 0, []
+    while usual > 2 and above < min(5, len(rows) - 2) and filled[above] == 1:
+        above += 1
+    if above:
+        remarks.append(f"{above} line{'s' if above > 1 else ''} above the table left out, {max(rows[0][1])[:40]!r}")
+        rows = rows[above:]
+    if len(rows) < 4 or len(rows[0][1]) != len(rows[1][1]):
+        return rows, remarks
+    (_, first), (number, second) = rows[:2]
+    below = [cells for _, cells in rows[2:_SAMPLE]]
+    numbers = [
+        place
+        for place in range(len(first))
+        if (own := [c[place] for c in below if len(c) > place and c[place]]) and all(map(_number_like, own))
+    ]
+    merged = not all(first) or len(set(first)) < len(first)
+    texts = not any(map(_number_like, (*first, *second)))
+    if merged and texts and any(second[place] for place in numbers):
+        names = [" ".join(filter(None, (one, two))) for one, two in zip(_spread_right(first, second), second, strict=True)]
+        remarks.append("its first two rows are its header")
+        rows = [(number, names), *rows[2:]]
+    return rows, remarks
+
+
+def _spread_right(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """A merged cell stands over all its columns, of which each has a name below."""
+    found: list[str] = []
+    for one, two in zip(first, second, strict=True):
+        found.append(one or (found[-1] if found and two else ""))
+    return found
 
 
 def _named(head: Sequence[str], where: str) -> list[str]:
@@ -434,10 +499,11 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     paired = bool(sides_of(first, SIDES)) or bool(sides_of(first, WEAK_SIDES[:2]))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
     texts = [cell for cell in first if not _number_like(cell)]
-    if len(set(first)) < len(first) or not texts:
+    twice = len(set(first)) < len(first)
+    if not texts or (twice and not (paired or typed or known[0])):
         return False
     if not below:
-        return (paired or typed or any(known)) and len(texts) == len(first)
+        return (paired or typed or any(map(is_id_name, first))) and len(texts) == len(first)
     if not first[0] and all(first[1:]) and all(cells[0] for cells in below):  # pandas names no index
         return True
     kinds: list[bool | None] = []  # of each column: the first cell differs from all others in kind; None: it may or may not
@@ -456,6 +522,29 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
         return known[0] and not _number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
+
+
+def spread(table: Table, faults: DataFileFaults) -> Table:
+    """A table of exactly ``id, feature, value``, one line for each number, as a column for each feature; others as they are."""
+    if not table.headed or [plain_name(name) for name in table.names] != ["id", "feature", "value"]:
+        return table
+    rows: dict[str, int] = {}
+    things: dict[str, int] = {}
+    found: dict[tuple[int, int], float] = {}
+    for row, (node, thing, cell) in enumerate(table.frame.itertuples(index=False)):
+        value, own = csv_number(cell), rows.setdefault(id_text(node), len(rows))
+        if not thing and not cell:
+            continue  # a person without any
+        if not thing or math.isnan(value):
+            faults.note(table.place(row), f"{thing or 'a feature without a name'} is {cell!r}; allowed: a finite number")
+        elif (key := (own, things.setdefault(thing, len(things)))) in found:
+            faults.note(table.place(row), f"node {node!r} has feature {thing!r} twice; allowed: once")
+        else:
+            found[key] = value
+    places, columns = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+    matrix = sp.csr_array((np.array(list(found.values())), (places, columns)), shape=(len(rows), len(things)))
+    frame = pd.DataFrame({"id": list(rows)}, dtype=object)
+    return Table(table.where, frame, id="id", role="features", matrix=matrix, called=tuple(things), lost=table.lost)
 
 
 # Formats that other libraries read
@@ -520,21 +609,66 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     from defusedxml.common import DefusedXmlException
 
     try:
-        ElementTree.fromstring(content, forbid_dtd=True)
+        root = ElementTree.fromstring(content, forbid_dtd=True)
     except DefusedXmlException as error:
         raise DataError(f"{where}: refused, its XML declares entities or a document type ({type(error).__name__})") from error
     except ElementTree.ParseError as error:
         raise DataError(f"{where}: not whole XML ({error})") from error
+    parts = [one for one in root if _tag(one) == "graph"]
+    _require_declared(parts, where)
     try:
         if "<gexf" in start:
-            graph = nx.read_gexf(io.BytesIO(content))
+            graphs = [_without_times(nx.read_gexf(io.BytesIO(content)))]
         elif "<graphml" in start:
-            graph = nx.read_graphml(io.BytesIO(content))
+            named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
+            graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
         else:
             raise DataError(f"{where}: XML that is neither GraphML nor GEXF")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
-    return network_tables(graph, where)
+    if not graphs:
+        raise DataError(f"{where}: no graph; allowed: one <graph> or more")
+    found = []
+    for number, (graph, part) in enumerate(zip(graphs, parts, strict=True), 1):
+        told = {str(key): cell_text(value) for key, value in graph.graph.items() if not isinstance(value, (Mapping, list))}
+        name = part.get("id") or str(number)
+        found += [replace(table, graph=name, told=told) for table in network_tables(graph, where)]
+    return found
+
+
+def _without_times(graph: Any) -> Any:
+    """Without when nodes and ties were there; of a value that changed the last one."""
+    for data in (data for part in (graph.nodes(data=True), graph.edges(data=True)) for *_, data in part):
+        for key in ("start", "end", "spells", "slices"):
+            data.pop(key, None)
+        if not data.get("label", True):  # networkx gives a node without a title an empty one
+            del data["label"]
+        for key, value in data.items():
+            if isinstance(value, list) and value and isinstance(value[-1], tuple):
+                data[key] = value[-1][0]
+    return graph
+
+
+def _tag(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _require_declared(parts: Sequence[Element], where: str) -> None:
+    """``DataError`` that lists nodes that are there twice, and ends of edges that no node is: other readers would add them."""
+    faults = DataFileFaults()
+    for number, part in enumerate(parts, 1):
+        ids = Counter(str(one.get("id", "")) for one in part.iter() if _tag(one) == "node")
+        called = f"graph {part.get('id') or str(number)!r}"
+        if not ids:
+            faults.note(where, f"{called} has no node; allowed: one or more")
+        for node, count in ids.items():
+            if count > 1 or not node:
+                faults.note(where, f"node {node!r} is {'there twice' if node else 'without an id'}; allowed: each once")
+        edges = [one for one in part.iter() if _tag(one) == "edge"]
+        for node in dict.fromkeys(str(one.get(side, "")) for one in edges for side in ("source", "target")):
+            if node not in ids:
+                faults.note(where, f"unknown node {node!r}; allowed: the {len(ids)} nodes of its graph")
+    faults.refuse()
 
 
 def _gml(text: str, where: str) -> list[Table]:

@@ -259,14 +259,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-<<<<<<< HEAD
-    """[n, c] scores. On a public graph each node reads all its neighbours; where nodes ask, each row is answered by itself."""
-    shown = sp.csr_array(graph.adjacency.shape, dtype=np.float32) if plan.facts.asks else graph.adjacency
-=======
     """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself."""
     public = plan.facts.public == "test-graph"
     shown = graph.adjacency if public else sp.csr_array(graph.adjacency.shape, dtype=np.float32)
->>>>>>> w-own
     return own_network.scores(plan.made.network, state.memory.average, _rows(plan, graph), sp.csr_array(shown))
 
 
@@ -276,13 +271,8 @@ def module_of(plan: Planned, state: base.State[Memory]) -> torch.nn.Module:
 
 
 def reads(plan: Planned) -> base.MethodReads:
-<<<<<<< HEAD
-    """A network without edges answers from its own row, and so does one that is asked by private nodes."""
-    own = plan.facts.asks or not own_network.spec_reads_edges(plan.made.network)
-=======
     """A network without edges answers from its own row, and so does one where the asked graph is not public."""
     own = plan.facts.public != "test-graph" or not own_network.spec_reads_edges(plan.made.network)
->>>>>>> w-own
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 

@@ -4,6 +4,8 @@ A classifier that always names the largest class has the accuracy of that class'
 little more than zero, and an AUROC of one half. Definitions are scikit-learn's, averages over classes are unweighted.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.special import softmax
 
@@ -11,6 +13,7 @@ from fedgraph.errors import RuntimeFailure
 
 _RARE = 0.15  # share of the tested: of a class below it accuracy says little
 _FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
+_FEWEST_OF_A_CLASS = 20  # people of a class below which nothing can be said of it
 _NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
 
 
@@ -65,6 +68,31 @@ def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
     if number >= _FEWEST:
         return ()
     return (f"Accuracy is measured on {number} test {one}s only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
+
+
+def least_class(labels: np.ndarray) -> int:
+    """How many the smallest class has of which something can be said, where there are two such; else the smallest of all.
+
+    A class of a few people is no reason to conclude nothing about the others: ``warn_of_small_classes`` names it.
+
+    Args:
+        labels: int64 [n], −1 where unknown; somebody's is known.
+    """
+    counts = np.unique(labels[labels >= 0], return_counts=True)[1]
+    enough = counts[counts >= _FEWEST_OF_A_CLASS]
+    return int((enough if enough.size > 1 else counts).min())
+
+
+def warn_of_small_classes(labels: np.ndarray, names: Sequence[str], one: str = "node") -> tuple[str, ...]:
+    """A sentence that names classes of which nothing can be said, and what to do. labels: as for ``least_class``."""
+    counts = np.bincount(labels[labels >= 0])
+    few = [(names[k] if names else str(k), int(count)) for k, count in enumerate(counts) if 0 < count < _FEWEST_OF_A_CLASS]
+    if not few:
+        return ()
+    listed = ", ".join(f"{name} {count}" for name, count in few[:8]) + (", …" if len(few) > 8 else "")
+    many = f"Of {len(few)} classes with" if len(few) > 1 else "Of a class with"
+    said = f"{many} fewer than {_FEWEST_OF_A_CLASS} {one}s ({listed}) nothing can be said"
+    return (f"{said}: merge it with another, or leave its label empty.",)
 
 
 def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:

@@ -76,8 +76,8 @@ def facts_of(
     parts, dealt_to = (int(split.train.size), int(split.validation.size), int(split.test.size)), dealt.partition
     facts = GraphClassificationCellFacts(clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts)
     facts = replace(facts, graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()))
-    least, most = np.unique(collection.labels, return_counts=True)[1].min(), np.bincount(collection.labels).max()
-    return replace(facts, least_class=int(least), majority=float(most / sizes.size))
+    least, most = measures.least_class(collection.labels), np.bincount(collection.labels).max()
+    return replace(facts, least_class=least, majority=float(most / sizes.size))
 
 
 def bound(

@@ -112,7 +112,8 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
 def _everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
     if public is not None:
         raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
-    return _setting(replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
+    ties = links.adjacency_of(links.list_all(graph.adjacency), graph.num_nodes)  # in the form in which a run holds them
+    return _setting(replace(graph, adjacency=ties, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
 
 
 def give_setting(params: Params, cell: Cell, context: CellContext, setting: protocols.ProtocolSetting) -> None:

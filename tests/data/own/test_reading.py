@@ -15,7 +15,8 @@ import pandas as pd
 import pytest
 
 import fedgraph
-from fedgraph.data.own.reading import Reading, read
+from fedgraph.data.own.door import read
+from fedgraph.data.own.reading import Reading
 from fedgraph.data.own.roles import ReadingQuestion
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
@@ -448,3 +449,99 @@ def test_owners_who_spell_alike_have_one_column_and_one_class(tmp_path: Path) ->
     graph = graph_of(read(tmp_path))
     assert (graph.num_features, graph.num_classes, graph.owner_names) == (1, 2, ("a", "b"))
     assert "columns that differ in capitals alone are one: 'age' and 'Age'" in graph.provenance.detail
+
+
+# Messier kinds of files
+
+
+def test_a_workbook_with_a_title_and_two_rows_of_header_names_its_columns(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    people, ties = book.active, book.create_sheet("ties")
+    for row in (["Members, spring"], [], ["member", "person", "", "state"], ["no.", "age", "town", ""]):
+        people.append(row)
+    for one in PEOPLE.to_dict("records"):
+        people.append([int(one["id"]), int(one["age"]), one["city"], one["group"]])
+    ties.append(["member a", "member b"])
+    for pair in TIES.itertuples(index=False):
+        ties.append(list(map(int, pair)))
+    book.save(tmp_path / "club.xlsx")
+    with pytest.raises(ReadingQuestion, match=r"'person town'.*or 'state'.*Say --label 'person town'"):
+        read(tmp_path / "club.xlsx")
+    reading = read(tmp_path / "club.xlsx", label="state")
+    require_true(graph_of(reading))
+    assert "its first two rows are its header" in reading.says
+    assert "1 line above the table left out, 'Members, spring'" in reading.says
+
+
+def test_when_a_tie_was_there_is_no_column_and_a_value_that_changed_is_the_last_one(tmp_path: Path) -> None:
+    nodes = "".join(
+        f'<node id="{one["id"]}" start="2020-01-0{1 + k % 9}"><attvalues><attvalue for="0" value="{one["group"]}"/>'
+        '<attvalue for="1" value="1" start="2020-01-01" end="2020-06-01"/>'
+        f'<attvalue for="1" value="{one["age"]}"/></attvalues></node>'
+        for k, one in enumerate(PEOPLE.to_dict("records"))
+    )
+    edges = "".join(
+        f'<edge id="{k}" source="{a}" target="{b}" start="2020-02-01"/>' for k, (a, b) in enumerate(TIES.to_numpy())
+    )
+    kinds = '<attributes class="node" mode="{}"><attribute id="{}" title="{}" type="{}"/></attributes>'.format
+    (tmp_path / "club.gexf").write_text(
+        '<gexf xmlns="http://www.gexf.net/1.2draft" version="1.2"><graph defaultedgetype="undirected" mode="dynamic" '
+        f'timeformat="date">{kinds("dynamic", 1, "age", "integer")}{kinds("static", 0, "group", "string")}'
+        f"<nodes>{nodes}</nodes><edges>{edges}</edges></graph></gexf>",
+        encoding="utf-8",
+    )
+    graph = graph_of(read(tmp_path / "club.gexf"))
+    require_true(graph)
+    assert graph.names.columns == ("age",)
+    assert sorted(graph.features.toarray().ravel()) == sorted(PEOPLE["age"])
+
+
+def test_a_column_that_lists_friends_is_ties(tmp_path: Path) -> None:
+    friends = {one: [str(b) for a, b in TIES.to_numpy() if a == one] for one in IDS}
+    table = PEOPLE.assign(friends=[", ".join(friends[one]) for one in IDS])
+    table.to_csv(tmp_path / "people.csv", index=False)
+    graph = graph_of(read(tmp_path / "people.csv", label="group"))
+    require_true(graph)
+    assert not any("friends" in name for name in graph.names.columns)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("dump.sql", "-- phpMyAdmin SQL Dump\nCREATE TABLE `u` (\n`id` int);\nINSERT INTO `u` VALUES (1);\n", "an SQL dump"),
+        (
+            "x.graphml",
+            "<graphml><graph id='g'><node id='a'/><edge source='a' target='q'/></graph></graphml>",
+            "unknown node 'q'",
+        ),
+    ],
+)
+def test_kinds_that_cannot_be_read_are_refused_by_name(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=says):
+        read(tmp_path / name)
+
+
+def test_a_pajek_partition_is_put_aside_in_words(tmp_path: Path) -> None:
+    nx.write_pajek(nx.path_graph(3), tmp_path / "club.net")
+    (tmp_path / "club.clu").write_text("*Vertices 3\n1\n2\n1\n", encoding="utf-8")
+    assert "aside    club.clu: a Pajek partition or vector, whose lines name nobody" in read(tmp_path).says
+
+
+@pytest.mark.parametrize(
+    ("classes", "says"),
+    [
+        (
+            {"no": 280, "yes": 21},
+            "below 15% of the people with a label: yes 7.0%; rows are compared by how many of them are among",
+        ),
+        ({"a": 200, "b": 180, "c": 30}, "c 7.3%; of more than two classes rows are compared by accuracy, which hardly counts"),
+        ({"a": 100, "b": 90, "c": 5}, "1 class has fewer than 20 people (c 5): nothing can be said of such a class; merge it"),
+    ],
+)
+def test_a_small_class_is_named_with_what_to_do(classes: dict[str, int], says: str) -> None:
+    words = [name for name, count in classes.items() for _ in range(count)]
+    people = pd.DataFrame({"id": range(len(words)), "age": np.arange(len(words)) % 50, "label": words})
+    assert says in read((people, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))).says
