@@ -38,7 +38,7 @@ class FitOptions:
     Attributes:
         epsilon: in the place of the row's; above 0.
         delta: in the place of the row's.
-        budget: the file that is charged; None: that of the run's own ``budget``, where it has one.
+        budget: the book that is charged; None: that of the run, or the one that ``budget_book.find`` finds.
         public: a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory.
         nothing_protected: whether ε = ∞ is accepted.
         columns: how own tables are read.
@@ -47,7 +47,7 @@ class FitOptions:
 
     epsilon: float | None = None
     delta: float | None = None
-    budget: Path | None = None
+    budget: str | None = None
     public: object = None
     nothing_protected: bool = False
     columns: Mapping[str, object] | None = None
@@ -70,7 +70,7 @@ def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, 
             who train are given as public.
         DataError: the data cannot be read.
     """
-    wanted = replace(wanted, budget=wanted.budget or scenarios.from_file(folder / "scenario.yaml").scenario.budget)
+    wanted = replace(wanted, budget=find_book(folder, people, wanted.budget))
     ready = _prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
         setting = ready.models.everybody(ready.params, ready.graph, ready.public)
@@ -112,10 +112,22 @@ def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, 
         epsilon=settled.epsilon,
         ranks=fitted.world.setting.ranks,
         delta=account.delta,
-        statement=_training_statement(settled.epsilon, account),
+        statement=(*_training_statement(settled.epsilon, account), *(() if wanted.budget else (budget_book.NOT_COUNTED,))),
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
     )
+
+
+def find_book(folder: Path, people: object, named: str | None = None) -> str | None:
+    """The book that pays for a training: what is named; the run's; what ``FEDGRAPH_BUDGET`` names; a file beside the people.
+
+    Args:
+        folder: of the run.
+        people: who train, as for ``fit_row``.
+        named: a place.
+    """
+    own = people if isinstance(people, (str, Path)) and Path(people).exists() else None
+    return budget_book.find(named or scenarios.from_file(folder / "scenario.yaml").book, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +322,7 @@ def read_select(path: Path) -> TaskRowSelect:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def _charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
+def _charge_training(book: str, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
         budget_book.charge(book, row.name, [row], ids)
