@@ -4,8 +4,9 @@ What is priced is the code, not the manifest. A file that takes no numbers must 
 takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
 because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
 does. All numbers stand in ``planned.py``,
-which is read as literals; the manifest gives the sensitivity of each release, which must be that of its bound, and the ε that
-is claimed.
+which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the clients enforce; nothing
+there is built or run, only read. The manifest is bound to that plan by its hash, must say the same clip, sensitivity, relation
+and viewer, and gives the ε that is claimed.
 
 Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each message carries the noise of one client. Rounding
 to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
@@ -15,10 +16,12 @@ The discrete law differs from it by a factor of at most 1 + 100/(24·steps²) a 
 """
 
 import ast
+import base64
 import hashlib
 import json
 import math
 import re
+import zlib
 from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
@@ -44,11 +47,12 @@ from fedgraph.privacy import (
 _LEAST_STEPS = 2**26
 _NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
 _MANIFEST = "fedgraph_export.json"
+_PLAN = "plan.json"
 _FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
 class _Release(SomeKeys):
-    """One release, as the manifest says it."""
+    """One release, as the manifest says it, and as the plan does."""
 
     sensitivity: Positive
     bound: Literal["ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"] | None = None
@@ -61,7 +65,7 @@ class _Release(SomeKeys):
         if self.bound == "MeetingCounts":
             return private_counts.least_change(dimension, relation)
         if self.bound is None or self.clip is None:
-            raise PricingError(f"{_MANIFEST}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
+            raise PricingError(f"{_PLAN}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
         return self.clip * (2 if relation.replaces else 1)
 
 
@@ -78,6 +82,7 @@ class _Manifest(SomeKeys):
     rounds: Times
     cohorts: list[list[int]]
     releases: dict[str, _Release]
+    plan_sha256: str
     ledger_sha256: str = ""
 
 
@@ -98,13 +103,20 @@ def read(document: Document) -> Reading:
     for name, key in _NUMBERS.items():
         if (here := said.model_dump()[key]) != planned[name]:
             raise document.error(f"{key}: {here} here, {name} = {planned[name]} in planned.py", key)
+    if said.plan_sha256 != planned["PLAN_SHA256"]:
+        words = f"plan_sha256: {said.plan_sha256[:12]} here, {planned['PLAN_SHA256'][:12]} in planned.py"  # type: ignore[index]
+        raise document.error(words, "plan_sha256")
     honest, releases = said.least_survivors - said.colluders if masked else 1, table(planned["RELEASES"])
     if honest < 1 or releases.keys() != said.releases.keys() or not releases:
         raise document.error("planned.py and this file differ in who is honest or what is released", "releases")
+    agreed = _agreed(document.path.parent / layouts[said.framework]["shared/planned.py.j2"], max(honest, 1), protection)
+    if other := next((p for p in {**agreed, **said.releases} if _differ(agreed.get(p), said.releases.get(p))), None):
+        words = f"{other}: ({agreed.get(other)}) in {_PLAN}, and ({said.releases.get(other)}) here"
+        raise document.error(f"releases: {words}; export it again", "releases")
     cohorts, spent = _cohorts(document, planned, said), []
     for path, held in releases.items():
         code = table(held)
-        event = _event(path, code, said.releases[path], protection.relation, honest, document.louder)
+        event = _event(path, code, agreed[path], protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
     often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in cohorts}
     every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
@@ -120,8 +132,53 @@ def read(document: Document) -> Reading:
             *(f"assuming {a.value}: {protection.sentence(a)}" for a in protection.assumptions),
         ),
         no_fix="export a row of another ε",
-        assumed=(f"plan.json bounds each release as {_MANIFEST} says: the numbers inside it are not read here",),
     )
+
+
+def _differ(one: _Release | None, other: _Release | None) -> bool:
+    """Whether two say another release; a number may differ by what its text rounds."""
+    if one is None or other is None or one.bound != other.bound or (one.clip is None) is not (other.clip is None):
+        return True
+    pairs = ((one.sensitivity, other.sensitivity), (one.clip or 1.0, other.clip or 1.0))
+    return not all(math.isclose(a, b, rel_tol=1e-9) for a, b in pairs)
+
+
+def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Release]:
+    """What the plan beside ``planned.py`` says of each path. ``PricingError`` where it is no plan, or of another protection.
+
+    honest: clients whose noise hides one unit.
+    """
+    path = planned.with_name(_PLAN)
+    try:
+        content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        plan = _fields(_fields(json.loads(header["__metadata__"]["fedgraph"]))["plan"])
+        held = _fields(_fields(plan["guarantee"])["protection"])
+        found = (Relation[held["relation"]["name"]], Viewer[held["viewer"]["name"]])
+        releases = {str(one["path"]): one for one in map(_fields, _fields(plan["schedule"])["releases"]["tuple"])}
+        made = {name: _of_plan(one, honest) for name, one in releases.items()}
+    except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
+        raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
+    if found != (protection.relation, protection.viewer):
+        words = f"protects {found[0].value} toward {found[1].value}; {_MANIFEST} says {protection.relation.value} toward"
+        raise PricingError(f"{path}: {words} {protection.viewer.value}; export it again")
+    return made
+
+
+def _fields(tree: Any) -> dict[str, Any]:
+    """The fields of a record in a file of ours, as they stand there."""
+    fields: dict[str, Any] = tree["fields"]
+    return fields
+
+
+def _of_plan(release: dict[str, Any], honest: int) -> _Release:
+    """One release: what its bound lets one unit move, and the sensitivity that its noise was made for."""
+    event, bound = release["event"], _fields(release["bound"])
+    if event["record"].endswith(":PureDP"):
+        return _Release(sensitivity=_fields(event)["epsilon"])
+    sensitivity = _fields(release["mechanism"])["std"] * math.sqrt(honest) / _fields(event)["noise_multiplier"]
+    kind = release["bound"]["record"].rpartition(":")[2]
+    return _Release(sensitivity=sensitivity, bound=kind, clip=bound.get("clip", bound.get("radius")))
 
 
 def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:
@@ -155,7 +212,7 @@ def exported_template(name: str) -> str:
 
 def _planned(home: Path, layout: dict[str, str]) -> Table:
     """The numbers of planned.py, once every other file of code is what it was and the plan has its digest."""
-    plan = (home / layout["shared/planned.py.j2"]).with_name("plan.json")
+    plan = (home / layout["shared/planned.py.j2"]).with_name(_PLAN)
     _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST})
     for template, place in layout.items():
         text, said = exported_template(template), documents.text(home / place)
@@ -212,5 +269,5 @@ def _event(path: str, code: Table, said: _Release, relation: Relation, honest: i
     if not isinstance(share, float) or not 0 < share < math.inf or steps < _LEAST_STEPS or code.get("kind") != "gaussian":
         raise PricingError(f"planned.py: {path}: share = {share!r}, steps = {steps}; allowed: > 0, at least {_LEAST_STEPS}")
     if said.sensitivity < (least := said.least(relation, dimension)) * (1 - 1e-9):
-        raise PricingError(f"{_MANIFEST}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
+        raise PricingError(f"{_PLAN}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
     return Gaussian(share * louder * math.sqrt(honest) / (said.sensitivity + share / steps * math.sqrt(dimension)))
