@@ -117,14 +117,14 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
 
 
 def _require_budget(place: str, name: str, plan: Plan, cohorts: list[list[int]]) -> None:
-    """``PrivacyError`` where a budget does not carry the deployment. Nothing is charged: its clients charge what they release."""
+    """``PrivacyError`` where a budget does not carry a deployment. Nothing is charged here: its clients charge it."""
     book = privacy.budget_book.read(place)
     asked = privacy.Candidate.planned(name, plan.guarantee, _attended(plan, cohorts))
     if (paid := book.epsilon_with(asked.dearest, book.people_of(None))) > book.epsilon:
         left = book.left(book.people_of(None))
         raise PrivacyError(
-            f"{place}: with a deployment of {name} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g}; what is "
-            f"left is one release of ε = {left:.3g}. Nothing was exported"
+            f"{place}: with a deployment of {name} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g}; what "
+            f"is left is one release of ε = {left:.3g}. Nothing was exported"
         )
 
 
@@ -217,7 +217,9 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     graph = None if public.graph is None else graph_without_labels(public.graph)
     facts = dataclasses.replace(found.plan.facts, public=dataclasses.replace(public, graph=graph))
     plan = dataclasses.replace(found.plan, facts=facts)
-    agreed = site.SitePlan(plan, found.names, found.reading, _row_words(found), _accuracy(found))
+    agreed = site.SitePlan(
+        plan, found.names, found.reading, _row_words(found), _accuracy(found), tuple(map(tuple, found.cohorts))
+    )
     site.write_site_file(home / _PLAN, agreed)
     if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")

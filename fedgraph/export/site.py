@@ -123,8 +123,8 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
     found, most = (own.num_features, own.num_classes), sizes.clients[subgraph.client]
     if found != (wanted := (sizes.num_features, sizes.num_classes)) or own.num_nodes > most:
         raise DataError(
-            f"{graph}: {own.num_nodes} nodes, {found} columns and classes; planned for client {subgraph.client}: at most {most} "
-            f"nodes, {wanted}"
+            f"{graph}: {own.num_nodes} nodes, {found} columns and classes; planned for client {subgraph.client}: at most "
+            f"{most}, {wanted}"
         )
     subgraph = _filled(subgraph, most)
     return Site(made, subgraph, method_kinds.load(made.method).prepare(made, subgraph))
@@ -161,6 +161,7 @@ class SitePlan:
         reading: how own tables are read (bounds, texts, empty cells).
         row: what is deployed, in words.
         said: what is known of its accuracy, one sentence each.
+        cohorts: the clients of each round; empty where all of them answer in every round.
     """
 
     plan: Plan
@@ -168,11 +169,17 @@ class SitePlan:
     reading: Mapping[str, object]
     row: str
     said: tuple[str, ...]
+    cohorts: tuple[tuple[int, ...], ...] = ()
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file; of none that is there ``no file``."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
 
 
 def read_agreed_plan(path: Path, digest: str | None = None) -> SitePlan:
     """What a file of a plan holds. ``DataError`` where its SHA-256 is not ``digest``."""
-    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+    found = digest_of(path)
     if digest is not None and found != digest:
         raise DataError(f"{path}: not the plan that was exported ({found[:12]}, not {digest[:12]}); export it again")
     return read_site_file(path, SitePlan)
@@ -186,9 +193,9 @@ def read_site_plan(path: Path, digest: str) -> Plan:
 def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: Sequence[Sequence[int]] = ()) -> None:
     """Charge all that a plan lets this client release in one deployment, before the first of it, and once.
 
-    The book is the one that the file of the graph names, or that of ``budget_book.find``: FEDGRAPH_BUDGET, or the file beside the
-    graph (``graph.json.budget``). Where there is none, one is made there whose cap is this plan's ε: then a second deployment, or
-    another plan, is refused.
+    The book is the one that the file of the graph names, or that of ``budget_book.find``: FEDGRAPH_BUDGET, or the file beside
+    the graph (``graph.json.budget``). Where there is none, one is made there whose cap is this plan's ε: then a second
+    deployment, or another plan, is refused.
 
     Args:
         site: this client.
@@ -204,7 +211,7 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
     own = plan.schedule.of_client(site.client)
     if cohorts:
         asked = [r for r, here in enumerate(cohorts) if site.client in here]
-        own = [dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own]
+        own = tuple(dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own)
     row = Candidate.planned(f"{plan.method}, plan {digest[:12]}", plan.guarantee, own)
     place, ids = budget_book.find(json.loads(graph.read_text(encoding="utf-8")).get("budget"), graph), _people(graph)
     if place is None:

@@ -16,18 +16,18 @@ from pydantic import ValidationError
 from fedgraph import runtime, seeds
 from fedgraph.cells import Cell, CellContext, EntryRowKey
 from fedgraph.documents import Settings
-from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods import MethodReads, Plan, method_kinds
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.methods import MethodReads, Plan, State, method_kinds
 from fedgraph.models import answers, model
 from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster
 from fedgraph.models.model import Model
-from fedgraph.privacy import Candidate, Ledger, LedgerAccount, Unit, budget_book
+from fedgraph.privacy import Candidate, Ledger, LedgerAccount, LedgerLine, Unit, budget_book, settle
 from fedgraph.runtime import Runtime, SerialRuntime, process
 from fedgraph.scenario import ScenarioDataset, ScenarioTask
 from fedgraph.scenario import read as scenarios
 from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph
+from fedgraph.types import Graph, GraphNames
 from fedgraph.worlds import protocols
 
 
@@ -116,6 +116,62 @@ def fit_row(folder: Path, row: EntryRowKey, people: object, wanted: FitOptions, 
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
     )
+
+
+def of_deployment(
+    row: str,
+    plan: Plan,
+    state: State,
+    names: GraphNames,
+    reading: Mapping[str, object],
+    lines: Sequence[LedgerLine],
+    said: tuple[str, ...],
+) -> Model:
+    """The model of a training that other programs carried out after a plan.
+
+    Args:
+        row: what it is called.
+        plan: the plan.
+        state: what the server holds.
+        names: of columns and classes.
+        reading: how own tables are read.
+        lines: what was released.
+        said: what is known of its accuracy, one sentence each.
+
+    Raises:
+        DataError: the method gives no model that answers.
+    """
+    kind = method_kinds.load(plan.method).OFFERS.kind
+    if kind == "embedder":
+        raise DataError(f"{plan.method} classifies no nodes and scores no links, so there is no model to ask")
+    _answer_reads(plan)
+    settled = settle.of_releases(plan.guarantee, lines)
+    account = settled.account(row, plan.guarantee)
+    ledger = Ledger([account], [replace(line, cell=row) for line in lines])
+    plan_, state_ = model.strip_rows(plan, state)
+    made_with = process.own_versions()
+    return Model(
+        row=row,
+        method=plan.method,
+        plan=plan_,
+        state=state_,
+        reading=reading,
+        names=names,
+        people=AnswerRoster.of(()),
+        unnamed=plan.facts.sizes.num_nodes,
+        epsilon=settled.epsilon,
+        ranks=None,
+        delta=account.delta,
+        statement=(*_training_statement(settled.epsilon, account), *said, _OWNERS_KNOW),
+        ledger=tuple(ledger.lines()),
+        versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
+    )
+
+
+_OWNERS_KNOW = (
+    "Who trained is known to the owners alone: the model cannot tell whether somebody who is asked about is one of them, and "
+    "other releases of these people are added up in the owners' budgets."
+)
 
 
 def find_book(folder: Path, people: object, named: str | None = None) -> str | None:

@@ -41,7 +41,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -299,16 +299,26 @@ def read(place: str | Path) -> BudgetBook:
         return BudgetBook(str(place), book.lines(0))
 
 
+class _Cursor(Protocol):
+    """Of a database that speaks SQL."""
+
+    @property
+    def description(self) -> object: ...
+
+    def execute(self, words: str, values: tuple[object, ...], /) -> object: ...
+
+    def fetchall(self) -> list[tuple[object, ...]]: ...
+
+
 class _Lines:
     """The lines of one book in an open transaction of a database that speaks SQL."""
 
-    def __init__(self, connection: Any, book: str, mark: str) -> None:
-        self._connection, self._book, self._mark = connection, book, mark
+    def __init__(self, cursor: _Cursor, book: str, mark: str) -> None:
+        self._cursor, self._book, self._mark = cursor, book, mark
 
-    def _ask(self, words: str, *values: object) -> list[Any]:
-        cursor = self._connection.cursor()
-        cursor.execute(words.replace("?", self._mark), values)
-        return list(cursor.fetchall()) if cursor.description else []
+    def _ask(self, words: str, *values: object) -> list[tuple[object, ...]]:
+        self._cursor.execute(words.replace("?", self._mark), values)
+        return self._cursor.fetchall() if self._cursor.description else []
 
     def lines(self, after: int) -> list[str]:
         """Those behind the first ``after``."""
@@ -349,7 +359,7 @@ def _opened(place: str, lock: bool = False, make: bool = False) -> Iterator[_Lin
         if make:
             connection.execute(_TABLE)
         connection.execute("BEGIN IMMEDIATE" if lock else "BEGIN")
-        yield _Lines(connection, "", "?")
+        yield _Lines(connection.cursor(), "", "?")
         connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise PrivacyError(f"{place}: {why}: {error}; {allowed}") from error
@@ -378,7 +388,7 @@ def _server(place: str, lock: bool, make: bool) -> Iterator[_Lines]:
                 connection.execute(_TABLE)
             if lock:
                 connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'), hashtext(%s))", (book,))
-            yield _Lines(connection, book, "%s")
+            yield _Lines(connection.cursor(), book, "%s")
     except psycopg.Error as error:
         raise PrivacyError(f"{place}: {' '.join(str(error).split())}") from error
 

@@ -4,9 +4,9 @@ What is priced is the code, not the manifest. A file that takes no numbers must 
 takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
 because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
 does. All numbers stand in ``planned.py``,
-which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the clients enforce; nothing
-there is built or run, only read. The manifest is bound to that plan by its hash, must say the same clip, sensitivity, relation
-and viewer, and gives the ε that is claimed.
+which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the clients enforce;
+nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same clip, sensitivity,
+relation and viewer, and gives the ε that is claimed.
 
 Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each message carries the noise of one client. Rounding
 to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
@@ -24,7 +24,7 @@ import re
 import zlib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
@@ -67,6 +67,63 @@ class _Release(SomeKeys):
         if self.bound is None or self.clip is None:
             raise PricingError(f"{_PLAN}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
         return self.clip * (2 if relation.replaces else 1)
+
+
+_F = TypeVar("_F")
+
+
+class _Record(SomeKeys, Generic[_F]):
+    """A record in a file of ours: the name of its class, and its fields."""
+
+    record: str
+    fields: _F
+
+
+class _Named(SomeKeys):
+    name: str
+
+
+class _Numbers(SomeKeys):
+    """What a bound, a mechanism or an event may say."""
+
+    clip: PositiveOrNone = None
+    radius: PositiveOrNone = None
+    std: PositiveOrNone = None
+    noise_multiplier: PositiveOrNone = None
+    epsilon: PositiveOrNone = None
+
+
+class _PlannedFields(SomeKeys):
+    path: str
+    bound: _Record[_Numbers]
+    mechanism: _Record[_Numbers]
+    event: _Record[_Numbers]
+
+
+class _Releases(SomeKeys):
+    tuple: list[_Record[_PlannedFields]]
+
+
+class _Schedule(SomeKeys):
+    releases: _Releases
+
+
+class _Protected(SomeKeys):
+    relation: _Named
+    viewer: _Named
+
+
+class _Guarantee(SomeKeys):
+    protection: _Record[_Protected]
+
+
+class _PlanFields(SomeKeys):
+    schedule: _Record[_Schedule]
+    guarantee: _Record[_Guarantee]
+
+
+class _Agreed(SomeKeys):
+    plan: _Record[_PlanFields]
 
 
 class _Manifest(SomeKeys):
@@ -152,11 +209,10 @@ def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Re
     try:
         content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        plan = _fields(_fields(json.loads(header["__metadata__"]["fedgraph"]))["plan"])
-        held = _fields(_fields(plan["guarantee"])["protection"])
-        found = (Relation[held["relation"]["name"]], Viewer[held["viewer"]["name"]])
-        releases = {str(one["path"]): one for one in map(_fields, _fields(plan["schedule"])["releases"]["tuple"])}
-        made = {name: _of_plan(one, honest) for name, one in releases.items()}
+        plan = _Record[_Agreed].model_validate_json(header["__metadata__"]["fedgraph"]).fields.plan.fields
+        held = plan.guarantee.fields.protection.fields
+        found = (Relation[held.relation.name], Viewer[held.viewer.name])
+        made = {one.fields.path: _of_plan(one.fields, honest) for one in plan.schedule.fields.releases.tuple}
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
     if found != (protection.relation, protection.viewer):
@@ -165,20 +221,14 @@ def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Re
     return made
 
 
-def _fields(tree: Any) -> dict[str, Any]:
-    """The fields of a record in a file of ours, as they stand there."""
-    fields: dict[str, Any] = tree["fields"]
-    return fields
-
-
-def _of_plan(release: dict[str, Any], honest: int) -> _Release:
+def _of_plan(release: _PlannedFields, honest: int) -> _Release:
     """One release: what its bound lets one unit move, and the sensitivity that its noise was made for."""
-    event, bound = release["event"], _fields(release["bound"])
-    if event["record"].endswith(":PureDP"):
-        return _Release(sensitivity=_fields(event)["epsilon"])
-    sensitivity = _fields(release["mechanism"])["std"] * math.sqrt(honest) / _fields(event)["noise_multiplier"]
-    kind = release["bound"]["record"].rpartition(":")[2]
-    return _Release(sensitivity=sensitivity, bound=kind, clip=bound.get("clip", bound.get("radius")))
+    event, std = release.event.fields, release.mechanism.fields.std
+    if event.noise_multiplier is None or std is None:
+        return _Release(sensitivity=event.epsilon or math.inf)
+    bound = release.bound.fields
+    kind = {"bound": release.bound.record.rpartition(":")[2], "clip": bound.clip if bound.clip is not None else bound.radius}
+    return _Release.model_validate({"sensitivity": std * math.sqrt(honest) / event.noise_multiplier, **kind})
 
 
 def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:
