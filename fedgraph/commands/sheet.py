@@ -6,9 +6,9 @@
     fedgraph sheet answer
 
 Each sheet names its object by hash: the ledger of a row, the file of a model, the state of a deployment; the ε is that
-object's, computed anew from its own ledger. Of a row two files are written: the sheet, and a record for the public registry, but
-for a row whose ε is ∞. Both may be handed out: an accuracy stands there only where it was computed on public people, or was
-bought with noise (``report.outside``).
+object's, computed anew from its own ledger. Of a row two files are written: the sheet, and a record for the public registry,
+but for a row whose ε is ∞. Both may be handed out: an accuracy stands there only where it was computed on public people, or
+was bought with noise (``report.outside``).
 """
 
 import argparse

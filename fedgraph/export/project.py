@@ -226,11 +226,16 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     manifest = _make_manifest(found, framework, hashlib.sha256((home / _PLAN).read_bytes()).hexdigest())
     text = json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False)
     (folder / _MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+    wheel, content = pricing.own_wheel()
+    (folder / pricing.WHEELS).mkdir()
+    (folder / pricing.WHEELS / wheel).write_bytes(content)
     writer = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     for template, place in layout.items():
         text = exported_template(template)
         if template.endswith(".j2"):
-            text = writer.from_string(text).render(m=manifest, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph")
+            text = writer.from_string(text).render(
+                m=manifest, wheel=wheel, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph"
+            )
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, encoding="utf-8")
 

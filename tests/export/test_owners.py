@@ -16,6 +16,7 @@ import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.export import deployment, owner, project
+from fedgraph.export import wire as wire_room
 from fedgraph.export.site import charge_site, open_site
 from fedgraph.pricing import price
 from fedgraph.privacy import budget_book
@@ -43,33 +44,39 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def carried_out(place: Path, out: Path, graphs: list[Path], imported: Imported, rounds: int) -> None:
-    """Some rounds of the project's own code, without a framework."""
+    """Some rounds of the project's own code, without a framework; every message is recorded at both ends."""
     home = place / "app" / "fedgraph_app"
-    sums, planned, module = (imported(home / f"{name}.py") for name in ("private_sums", "planned", "rounds"))
-    server, secrets = module.Rounds(out), [sums.new_key() for _ in graphs]
+    sums, planned, module, wire = (imported(home / f"{name}.py") for name in ("private_sums", "planned", "rounds", "wire"))
+    server, secrets, capture = module.Rounds(out), [sums.new_key() for _ in graphs], wire.Capture(out)
     board = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}
+
+    def tell(graph: Path, parts: dict[str, object], **more: object) -> None:
+        wire.note(graph.with_name(f"{graph.name}.released") / "wire.jsonl", parts, **more)
+        capture.keep(parts, ["frame"])
+
+    def answer(round_: int, k: int, graph: Path) -> tuple[int, int, dict[str, np.ndarray]]:
+        here, drawn = open_site(home / "plan.json", planned.PLAN_SHA256, graph), {}
+
+        def charge(name: str) -> None:
+            charge_site(here, graph, planned.PLAN_SHA256, name, planned.COHORTS)
+
+        def once(draw: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+            released = sums.Released(planned, graph, server.deployment, charge)
+            drawn.update(released.once(round_, sums.digest(server.model), draw))
+            return drawn
+
+        exact = {f"{n}@{p}": v for n, (p, v) in here.bounded(server.model, round_).items()}
+        sent = sums.protect(planned, exact, k, round_, secrets[k], board, once)
+        own = {key: wire.entry(value)["sha256"] for key, value in drawn.items()}
+        parts = {f"sums/{key}": value for key, value in sent.items()}
+        tell(graph, {**parts, "told/client": k, "told/weight": 1, "told/round": round_}, round=round_, before_masks=own)
+        return k, 1, sent
+
+    for k, graph in enumerate(graphs):
+        tell(graph, {"told/client": k, "told/key": board[k]}, introduces=True)
     for _ in range(rounds):
-        round_, answers = server.next, []
-        for k, graph in enumerate(graphs):
-            here = open_site(home / "plan.json", planned.PLAN_SHA256, graph)
-
-            def charge(name: str, here: object = here, graph: Path = graph) -> None:
-                charge_site(here, graph, planned.PLAN_SHA256, name, planned.COHORTS)  # type: ignore[arg-type]
-
-            kept = sums.Released(planned, graph, server.deployment, charge)
-            exact = {f"{n}@{p}": v for n, (p, v) in here.bounded(server.model, round_).items()}
-            asked = sums.digest(server.model)
-            sent = sums.protect(
-                planned,
-                exact,
-                k,
-                round_,
-                secrets[k],
-                board,
-                lambda draw, kept=kept, asked=asked: kept.once(round_, asked, draw),
-            )
-            answers.append((k, 1, sent))
-        server.merge(round_, answers)
+        round_ = server.next
+        server.merge(round_, [answer(round_, k, graph) for k, graph in enumerate(graphs)])
     server.save(False)
 
 
@@ -161,3 +168,63 @@ def test_an_owner_is_told_what_does_not_fit(place: Path, tmp_path: Path) -> None
         owner.write_site(few, place / "app", 3, tmp_path / "x.json")
     with pytest.raises(DataError, match="no project of fedgraph export"):
         owner.write_site(few, tmp_path, 0, tmp_path / "x.json")
+
+
+def forged(out: Path, number: int, **parts: np.ndarray) -> None:
+    """One recorded message with other parts, and its line with their hashes: a server that says that this is what came."""
+    file = out / "wire" / f"{number}.npz"
+    with np.load(file) as held:
+        made = {name: held[name] for name in held} | {name.replace("__", "/"): value for name, value in parts.items()}
+    np.savez(file, **made)  # type: ignore[arg-type]
+    lines = (out / "wire" / "messages.jsonl").read_text(encoding="utf-8").splitlines()
+    line = json.loads(lines[number])
+    line["parts"] = {name: {"sha256": wire_room._digest(value)} for name, value in made.items()}
+    lines[number] = json.dumps(line)
+    (out / "wire" / "messages.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_the_wire_is_the_ledger(
+    place: Path, graphs: list[Path], imported: Imported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each vector that came is one line of the ledger, and what left costs what the project states, also after a resume."""
+    out, words = tmp_path / "answer", ["audit", "wire", str(tmp_path / "answer" / "wire"), str(place / "app"), "--owners"]
+    words += [str(graph) for graph in graphs]
+    carried_out(place, out, graphs, imported, 3)
+    assert cli.main(words) == 1
+    said = capsys.readouterr().out
+    assert "9 released vectors; 0 faults" in said
+    assert "it differs: rounds 3, 4, 5, 6, 7 did not leave" in said
+    state = (out / "state.json").read_bytes()
+    carried_out(place, out, graphs, imported, 5)
+    assert cli.main(words) == 0
+    assert "the project states ε = 8, which is equal" in capsys.readouterr().out
+    (out / "state.json").write_bytes(state)  # a server that forgot: it asks rounds 3 to 7 once more, with other masks
+    carried_out(place, out, graphs, imported, 5)
+    assert cli.main(words) == 0, "the same numbers behind other masks are one release, as the owners' records say"
+    assert cli.main(words[: words.index("--owners")]) == 1, "without them, the server cannot know it, and both are priced"
+    assert "with other numbers once more: model of client 0 in round 3" in capsys.readouterr().out
+
+
+FORGERIES = {
+    "rows beside": ({"told__row": np.arange(5.0)}, "told/row left, 40 bytes that nobody planned"),
+    "another round": ({"told__round": np.array(99)}, "in round 99, which does not ask it"),
+    "another client": ({"told__client": np.array(7)}, "client 7 sent values"),
+    "exact numbers": ({"sums__gradient@model": np.ones(40)}, "gradient@model is float64; planned: whole numbers"),
+    "another path": ({"sums__rows@rows": np.ones(3, np.int64)}, "lines of the ledger: ['model']"),
+    "no mask": ({"sums__gradient@model": np.full(40, 2**61)}, "do not cancel, so it is no sum"),
+    "heavy": ({"told__weight": np.array(2)}, "with the weight 1"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_what_is_no_line_of_the_ledger_is_named(
+    forgery: str, place: Path, graphs: list[Path], imported: Imported, tmp_path: Path
+) -> None:
+    parts, why = FORGERIES[forgery]
+    carried_out(place, tmp_path / "answer", graphs, imported, 1)
+    with np.load(tmp_path / "answer" / "wire" / "3.npz") as held:
+        size = held["sums/gradient@model"].size
+    forged(tmp_path / "answer", 3, **{name: np.resize(v, size) if "gradient" in name else v for name, v in parts.items()})
+    found = wire_room.audit_wire(tmp_path / "answer" / "wire", place / "app", graphs)
+    assert any(why in fault for fault in found.faults), found.faults
+    assert any("no owner has written down that it left" in fault for fault in found.faults)

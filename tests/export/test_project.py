@@ -66,7 +66,9 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
             assert held["rounds"] == len(release.rounds)
     for file in home.rglob("*.py"):
         ast.parse(file.read_text(encoding="utf-8"))
-    everything = "".join(f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file())
+    everything = "".join(
+        f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file() and f.suffix != ".whl"
+    )
     assert str(SECRET) not in everything, "the root seed of the run is exported nowhere"
     clients = "".join(f.read_text(encoding="utf-8") for f in home.glob("*.py") if f.name != "rounds.py")
     assert "np.random" not in clients  # where the server starts is public
@@ -117,6 +119,8 @@ def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> Non
 
 
 PLANTED = {
+    "another wheel": ("../wheels/{wheel}", "x", "is not the wheel of this fedgraph"),
+    "a wheel more": ("../wheels/numpy-1.0-py3-none-any.whl", "", "is no file of this export"),
     "another package": ("../fedgraph/__init__.py", "", "is no file of this export"),
     "another module": ("numpy.py", "", "is no file of this export"),
     "compiled": ("__pycache__/rounds.cpython-311.pyc", "", "is no file of this export"),
@@ -128,10 +132,10 @@ PLANTED = {
 def test_what_the_export_did_not_write_is_not_priced(plant: str, opened: Opened, tmp_path: Path) -> None:
     """A folder ``fedgraph`` beside the app is imported in place of the package, and its noise with it."""
     file, more, why = PLANTED[plant]
-    path = written(opened, SUMS, "flower", tmp_path) / file
+    path = written(opened, SUMS, "flower", tmp_path) / file.format(wheel=pricing.own_wheel()[0])
     assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 0
     path.parent.mkdir(exist_ok=True)
-    path.write_text((path.read_text(encoding="utf-8") if more else "") + more, encoding="utf-8")
+    path.write_bytes((path.read_bytes() if more else b"") + more.encode())
     with pytest.raises(PricingError, match=why):
         pricing.price(tmp_path / "app")
     assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 2
@@ -558,4 +562,4 @@ def test_of_dp_fedavg_the_training_is_deployed(
     drawn = np.concatenate(noise)
     assert stats.kstest(drawn, "norm").pvalue > 1e-4 > 1e-6 > stats.kstest(drawn * 1.5, "norm").pvalue
     rounds.save(True)
-    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["rounds.npz", "state.json"]
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["plan.json", "rounds.npz", "state.json"]

@@ -3,10 +3,10 @@
 What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter; of one that
 takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
 because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
-does. All numbers stand in ``planned.py``,
-which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the clients enforce;
-nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same clip, sensitivity,
-relation and viewer, and gives the ε that is claimed.
+does. The wheel of fedgraph that a project carries must be the one that is installed here, byte for byte. All numbers stand in
+``planned.py``, which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the
+clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same clip,
+sensitivity, relation and viewer, and gives the ε that is claimed.
 
 Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each message carries the noise of one client. Rounding
 to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
@@ -31,6 +31,7 @@ from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import AmountOrNone, Delta, Positive, PositiveOrNone, SomeKeys, Table, Times, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
+from fedgraph.pricing.wheel import own_wheel
 from fedgraph.privacy import (
     Composed,
     Event,
@@ -48,6 +49,7 @@ _LEAST_STEPS = 2**26
 _NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
 _MANIFEST = "fedgraph_export.json"
 _PLAN = "plan.json"
+WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph
 _FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
@@ -263,7 +265,12 @@ def exported_template(name: str) -> str:
 def _planned(home: Path, layout: dict[str, str]) -> Table:
     """The numbers of planned.py, once every other file of code is what it was and the plan has its digest."""
     plan = (home / layout["shared/planned.py.j2"]).with_name(_PLAN)
-    _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST})
+    wheel, content = own_wheel()
+    _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST, f"{WHEELS}/{wheel}"})
+    if (home / WHEELS / wheel).read_bytes() != content:
+        raise PricingError(
+            f"{home / WHEELS / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again"
+        )
     for template, place in layout.items():
         text, said = exported_template(template), documents.text(home / place)
         if Path(place).name not in _FREE and (said != text if template.endswith(".txt") else not _of_template(said, text)):
