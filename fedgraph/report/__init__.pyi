@@ -14,6 +14,7 @@ from .phrases import phrase_first as phrase_first
 from .phrases import phrase_number as phrase_number
 from .phrases import phrase_upper_bound as phrase_upper_bound
 from .report_rows import ReportRow as ReportRow
+from .report_rows import format_row_mean as format_row_mean
 from .saved_run import SavedRun as SavedRun
 from .saved_run import load_saved_run as load_saved_run
 from .scores import SCORE_METRICS as SCORE_METRICS

@@ -5,8 +5,8 @@ takes names every line must be one of the template, and every other line of that
 because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
 does. The wheel of fedgraph that a project carries must be the one that is installed here, byte for byte. All numbers stand in
 ``planned.py``, which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the
-clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same clip,
-sensitivity, relation and viewer, and gives the ε that is claimed.
+clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same
+clip, sensitivity, relation and viewer, and gives the ε that is claimed.
 
 Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each message carries the noise of one client. Rounding
 to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
