@@ -1,9 +1,10 @@
 """What came of a deployment: the server's folder (``out``) becomes a model, at the price of what was released until then."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from fedgraph.errors import DataError
-from fedgraph.export import site
+from fedgraph.export import deployable, site
 from fedgraph.export.owner import read_app
 from fedgraph.methods import Plan
 from fedgraph.models import Model, fit
@@ -37,6 +38,8 @@ def open_model(answer: Path) -> Model:
     if begun is not None:
         said.append(f"The deployment is not at its end: round {begun} is counted as released.")
     lines = released_lines(plan, agreed.cohorts, released)
+    protection = replace(plan.guarantee.protection, assumptions=deployable.assumed(plan.guarantee.protection))
+    plan = replace(plan, guarantee=replace(plan.guarantee, protection=protection))
     return fit.of_deployment(agreed.row, plan, state, agreed.names, agreed.reading, lines, (*said, *agreed.said))
 
 

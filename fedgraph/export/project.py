@@ -27,7 +27,7 @@ from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
 from fedgraph.export.site import Site
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.pricing import exported_layouts, exported_template
-from fedgraph.privacy import Assumption, PlannedRelease, Viewer
+from fedgraph.privacy import PlannedRelease, Viewer
 from fedgraph.report import ReportRow, SavedRun, load_saved_run, name_score_anchor, outside
 from fedgraph.runs import Console, experiment
 from fedgraph.scenario import ReadyScenario, read
@@ -149,7 +149,7 @@ def _accuracy(found: ProjectSource) -> tuple[str, ...]:
     seen = outside.see_from_outside(found.run).find(name_score_anchor(found.row))
     told = [f"{name} {seen.mean(name):.3f}" for name in sorted(seen.head.metrics) if "accuracy" in name]
     if not told:
-        return (f"No accuracy is stated. {outside.explain_withheld(seen.head)}".strip(),)
+        return (f"Accuracy {outside.explain_withheld(seen.head) or 'is not stated'}",)
     return (f"In the run that it was chosen by ({found.run.title}): {', '.join(told)}.",)
 
 
@@ -248,13 +248,11 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": name_score_anchor(found.row), "method": head.method, "variant": head.variant}
     whole, protection = math.isclose(found.epsilon, head.epsilon_provable), plan.guarantee.protection
-    ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION  # sums are not simulated here
-    assumed = tuple(masked if a is ideal else a for a in protection.assumptions)
     named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
     return DeployableManifest(
         framework=framework,
         row=named,
-        protection=dataclasses.replace(protection, assumptions=assumed).to_dict(),
+        protection=dataclasses.replace(protection, assumptions=deployable.assumed(protection)).to_dict(),
         delta=plan.guarantee.delta,
         epsilon=found.epsilon,
         clients=clients,

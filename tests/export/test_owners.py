@@ -104,7 +104,8 @@ def test_from_tables_to_a_model_that_answers_by_name(
     assert model.epsilon == pytest.approx(total.epsilon, abs=1e-4)
     assert f"ε = {np.ceil(model.epsilon * 1e4) / 1e4:g} at δ = 0.0001 for each node" in said
     assert "8 of 8 rounds were merged" in said
-    assert "No accuracy is stated" in said
+    assert "Accuracy withheld: it is exact" in said
+    assert "simulated" not in said, "sums are behind masks"
     write_people(tmp_path / "newcomers", 40, 5000, 3, header="id,city,member,age", known=False)
     ask = ["predict", str(tmp_path / "people.model"), str(tmp_path / "newcomers"), "--people", "own", "-o"]
     assert cli.main([*ask, str(tmp_path / "answers.csv")]) == 0
