@@ -11,10 +11,16 @@ but for a row whose ε is ∞. Both may be handed out: an accuracy stands there 
 was bought with noise (``report.outside``).
 """
 
+from __future__ import annotations
+
 import argparse
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fedgraph.report import privacy_sheet
 
 HELP = "write the privacy of a row, a model or a deployment as one page to sign"
 
@@ -57,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _of_model(what: Path, deployed: bool):  # type: ignore[no-untyped-def]
+def _of_model(what: Path, deployed: bool) -> privacy_sheet.PrivacySheet:
     """The sheet of a model's file, or of the state of a deployment."""
     from fedgraph.export import deployment
     from fedgraph.models import load

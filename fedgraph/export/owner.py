@@ -73,12 +73,10 @@ def write_site(tables: Path, app: Path, client: int, out: Path) -> str:
     graph = match_columns(_with_classes(found, agreed, tables), agreed.names.columns, sizes.num_features)
     first = sum(sizes.clients[:client])
     book = budget_book.find(None, tables)
-    more = {} if book is None else {"budget": book if budget_book.is_url(book) else str(Path(book).resolve())}
-    site.write_site_file(out, Subgraph(client, graph, np.arange(first, first + found.num_nodes)), **more)
+    place = budget_book.absolute(book or f"{str(tables).rstrip('/')}.budget")
+    site.write_site_file(out, Subgraph(client, graph, np.arange(first, first + found.num_nodes)), budget=place)
     digest = hashlib.sha256(out.read_bytes()).hexdigest()[:12]
-    charged = (
-        f"charged to {book}" if book is not None else f"charged to {out}.budget, which is made with the plan's ε as its cap"
-    )
+    charged = f"charged to {place}{'' if book is not None else ', which is made with the ε of the plan as its cap'}"
     return f"{found.num_nodes:,} people of at most {most:,}, client {client}, SHA-256 {digest}; what it releases is {charged}"
 
 

@@ -291,7 +291,7 @@ def write_clients(found: ProjectSource, folder: Path) -> list[Path]:
         FileExistsError: the folder is there.
     """
     folder.mkdir(parents=True, exist_ok=False)
-    more = {} if found.book is None else {"budget": str(found.book)}
+    more = {} if found.book is None else {"budget": privacy.budget_book.absolute(found.book)}
     for subgraph in found.partition.subgraphs:
         site.write_site_file(folder / f"client-{subgraph.client}.json", subgraph, **more)
     return sorted(folder.iterdir())

@@ -193,9 +193,9 @@ def read_site_plan(path: Path, digest: str) -> Plan:
 def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: Sequence[Sequence[int]] = ()) -> None:
     """Charge all that a plan lets this client release in one deployment, before the first of it, and once.
 
-    The book is the one that the file of the graph names, or that of ``budget_book.find``: FEDGRAPH_BUDGET, or the file beside
-    the graph (``graph.json.budget``). Where there is none, one is made there whose cap is this plan's ε: then a second
-    deployment, or another plan, is refused.
+    The book is that of FEDGRAPH_BUDGET; else the one that the file of the graph names (``fedgraph site``: beside the tables);
+    else the one beside the graph (``graph.json.budget``). One beside that is not there is made, and its cap is this plan's ε:
+    then a second deployment, or another plan, is refused.
 
     Args:
         site: this client.
@@ -213,9 +213,11 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
         asked = [r for r, here in enumerate(cohorts) if site.client in here]
         own = tuple(dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own)
     row = Candidate.planned(f"{plan.method}, plan {digest[:12]}", plan.guarantee, own)
-    place, ids = budget_book.find(json.loads(graph.read_text(encoding="utf-8")).get("budget"), graph), _people(graph)
-    if place is None:
-        place, delta = f"{graph}.budget", plan.guarantee.delta
+    named = json.loads(graph.read_text(encoding="utf-8")).get("budget")
+    said, beside, ids = budget_book.find(None), str(named or f"{graph}.budget"), _people(graph)
+    place = said or beside
+    if said is None and not budget_book.is_url(place) and not Path(place).exists():
+        delta = plan.guarantee.delta
         with contextlib.suppress(PrivacyError):  # another process has made it
             cap = settle.jointly([row.dearest], delta) * (1 + 1e-9)
             budget_book.create(place, plan.guarantee.protection.unit, cap, delta, ids)

@@ -1,6 +1,6 @@
 """The wheel of this very fedgraph, made of the files that are installed: an exported project carries it, for no index has it.
 
-It is the same, byte for byte, wherever the same files are installed, so a project's wheel is compared with one's own.
+It holds the same wherever the same files are installed, so a project's wheel is compared with one's own.
 """
 
 import base64
@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import io
 import zipfile
+import zlib
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,6 +46,18 @@ def own_wheel() -> tuple[str, bytes]:
             one.compress_type, one.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(one, files[name])
     return f"{stem}-py3-none-any.whl", made.getvalue()
+
+
+def same_wheel(path: Path, content: bytes) -> bool:
+    """Whether a file holds the same files as the wheel ``content``, each once; how they are packed may differ."""
+    found = []
+    for one in (path, io.BytesIO(content)):
+        try:
+            with zipfile.ZipFile(one) as archive:
+                found.append(sorted((told.filename, archive.read(told)) for told in archive.infolist()))
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
+            return False
+    return found[0] == found[1]
 
 
 def _belongs(path: Path) -> bool:

@@ -289,6 +289,11 @@ def is_url(place: str | Path) -> bool:
     return str(place).partition("://")[0] in _SCHEMES and "://" in str(place)
 
 
+def absolute(place: str | Path) -> str:
+    """The place of a book as it is called from any folder."""
+    return str(place) if is_url(place) else str(Path(place).resolve())
+
+
 def read(place: str | Path) -> BudgetBook:
     """The verified content of a book.
 
@@ -451,6 +456,10 @@ def create(
     head: dict[str, object] = {"kind": "budget", "format": _FORMAT, "unit": unit.value, "epsilon": epsilon, "delta": delta}
     head |= {"people": list(people), "file": None}
     if not is_url(place):
+        if _beside(place).exists() and not Path(place).exists():
+            raise PrivacyError(
+                f"{place}: was there ({_beside(place).name} is left of it), and is deleted or moved; choose another"
+            )
         try:
             with Path(place).open("xb") as file:
                 head["file"] = os.fstat(file.fileno()).st_ino

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +15,7 @@ import pytest
 
 import fedgraph
 from fedgraph.commands import base as cli
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, PrivacyError
 from fedgraph.export import deployment, owner, project
 from fedgraph.export import wire as wire_room
 from fedgraph.export.site import charge_site, open_site
@@ -84,8 +85,9 @@ def carried_out(place: Path, out: Path, graphs: list[Path], imported: Imported, 
 def graphs(place: Path, tmp_path: Path) -> list[Path]:
     """Site files of the owners' own tables: the second owner has lost ten people since the plan was made."""
     write_people(tmp_path / "bank_1", 40, 1000, 7)
-    tables = [place / "banks" / "bank_0", tmp_path / "bank_1", place / "banks" / "bank_2"]
-    for k, folder in enumerate(tables):
+    for k in (0, 2):
+        shutil.copytree(place / "banks" / f"bank_{k}", tmp_path / f"bank_{k}")
+    for k, folder in enumerate(tmp_path / f"bank_{k}" for k in range(3)):
         words = ["site", str(folder), "--for", str(place / "app"), "--client", str(k), "-o", str(tmp_path / f"{k}.json")]
         assert cli.main(words) == 0
     return [tmp_path / f"{k}.json" for k in range(3)]
@@ -112,9 +114,15 @@ def test_from_tables_to_a_model_that_answers_by_name(
     answers = pd.read_csv(tmp_path / "answers.csv")
     assert list(answers["id"]) == [f"p{5000 + k}" for k in range(40)]
     assert set(answers["class"]) <= {"low", "mid", "high"}
-    spent = budget_book.read(f"{graphs[0]}.budget")
+    spent = budget_book.read(tmp_path / "bank_0.budget")
     assert spent.groups()[0].epsilon == pytest.approx(model.epsilon, abs=1e-4)
     assert spent.num_people == 60
+    words = ["site", str(tmp_path / "bank_0"), "--for", str(place / "app"), "--client", "0", "-o", str(tmp_path / "again.json")]
+    assert cli.main(words) == 0, "a second file of the same tables"
+    digest = json.loads((place / "app" / "fedgraph_export.json").read_text(encoding="utf-8"))["plan_sha256"]
+    here = open_site(place / "app" / "fedgraph_app" / "plan.json", digest, tmp_path / "again.json")
+    with pytest.raises(PrivacyError, match=r"bank_0\.budget: with deployment 0123 of"):
+        charge_site(here, tmp_path / "again.json", digest, "0123")
 
 
 def test_a_deployment_that_stopped_costs_what_was_released(
@@ -128,7 +136,7 @@ def test_a_deployment_that_stopped_costs_what_was_released(
     whole = deployment.open_model(tmp_path / "answer")
     assert early.epsilon < whole.epsilon
     assert all(file.read_bytes() == content for file, content in files.items()), "what was released is released no second time"
-    assert len(budget_book.read(f"{graphs[0]}.budget").charges) == 1, "one deployment is charged once"
+    assert len(budget_book.read(tmp_path / "bank_0.budget").charges) == 1, "one deployment is charged once"
 
 
 def test_each_sheet_names_its_object_and_prints_its_price(

@@ -1,4 +1,4 @@
-"""What ties are worth at the ε of a training on tables: ``fedgraph price … --edges``, as docs/from_tables_to_graphs.md shows."""
+"""What ties are worth at the ε of a training on tables: ``fedgraph price … --edges``, on the page of it."""
 
 from __future__ import annotations
 

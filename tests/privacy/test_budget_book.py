@@ -224,6 +224,13 @@ def test_a_copy_charges_nothing_and_an_earlier_state_neither(book: Path, tmp_pat
         budget_book.create(tmp_path / "others.budget", Unit.NODE, 2.0, DELTA, PEOPLE[1:], made)
 
 
+def test_a_book_that_was_deleted_is_not_made_again(book: Path) -> None:
+    charge(book, "first", guarantee(), [line(Gaussian(5.0))], None)
+    book.unlink()
+    with pytest.raises(PrivacyError, match="is deleted or moved"):
+        budget_book.create(book, Unit.NODE, 2.0, DELTA, PEOPLE)
+
+
 def test_a_mark_is_charged_once(book: Path) -> None:
     for what in ("first", "again"):
         budget_book.charge(book, what, [Candidate.planned(what, guarantee(), [line(Gaussian(5.0))])], None, "run 1")

@@ -3,7 +3,7 @@
 What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter; of one that
 takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
 because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
-does. The wheel of fedgraph that a project carries must be the one that is installed here, byte for byte. All numbers stand in
+does. The wheel of fedgraph that a project carries must hold the files that are installed here. All numbers stand in
 ``planned.py``, which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the
 clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same
 clip, sensitivity, relation and viewer, and gives the ε that is claimed.
@@ -31,7 +31,7 @@ from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import AmountOrNone, Delta, Positive, PositiveOrNone, SomeKeys, Table, Times, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
-from fedgraph.pricing.wheel import own_wheel
+from fedgraph.pricing.wheel import own_wheel, same_wheel
 from fedgraph.privacy import (
     Composed,
     Event,
@@ -267,7 +267,7 @@ def _planned(home: Path, layout: dict[str, str]) -> Table:
     plan = (home / layout["shared/planned.py.j2"]).with_name(_PLAN)
     wheel, content = own_wheel()
     _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST, f"{WHEELS}/{wheel}"})
-    if (home / WHEELS / wheel).read_bytes() != content:
+    if not same_wheel(home / WHEELS / wheel, content):
         raise PricingError(
             f"{home / WHEELS / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again"
         )
