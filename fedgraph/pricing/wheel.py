@@ -16,6 +16,7 @@ from fedgraph.errors import PricingError
 
 _DISTRIBUTION = "fedgraph-privacy"
 _LEFT_OUT = ("__pycache__", ".pyc", ".nbi", ".nbc")
+_END = 22  # bytes of the last record of a ZIP file without a comment
 _TAGS = "Wheel-Version: 1.0\nGenerator: fedgraph\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 _COMMANDS = "[console_scripts]\nfedgraph = fedgraph.commands.base:main\n"
 
@@ -51,11 +52,13 @@ def own_wheel() -> tuple[str, bytes]:
 def same_wheel(path: Path, content: bytes) -> bool:
     """Whether a file holds the same files as the wheel ``content``, each once; how they are packed may differ."""
     found = []
-    for one in (path, io.BytesIO(content)):
+    for packed in (path.read_bytes(), content):
         try:
-            with zipfile.ZipFile(one) as archive:
-                found.append(sorted((told.filename, archive.read(told)) for told in archive.infolist()))
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, zlib.error):
+            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+                told = archive.infolist()
+                bare = told[0].header_offset == 0 and packed[-_END:].startswith(b"PK\5\6")  # nothing before or behind it
+                found.append((bare, sorted((one.filename, archive.read(one)) for one in told)))
+        except (zipfile.BadZipFile, OSError, ValueError, IndexError, NotImplementedError, zlib.error):
             return False
     return found[0] == found[1]
 
