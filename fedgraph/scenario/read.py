@@ -198,10 +198,15 @@ def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
     _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
     own = [d.model_copy(update={"path": _beside(source, d.path)}) for d in scenario.datasets if d.enabled]
-    scenario = scenario.model_copy(update={"datasets": own, "budget": _book(source, scenario.budget, own)})
+    written = scenario.budget
+    scenario = scenario.model_copy(update={"datasets": own, "budget": _book(source, written, own)})
     if scenario.budget not in (None, _UNCOUNTED) and (scenario.seed != "secret" or len(own) != 1):
         needs = f"budget needs seed: secret (found {scenario.seed}) and one data set (found {len(own)})"
         why = "noise that can be computed again protects nobody, and a budget is of the people of one data set"
+        if written is None:
+            why += (
+                f". FEDGRAPH_BUDGET, or its place beside the data, names {scenario.budget}; budget: none rehearses without it"
+            )
         raise source.error(("budget",), f"{needs}: {why}")
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))

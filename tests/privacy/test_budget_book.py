@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from fedgraph import privacy
 from fedgraph.commands.base import main
 from fedgraph.commands.budget import _read_ids
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.budget_book import Candidate
@@ -33,6 +33,7 @@ from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PureDP, 
 from fedgraph.privacy.ledger import LedgerLine
 from fedgraph.privacy.settle import Guarantee, Promise, dearest_settled_events, dearest_settled_together
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
+from fedgraph.scenario import read as scenarios
 
 DELTA = 1e-6
 PEOPLE = [f"p{i}" for i in range(100)]
@@ -247,6 +248,22 @@ def test_one_book_is_found_by_every_command(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("FEDGRAPH_BUDGET", "postgresql://host/db#people")
     assert budget_book.find(None, people) == "postgresql://host/db#people"
     assert budget_book.find("named", people) == "named"
+
+
+def test_a_run_of_own_people_is_told_which_book_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found beside the data, and not written in the scenario: a rehearsal with a public seed says so."""
+    monkeypatch.delenv("FEDGRAPH_BUDGET", raising=False)
+    budget_book.create(tmp_path / "people.budget", Unit.NODE, 2.0, DELTA, PEOPLE)
+    (tmp_path / "people").mkdir()
+    data = f"datasets: [{{name: own/read, path: {tmp_path / 'people'}}}]"
+    task = "tasks: [{task: node_classification, epsilons: [1], trust: [curator], methods: [{method: features}]}]"
+    (tmp_path / "s.yaml").write_text(f"name: s\nseed: 1\n{data}\n{task}\n", encoding="utf-8")
+    with pytest.raises(ScenarioError, match=r"names \S*people\.budget; budget: none rehearses without it"):
+        scenarios.from_file(tmp_path / "s.yaml")
+    assert scenarios.from_file(tmp_path / "s.yaml", ["budget=none"]).book is None
+    assert scenarios.from_file(tmp_path / "s.yaml", ["seed=secret"]).book == str(tmp_path / "people.budget")
+    monkeypatch.setenv("FEDGRAPH_BUDGET", "other.budget")
+    assert scenarios.from_file(tmp_path / "s.yaml", ["seed=secret"]).book == "other.budget"
 
 
 CAP = 0.6
