@@ -121,7 +121,8 @@ def attack(name: str) -> None:
     order = np.random.default_rng(0).permutation(whole.num_nodes)  # type: ignore[union-attr]
     cut = 4 * len(order) // 5
     people, public = (whole.induced(np.sort(part)) for part in (order[:cut], order[cut:]))  # type: ignore[union-attr]
-    for settings in ({}, {"sampling_rate": 1.0, "steps": 60}):
+    several: tuple[dict[str, Any], ...] = ({}, {"sampling_rate": 1.0, "steps": 60})
+    for settings in several:
         module = torch_geometric.nn.GCN(-1, 32, 2, out_channels=people.num_classes)
         private = fedgraph.private(module, people, epsilon=8, public=public, **settings)
         print(f"GCN {settings or ''}: {private.attack(500)}")

@@ -108,13 +108,11 @@ def planned(num_clients: int, rounds: int) -> tuple[Any, Any]:
     partition = uniform.split(graph, uniform.Params(clients=num_clients), seeds.seeded_generator(0, "benchmark"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = base.PublicFacts(
-        base.PublicSizeFacts(sum(sizes), graph.num_features, graph.num_classes, sizes),
-        Viewer.SERVER_SECURE_AGGREGATION,
-        base.PublicMembershipFacts(from_edges=False, from_labels=False, holdings=None, cut_edges="dropped"),
-        base.PublicFactsPart("nothing"),
-        base.NO_PUBLIC_DERIVED_FACTS,
-        colluders=1,
-    )
+        num_nodes=sum(sizes), num_features=graph.num_features, num_classes=graph.num_classes, clients=sizes,
+        viewer=Viewer.SERVER_SECURE_AGGREGATION, membership_from_edges=False, membership_from_labels=False, holdings=None,
+        cut_edges="dropped", public="nothing", public_graph=None, public_attributes=None, colluders=1, split_from_edges=False,
+        split_from_labels=False, component_from_edges=False, columns_from_rows=False, features_from_edges=False,
+    )  # fmt: skip
     return partition, features.plan(features.Params(steps=rounds), facts, base.Budget(1.0, 1e-5))
 
 

@@ -108,7 +108,7 @@ class PrivateModel:
         whole = world_of_trust(Trust.CURATOR)
         row = Cell(_TASK, _NAME, "own_model", _ROW, whole, self.epsilon, "provable", 0)  # the one cell of that scenario
         wanted = fits.FitOptions(
-            budget=None if budget is None else Path(budget),
+            budget=None if budget is None else str(budget),
             public=self.public,
             nothing_protected=nothing_protected,
             columns=dict(self.reading.parameters),

@@ -227,7 +227,20 @@ def test_comparing_writes_nothing_that_was_not_asked_for(
 
 
 def test_dir_shows_what_users_may_use() -> None:
-    users = ["Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "private", "read", "recorded", "run"]
+    users = [
+        "Model",
+        "Reading",
+        "Run",
+        "__version__",
+        "compare",
+        "load",
+        "open_run",
+        "price",
+        "private",
+        "read",
+        "recorded",
+        "run",
+    ]
     assert dir(fedgraph) == users
 
 

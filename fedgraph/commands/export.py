@@ -41,6 +41,8 @@ def run(options: argparse.Namespace) -> int:
         f"{options.out}: {plan.method} for {plan.facts.num_clients} clients, {plan.schedule.rounds} rounds; its files "
         f"are worth ε = {epsilon:.6g} at δ = {plan.guarantee.delta:.6g} (ledger: {found.row.head.epsilon_provable:.6g})"
     )
+    owners = "each owner's own book (FEDGRAPH_BUDGET, or a file beside its graph)"
+    print(f"Nothing is charged yet: before a client draws its first noise, it charges all of this ε to {found.book or owners}")
     if options.clients is not None:
         project.write_clients(found, options.clients)
         print(f"{options.clients}: private graphs of the run's clients, for a rehearsal on this machine; delete them after it")

@@ -3,8 +3,8 @@
     fedgraph fit runs/a "label_hop, sums, ε=4" -o model.fedgraph
     fedgraph fit runs/a "label_hop sums e=4" -o model.fedgraph --budget people.budget
 
-With ``--budget``, or where the run has a budget, the model is charged to the people before anything is released; a charge that
-exceeds their budget is refused.
+The model is charged to the people before anything is released, to the book of ``--budget``, of the run, of FEDGRAPH_BUDGET or
+beside the people; a charge that exceeds their budget is refused. Where there is none, a line says what is not counted.
 A row whose ε is ∞ is trained only where the option that says so is given.
 """
 
@@ -24,7 +24,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--graph", metavar="GRAPH", help="folder, file or data set of the people (default: the run's)")
     parser.add_argument("--public", metavar="GRAPH", help="people whose rows and edges are public, where the row needs some")
     parser.add_argument(
-        "--budget", type=Path, metavar="FILE", help="charge this budget before anything is released (default: the run's)"
+        "--budget",
+        metavar="BOOK",
+        help="charge this book before anything is released (default: the run's, or beside the people)",
     )
     parser.add_argument("--epsilon", type=float, metavar="ε", help="in the place of the row's")
     parser.add_argument("--delta", type=float, metavar="δ", help="in the place of the row's (with --budget: of the budget's)")
@@ -34,12 +36,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.commands.base import require_free_file
+    from fedgraph.models import fit
     from fedgraph.runs import open_run
-    from fedgraph.scenario import read
 
     require_free_file(options.out)
     row = open_run(options.run).score(options.row)
-    budget = options.budget or read.from_file(options.run / "scenario.yaml").scenario.budget  # of the run: pays for models, too
+    budget = fit.find_book(options.run, options.graph, options.budget)
     model = row.fit(
         options.graph,
         public=options.public,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     answer = 'an answer, "sampling rate=0.01", or a YAML file of answers'
     parser.add_argument("--given", action="append", default=[], metavar="FACT", help=answer)
     parser.add_argument("--fix", type=float, metavar="EPSILON", help="the settings of the same system that would buy this ε")
+    ties = "a folder as for 'fedgraph new': what the ties of its people are worth at the ε that was found"
+    parser.add_argument("--edges", metavar="GRAPH", help=ties)
     parser.add_argument("--at-most", type=float, metavar="EPSILON", help="exit status 1 where a total lies above, 2 where open")
     parser.add_argument("--json", action="store_true", help='print JSON (a list where several files are priced); ∞ is "inf"')
     parser.add_argument("--details", action="store_true", help="with --json: every unit and viewer, the source, the order")
@@ -74,7 +77,42 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps(priced[0] if len(priced) == 1 else priced, ensure_ascii=False, indent=1, allow_nan=False))
     else:
         print("\n\n".join(quotes.price_quote_as_text(q) for q in found))
+    if options.edges is not None:
+        print(_worth_of_edges(found[0], options.edges))
     return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in found)
+
+
+_SEEDS = 3  # of the comparison
+_ALONE, _TIED = "features", "label_hop"  # a model of rows; the same with the noisy labels of neighbours
+
+
+def _worth_of_edges(quote: Quote, data: str) -> str:
+    """What a model of the rows alone reaches at the ε and δ of a quote, and what one reaches that hears neighbours, too.
+
+    Both protect everything of one person: row, label and ties. Raises ``PricingError`` where the quote has no finite ε.
+    """
+    import fedgraph
+    from fedgraph.errors import PricingError
+    from fedgraph.report import format_row_mean
+
+    total = quote.headline.total
+    if total is None or not 0 < total.epsilon < math.inf or not total.delta:
+        raise PricingError(
+            "--edges: nothing has a finite ε at a δ here, so there is nothing to compare at; answer what is asked"
+        )
+    compared = fedgraph.compare(
+        data, [_ALONE, _TIED], epsilons=[total.epsilon], delta=total.delta, trust="curator", protocol="asking", seeds=_SEEDS
+    )
+    rows = {row.head.method: row for row in compared.rows}
+    alone, tied = rows[_ALONE].mean_of("accuracy"), rows[_TIED].mean_of("accuracy")
+    told = {method: f"{format_row_mean(row, 'accuracy')} ({method}, ε = {row.provable:.4g})" for method, row in rows.items()}
+    said = f"at ε = {total.epsilon:.4g} and δ = {total.delta:.3g} for everything of one person, {_SEEDS} seeds"
+    return (
+        f"\nties         {data}, {said}\n"
+        f"  rows alone {told[_ALONE]}\n"
+        f"  with ties  {told[_TIED]}: {tied - alone:+.3f}\n"
+        "  exact accuracies of private people, for the eyes of the data's holder alone"
+    )
 
 
 def _verdict(quote: Quote, limit: float) -> int:

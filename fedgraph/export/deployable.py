@@ -26,6 +26,7 @@ from fedgraph.privacy import (
     NeighbourSums,
     PartOf,
     PlannedRelease,
+    Protection,
     PureDP,
     Rows,
     SensitivityBound,
@@ -103,6 +104,12 @@ def training_of(plan: Plan) -> Plan:
     schedule = PlanSchedule(len(rounds), (replace(largest, client=None, rounds=rounds),), least or 1)
     guarantee = replace(plan.guarantee, protection=protection)
     return replace(plan, facts=facts, guarantee=guarantee, schedule=schedule, sums=PlanSums())
+
+
+def assumed(protection: Protection) -> tuple[Assumption, ...]:
+    """The assumptions of a protection where it is deployed: sums are behind masks there, and not simulated."""
+    ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION
+    return tuple(masked if a is ideal else a for a in protection.assumptions)
 
 
 def require(plan: Plan) -> None:

@@ -11,7 +11,7 @@ import math
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,19 +21,19 @@ from jinja2 import Environment, StrictUndefined
 from fedgraph import data as datasets
 from fedgraph import pricing, privacy, runtime, seeds
 from fedgraph.cells import Cell, CellContext
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.export import deployable, site
 from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
 from fedgraph.export.site import Site
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.pricing import exported_layouts, exported_template
-from fedgraph.privacy import Assumption, PlannedRelease, Viewer
-from fedgraph.report import Row, SavedRun, load_saved_run
+from fedgraph.privacy import PlannedRelease, Viewer
+from fedgraph.report import Row, SavedRun, load_saved_run, outside
 from fedgraph.runs import Console, experiment
-from fedgraph.scenario import read
+from fedgraph.scenario import ReadyScenario, read
 from fedgraph.tasks import Params, attendance
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Partition
+from fedgraph.types import Graph, GraphNames, Partition
 from fedgraph.worlds import graph_without_labels
 
 _AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
@@ -53,6 +53,9 @@ class ProjectSource:
         plan: of all that is deployed, made again.
         partition: the clients.
         cohorts: the clients of each round, by the run's public coins; empty where all of them answer in every round.
+        names: of columns and classes, which are taken as public.
+        reading: how an owner's tables are read in the same way.
+        book: the budget of the run; None where it has none.
     """
 
     run: SavedRun
@@ -61,6 +64,9 @@ class ProjectSource:
     plan: Plan
     partition: Partition
     cohorts: list[list[int]]
+    names: GraphNames
+    reading: Mapping[str, object]
+    book: str | None
 
 
 def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectSource:
@@ -74,6 +80,7 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
     Raises:
         DataError: the folder holds no finished run, no such row, or its data are not there.
         ScenarioError: the row cannot be deployed; the sentence says why.
+        PrivacyError: the run's budget would not carry it.
     """
     saved = load_saved_run(folder)
     row = saved.find(name)
@@ -102,8 +109,48 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
                 why = "its data or this version of fedgraph are others; run it again"
                 both = f"made again, the plan costs ε = {again:.6g}; the ledger of the run says {said:.6g}"
                 raise ScenarioError(f"{folder}: {both}: {why}")
-            return ProjectSource(saved, row, said, plan, partition, cohorts)
+            if ready.book is not None:
+                _require_budget(ready.book, row.row, plan, cohorts)
+            names, reading = _reading(ready, stage.context)
+            return ProjectSource(saved, row, said, plan, partition, cohorts, names, reading, ready.book)
     raise ScenarioError(f"{folder}: its scenario.yaml has no row {row.row} any more; run it again")
+
+
+def _require_budget(place: str, name: str, plan: Plan, cohorts: list[list[int]]) -> None:
+    """``PrivacyError`` where a budget does not carry a deployment. Nothing is charged here: its clients charge it."""
+    book = privacy.budget_book.read(place)
+    asked = privacy.Candidate.planned(name, plan.guarantee, _attended(plan, cohorts))
+    if (paid := book.epsilon_with(asked.dearest, book.people_of(None))) > book.epsilon:
+        left = book.left(book.people_of(None))
+        raise PrivacyError(
+            f"{place}: with a deployment of {name} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g}; what "
+            f"is left is one release of ε = {left:.3g}. Nothing was exported"
+        )
+
+
+def _reading(ready: ReadyScenario, context: CellContext) -> tuple[GraphNames, Mapping[str, object]]:
+    """Names of columns and classes, and how other people are read in the same way."""
+    held = context.data
+    names = dataclasses.replace(held.names, ids=()) if isinstance(held, Graph) else GraphNames()
+    told = next(d for d in ready.scenario.datasets if (d.label or d.name) == context.dataset)
+    if told.path is None or told.name not in ("own/read", "own/csv", "own/federation"):
+        return names, told.parameters
+    rules = {key: value for key, value in told.parameters.items() if key in datasets.ReadRules.model_fields}
+    return names, datasets.read(told.path, columns=rules).parameters
+
+
+def _row_words(found: ProjectSource) -> str:
+    head = found.row.head
+    return f"{head.method} · {head.variant}, {head.world.words}, of the run {found.run.title}"
+
+
+def _accuracy(found: ProjectSource) -> tuple[str, ...]:
+    """What may leave of the row's accuracy, one sentence."""
+    seen = outside.see_from_outside(found.run).find(found.row.row)
+    told = [f"{name} {seen.mean_of(name):.3f}" for name in sorted(seen.head.metrics) if "accuracy" in name]
+    if not told:
+        return (f"Accuracy {outside.explain_withheld(seen.head) or 'is not stated'}",)
+    return (f"In the run that it was chosen by ({found.run.title}): {', '.join(told)}.",)
 
 
 def _round_cohorts(plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
@@ -169,17 +216,26 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     facts = found.plan.facts
     if facts.public_graph is not None:  # without the answers of public test nodes, which nobody needs who deploys it
         facts = dataclasses.replace(facts, public_graph=graph_without_labels(facts.public_graph))
-    site.write_site_file(home / _PLAN, dataclasses.replace(found.plan, facts=facts))
+    plan = dataclasses.replace(found.plan, facts=facts)
+    agreed = site.SitePlan(
+        plan, found.names, found.reading, _row_words(found), _accuracy(found), tuple(map(tuple, found.cohorts))
+    )
+    site.write_site_file(home / _PLAN, agreed)
     if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")
     manifest = _make_manifest(found, framework, hashlib.sha256((home / _PLAN).read_bytes()).hexdigest())
     text = json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False)
     (folder / _MANIFEST).write_text(f"{text}\n", encoding="utf-8")
+    wheel, content = pricing.own_wheel()
+    (folder / pricing.WHEELS).mkdir()
+    (folder / pricing.WHEELS / wheel).write_bytes(content)
     writer = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     for template, place in layout.items():
         text = exported_template(template)
         if template.endswith(".j2"):
-            text = writer.from_string(text).render(m=manifest, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph")
+            text = writer.from_string(text).render(
+                m=manifest, wheel=wheel, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph"
+            )
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
         (folder / place).write_text(text, encoding="utf-8")
 
@@ -192,13 +248,11 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
     named = {"run": found.run.title, "row": found.row.row, "method": head.method, "variant": head.variant}
     whole, protection = math.isclose(found.epsilon, head.epsilon_provable), plan.guarantee.protection
-    ideal, masked = Assumption.IDEAL_SECURE_AGGREGATION, Assumption.MASKED_SECURE_AGGREGATION  # sums are not simulated here
-    assumed = tuple(masked if a is ideal else a for a in protection.assumptions)
     named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
     return DeployableManifest(
         framework=framework,
         row=named,
-        protection=dataclasses.replace(protection, assumptions=assumed).to_dict(),
+        protection=dataclasses.replace(protection, assumptions=deployable.assumed(protection)).to_dict(),
         delta=plan.guarantee.delta,
         epsilon=found.epsilon,
         clients=clients,
@@ -237,6 +291,7 @@ def write_clients(found: ProjectSource, folder: Path) -> list[Path]:
         FileExistsError: the folder is there.
     """
     folder.mkdir(parents=True, exist_ok=False)
+    more = {} if found.book is None else {"budget": privacy.budget_book.absolute(found.book)}
     for subgraph in found.partition.subgraphs:
-        site.write_site_file(folder / f"client-{subgraph.client}.json", subgraph)
+        site.write_site_file(folder / f"client-{subgraph.client}.json", subgraph, **more)
     return sorted(folder.iterdir())

@@ -9,34 +9,52 @@ only. Nothing is unpickled, and no name in it is called (``models.model_file``).
 """
 
 import base64
+import contextlib
 import csv
 import dataclasses
 import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from fedgraph import seeds
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, PrivacyError
 from fedgraph.methods import Plan, PlanStreams, State, method_kinds
 from fedgraph.models import model_file
-from fedgraph.privacy import Desk, Disclose, GaussianNoise, LedgerRelease, PlannedRelease
-from fedgraph.types import Subgraph
+from fedgraph.privacy import (
+    Candidate,
+    Desk,
+    Disclose,
+    GaussianNoise,
+    LedgerRelease,
+    PlannedRelease,
+    Unit,
+    budget_book,
+    settle,
+)
+from fedgraph.types import GraphNames, Subgraph
 
 _T = TypeVar("_T")
+_STATE = "state.json"
 
 
-def write_site_file(path: Path, value: object) -> None:
-    """``value``, made of frozen records."""
+def write_site_file(path: Path, value: object, **more: object) -> None:
+    """``value``, made of frozen records; ``more`` stands beside it, as JSON. The file is whole at every moment."""
     text = base64.b64encode(zlib.compress(model_file.to_bytes(value))).decode()
-    path.write_text(json.dumps({"holds": type(value).__name__, "bytes": text}) + "\n", encoding="utf-8")
+    made = path.with_name(f".{path.name}.new")
+    with made.open("w", encoding="utf-8") as file:
+        file.write(json.dumps({"holds": type(value).__name__, **more, "bytes": text}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    made.replace(path)
 
 
 def read_site_file(path: Path, kind: type[_T]) -> _T:
@@ -102,28 +120,144 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
     facts, own = made.facts, subgraph.graph
     if not 0 <= subgraph.client < facts.num_clients:
         raise DataError(f"{graph}: client {subgraph.client}; allowed: 0 … {facts.num_clients - 1}")
-    found = (own.num_nodes, own.num_features, own.num_classes)
-    wanted = (facts.clients[subgraph.client], facts.num_features, facts.num_classes)
-    if found != wanted:
-        raise DataError(f"{graph}: {found} nodes, columns and classes; planned for client {subgraph.client}: {wanted}")
+    found, most = (own.num_features, own.num_classes), facts.clients[subgraph.client]
+    if found != (wanted := (facts.num_features, facts.num_classes)) or own.num_nodes > most:
+        raise DataError(
+            f"{graph}: {own.num_nodes} nodes, {found} columns and classes; planned for client {subgraph.client}: at most "
+            f"{most}, {wanted}"
+        )
+    subgraph = _filled(subgraph, most)
     return Site(made, subgraph, method_kinds.load(made.method).prepare(made, subgraph))
+
+
+def _filled(subgraph: Subgraph, most: int) -> Subgraph:
+    """With nodes of nobody behind the own ones, up to the number that was planned: no label, no columns, no edges."""
+    own, more = subgraph.graph, most - subgraph.graph.num_nodes
+    if not more:
+        return subgraph
+    into = sp.eye_array(most, own.num_nodes, dtype=np.float32, format="csr")
+    graph = replace(
+        own,
+        adjacency=sp.csr_array(into @ own.adjacency @ into.T),
+        features=sp.csr_array(into @ own.features),
+        labels=np.concatenate([own.labels, np.full(more, -1, dtype=np.int64)]),
+        names=replace(own.names, ids=()),
+        masks=(),
+        validation=None,
+        owner=None if own.owner is None else np.concatenate([own.owner, np.zeros(more, dtype=own.owner.dtype)]),
+        edge_owners=tuple(sp.csr_array(into @ one @ into.T) for one in own.edge_owners),
+    )
+    free = np.setdiff1d(np.arange(most + own.num_nodes), subgraph.nodes)[:more]
+    return replace(subgraph, graph=graph, nodes=np.concatenate([subgraph.nodes, free]))
+
+
+@dataclass(frozen=True, eq=False)
+class SitePlan:
+    """What is agreed: the plan, and what everybody reads and calls in the same way.
+
+    Attributes:
+        plan: of all.
+        names: of columns and classes; nobody's id.
+        reading: how own tables are read (bounds, texts, empty cells).
+        row: what is deployed, in words.
+        said: what is known of its accuracy, one sentence each.
+        cohorts: the clients of each round; empty where all of them answer in every round.
+    """
+
+    plan: Plan
+    names: GraphNames
+    reading: Mapping[str, object]
+    row: str
+    said: tuple[str, ...]
+    cohorts: tuple[tuple[int, ...], ...] = ()
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file; of none that is there ``no file``."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
+
+
+def read_agreed_plan(path: Path, digest: str | None = None) -> SitePlan:
+    """What a file of a plan holds. ``DataError`` where its SHA-256 is not ``digest``."""
+    found = digest_of(path)
+    if digest is not None and found != digest:
+        raise DataError(f"{path}: not the plan that was exported ({found[:12]}, not {digest[:12]}); export it again")
+    return read_site_file(path, SitePlan)
 
 
 def read_site_plan(path: Path, digest: str) -> Plan:
     """The plan in a file. ``DataError`` where its SHA-256 is not ``digest``."""
-    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no file"
-    if found != digest:
-        raise DataError(f"{path}: not the plan that was exported ({found[:12]}, not {digest[:12]}); export it again")
-    return read_site_file(path, Plan)
+    return read_agreed_plan(path, digest).plan
+
+
+def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: Sequence[Sequence[int]] = ()) -> None:
+    """Charge all that a plan lets this client release in one deployment, before the first of it, and once.
+
+    The book is that of FEDGRAPH_BUDGET; else the one that the file of the graph names (``fedgraph site``: beside the tables);
+    else the one beside the graph (``graph.json.budget``). One beside that is not there is made, and its cap is this plan's ε:
+    then a second deployment, or another plan, is refused.
+
+    Args:
+        site: this client.
+        graph: its file.
+        digest: SHA-256 of the plan.
+        deployment: what the server drew at its beginning.
+        cohorts: the clients of each round; none: all of them in every round.
+
+    Raises:
+        PrivacyError: the budget does not allow it.
+    """
+    plan = site.plan
+    own = plan.schedule.of_client(site.client)
+    if cohorts:
+        asked = [r for r, here in enumerate(cohorts) if site.client in here]
+        own = tuple(dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own)
+    row = Candidate.planned(f"{plan.method}, plan {digest[:12]}", plan.guarantee, own)
+    named = json.loads(graph.read_text(encoding="utf-8")).get("budget")
+    said, beside, ids = budget_book.find(None), str(named or f"{graph}.budget"), _people(graph)
+    place = said or beside
+    if said is None and not budget_book.is_url(place) and not Path(place).exists():
+        delta = plan.guarantee.delta
+        with contextlib.suppress(PrivacyError):  # another process has made it
+            cap = settle.jointly([row.dearest], delta) * (1 + 1e-9)
+            budget_book.create(place, plan.guarantee.protection.unit, cap, delta, ids)
+    everybody = plan.guarantee.protection.unit is Unit.ENTITY
+    mark = hashlib.sha256(f"{digest} {deployment} {site.client}".encode()).hexdigest()[:32]
+    budget_book.charge(place, f"deployment {deployment[:8]} of {row.name}", [row], None if everybody else ids, mark)
+
+
+def _people(graph: Path) -> list[str]:
+    """The ids of an owner's people; the public numbers of their rows where they have none."""
+    held = read_site_file(graph, Subgraph)
+    return list(held.graph.names.ids) or [str(node) for node in held.nodes]
+
+
+def write_site_progress(
+    folder: Path, state: State, digest: str, deployment: str, done: Sequence[int], left_out: Sequence[int]
+) -> None:
+    """``state.json``: what the server holds after some rounds. All of it follows from released values."""
+    folder.mkdir(parents=True, exist_ok=True)
+    more = {"plan": digest, "deployment": deployment, "done": list(done), "left_out": list(left_out)}
+    write_site_file(folder / _STATE, state, **more)
+
+
+def read_site_progress(folder: Path, digest: str) -> tuple[State, str, list[int], list[int]] | None:
+    """(state, deployment, rounds that were merged, rounds that were left out); None where nothing has begun.
+
+    ``DataError`` where the folder holds the state of another plan.
+    """
+    file = folder / _STATE
+    if not file.exists():
+        return None
+    state = read_site_file(file, State)
+    told = json.loads(file.read_text(encoding="utf-8"))
+    if told.get("plan") != digest:
+        raise DataError(f"{file}: the state of another plan ({str(told.get('plan'))[:12]}); allowed: another folder")
+    return state, str(told["deployment"]), [int(r) for r in told["done"]], [int(r) for r in told["left_out"]]
 
 
 def save_site_answer(plan: Plan, state: State, folder: Path) -> None:
-    """``state.json``, and of what classifies nodes ``predictions.csv`` of the public ones, where there are any.
-
-    Both follow from released values.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    write_site_file(folder / "state.json", state)
+    """Of what classifies nodes ``predictions.csv`` of the public ones, where there are any. It follows from released values."""
     facts = plan.facts
     graph = facts.public_graph if facts.public_graph is not None else facts.public_attributes
     if graph is None or method_kinds.load(plan.method).OFFERS.kind != "classifier":

@@ -120,7 +120,7 @@ def scores_of(model: AnswerSource, graph: Graph, shown: str | None, nothing_prot
     reads = _reads(model)
     places = model.people.places(graph.ids)
     facts = model.plan.facts
-    graph = match_columns(graph, model.names.columns, facts.num_features, facts.num_classes)
+    graph = match_columns(unlabelled(graph, facts.num_classes), model.names.columns, facts.num_features)
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
@@ -252,12 +252,16 @@ def _among_trained(model: AnswerSource, reads: MethodReads, graph: Graph, places
 _MOST_UNKNOWN = 8  # columns that one message names
 
 
-def match_columns(graph: Graph, columns: Sequence[str], num_columns: int, num_classes: int) -> Graph:
-    """``graph`` with its features in the order of ``columns``, and nobody's label known among ``num_classes``.
+def unlabelled(graph: Graph, num_classes: int) -> Graph:
+    """``graph`` with nobody's label known among ``num_classes``."""
+    return replace(graph_without_labels(graph), num_classes=num_classes)
+
+
+def match_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
+    """``graph`` with its features in the order of ``columns``.
 
     A column of a text or of empty cells that no row here has is 0. ``DataError`` names a column that is missing or too many.
     """
-    graph = replace(graph_without_labels(graph), num_classes=num_classes)
     own = graph.names.columns
     if not columns or not own:
         if graph.num_features != num_columns:

@@ -16,18 +16,18 @@ from pydantic import ValidationError
 from fedgraph import runtime, seeds
 from fedgraph.cells import Cell, CellContext
 from fedgraph.documents import Settings
-from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods import MethodReads, Plan, method_kinds
+from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.methods import MethodReads, Plan, State, method_kinds
 from fedgraph.models import answers, model
 from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster
 from fedgraph.models.model import Model
-from fedgraph.privacy import Candidate, Ledger, LedgerAccount, Unit, budget_book
+from fedgraph.privacy import Candidate, Ledger, LedgerAccount, LedgerLine, Unit, budget_book, settle
 from fedgraph.runtime import Runtime, SerialRuntime, process
 from fedgraph.scenario import ScenarioDataset, ScenarioTask
 from fedgraph.scenario import read as scenarios
 from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph
+from fedgraph.types import Graph, GraphNames
 from fedgraph.worlds import protocols
 
 
@@ -38,7 +38,7 @@ class FitOptions:
     Attributes:
         epsilon: in the place of the row's; above 0.
         delta: in the place of the row's.
-        budget: the file that is charged; None: that of the run's own ``budget``, where it has one.
+        budget: the book that is charged; None: that of the run, or the one that ``budget_book.find`` finds.
         public: a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory.
         nothing_protected: whether ε = ∞ is accepted.
         columns: how own tables are read.
@@ -48,7 +48,7 @@ class FitOptions:
 
     epsilon: float | None = None
     delta: float | None = None
-    budget: Path | None = None
+    budget: str | None = None
     public: object = None
     nothing_protected: bool = False
     columns: Mapping[str, object] | None = None
@@ -72,7 +72,7 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
             who train are given as public.
         DataError: the data cannot be read.
     """
-    wanted = replace(wanted, budget=wanted.budget or scenarios.from_file(folder / "scenario.yaml").scenario.budget)
+    wanted = replace(wanted, budget=find_book(folder, people, wanted.budget))
     ready = _prepared(folder, row, people, wanted)
     with runtime.start("serial") as engine:
         setting = ready.models.everybody(ready.params, ready.graph, ready.public)
@@ -114,10 +114,78 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
         epsilon=settled.epsilon,
         ranks=fitted.federation.setting.ranks,
         delta=account.delta,
-        statement=_training_statement(settled.epsilon, account),
+        statement=(*_training_statement(settled.epsilon, account), *(() if wanted.budget else (budget_book.NOT_COUNTED,))),
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
     )
+
+
+def of_deployment(
+    row: str,
+    plan: Plan,
+    state: State,
+    names: GraphNames,
+    reading: Mapping[str, object],
+    lines: Sequence[LedgerLine],
+    said: tuple[str, ...],
+) -> Model:
+    """The model of a training that other programs carried out after a plan.
+
+    Args:
+        row: what it is called.
+        plan: the plan.
+        state: what the server holds.
+        names: of columns and classes.
+        reading: how own tables are read.
+        lines: what was released.
+        said: what is known of its accuracy, one sentence each.
+
+    Raises:
+        DataError: the method gives no model that answers.
+    """
+    kind = method_kinds.load(plan.method).OFFERS.kind
+    if kind == "embedder":
+        raise DataError(f"{plan.method} classifies no nodes and scores no links, so there is no model to ask")
+    _answer_reads(plan)
+    settled = settle.of_releases(plan.guarantee, lines)
+    account = settled.account(row, plan.guarantee)
+    ledger = Ledger([account], [replace(line, cell=row) for line in lines])
+    plan_, state_ = model.strip_rows(plan, state)
+    made_with = process.own_versions()
+    return Model(
+        row=row,
+        method=plan.method,
+        plan=plan_,
+        state=state_,
+        reading=reading,
+        names=names,
+        people=AnswerRoster.of(()),
+        unnamed=plan.facts.num_nodes,
+        epsilon=settled.epsilon,
+        ranks=None,
+        delta=account.delta,
+        statement=(*_training_statement(settled.epsilon, account), *said, _OWNERS_KNOW),
+        ledger=tuple(ledger.lines()),
+        versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
+    )
+
+
+_OWNERS_KNOW = (
+    "Who trained is known to the owners alone: the model cannot tell whether somebody who is asked about is one of them, and "
+    "other releases of these people are added up in the owners' budgets."
+)
+
+
+def find_book(folder: Path, people: object, named: str | None = None) -> str | None:
+    """The book that pays for a training: what is named; the run's; what ``FEDGRAPH_BUDGET`` names; a file beside the people.
+
+    Args:
+        folder: of the run.
+        people: who train, as for ``fit_row``.
+        named: a place.
+    """
+    own = people if isinstance(people, (str, Path)) and Path(people).exists() else None
+    return budget_book.find(named or scenarios.from_file(folder / "scenario.yaml").book, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +223,8 @@ def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _P
     graph, reading = model.read_people(people, reading) if people is not None else _own(settings, reading)
     public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)[0]
     if public is not None:
-        public = answers.match_columns(public, graph.names.columns, graph.num_features, graph.num_classes)
+        public = answers.unlabelled(public, graph.num_classes)
+        public = answers.match_columns(public, graph.names.columns, graph.num_features)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
@@ -318,7 +387,7 @@ def read_select(path: Path) -> TaskRowSelect:
         raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
 
 
-def _charge_training(book: Path, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
+def _charge_training(book: str, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
     """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
     try:
         budget_book.charge(book, row.name, [row], ids)

@@ -121,7 +121,9 @@ def _digest(text: str, header: dict[str, object], parts: list[bytes]) -> str:
 
 
 _Tree: TypeAlias = "bool | int | float | str | list[_Tree] | dict[str, _Tree] | None"
-_ROOMS = ("fedgraph.methods.", "fedgraph.privacy.", "fedgraph.learning.", "fedgraph.types", "fedgraph.models.")  # and plugins'
+_ROOMS = (
+    "fedgraph.methods.", "fedgraph.privacy.", "fedgraph.learning.", "fedgraph.types", "fedgraph.models.", "fedgraph.export.",
+)  # and plugins'  # fmt: skip
 _KINDS = "fiub"  # of arrays: numbers, true and false
 _DEEPEST = 60  # records inside records
 

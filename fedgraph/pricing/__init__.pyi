@@ -8,5 +8,7 @@ from .prices import recorded as recorded
 from .prices import run as run
 from .prices import systems as systems
 from .quotes import Quote as Quote
+from .readers.exported import WHEELS as WHEELS
 from .readers.exported import exported_layouts as exported_layouts
 from .readers.exported import exported_template as exported_template
+from .wheel import own_wheel as own_wheel

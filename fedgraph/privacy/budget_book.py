@@ -1,23 +1,29 @@
-"""A budget that lasts: a file that remembers, for named people, everything that runs and models have spent on them.
+"""A budget that lasts: a book that remembers, for named people, everything that runs and models have spent on them.
 
-The file is JSON lines. The first line states the budget and its people, every further line one *charge*: what a run or a model
-will release, written and synchronised to the disk before anything that it pays for is released (``charge``). Each
-line holds the SHA-256 of the line before.
+A book is a list of lines of JSON: in an SQLite file, or in a PostgreSQL database where the place is a URL
+(``postgresql://host/database#book``). The first line states the budget and its people, every further line one *charge*: what a
+run or a model will release, committed before anything that it pays for is released (``charge``). Each line holds the SHA-256
+of the line before.
 
-    {"kind": "budget", "unit": …, "epsilon": …, "delta": …, "people": […]}
+    {"kind": "budget", "unit": …, "epsilon": …, "delta": …, "people": […], "file": …}
     {"kind": "charge", "what": …, "protection": {…}, "dearest": [event, …], "people": "all" | base64, …}
 
 A person's price is that of all charges on that person together, composed by the accountants at the budget's δ, and never a
 sum of ε.
 
-**Guarantee.** For each person of the file: all charges together are at most (ε, δ)-DP under the relation of the charges, toward
-anybody who sees all of their releases, if every release of these data went through this file. Charges of different viewers
+**Guarantee.** For each person of the book: all charges together are at most (ε, δ)-DP under the relation of the charges, toward
+anybody who sees all of their releases, if every release of these data went through this book. Charges of different viewers
 compose as if one viewer saw both.
 
+**Which book.** ``find``: the one that is named; else that of the environment variable ``FEDGRAPH_BUDGET``; else the file beside
+the data (``people`` → ``people.budget``).
+
 **Edge cases.** No charge → ε = 0. A charge that releases nothing costs nothing and is written. A charge of ε = ∞ is refused,
-whatever the cap. A process that is killed before its line is complete has released nothing, and the next charge takes the torn
-line off; killed later, the charge stands. Whoever may write the file can cut off its last lines: keep the hash of the last line
-(``BudgetBook.head``) elsewhere to see that.
+whatever the cap. A process that is killed before its charge is committed has released nothing; killed later, the charge stands.
+The order of charges is that of their commits; no clock is read for it. Two copies of a file would each spend the whole: a copy
+is known by its inode, and charges nothing. A file that was put back to an earlier state is known by the hash of its last line,
+which stands beside it (``people.budget.last``). Whoever puts both back, or may write them, can lose charges: keep
+``BudgetBook.head`` elsewhere to see that, or keep the book in a database.
 """
 
 from __future__ import annotations
@@ -28,12 +34,15 @@ import hashlib
 import json
 import math
 import os
+import sqlite3
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -46,8 +55,18 @@ from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
 from fedgraph.privacy.settle import Guarantee, dearest_settled_account, dearest_settled_events, dearest_settled_together
 from fedgraph.privacy.units import Protection, Unit
 
-_FORMAT = 1
+NOT_COUNTED = (
+    "No budget is charged: what this releases, and what else is released of these people, is added up nowhere "
+    "(fedgraph budget init; FEDGRAPH_BUDGET or a file beside the data names it for every command)."
+)
+_FORMAT = 2  # 1 was a file of JSON lines
 _ALL = "all"
+_VARIABLE = "FEDGRAPH_BUDGET"
+_SCHEMES = ("postgresql", "postgres")
+_PATIENCE = 120.0  # seconds that a charge waits for others
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS fedgraph_budget (book TEXT, number INTEGER, line TEXT NOT NULL, PRIMARY KEY (book, number))"
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +90,18 @@ class _Charge:
     written: str
     mark: str = ""
 
+    def said(self) -> dict[str, object]:
+        """The line, but for the hash of the one before."""
+        return {
+            "kind": "charge",
+            "what": self.what,
+            "protection": self.protection.to_dict(),
+            "dearest": [events.to_dict(event) for event in self.dearest],
+            "people": _ALL if self.people.all() else _packed(self.people),
+            "written": self.written,
+            "mark": self.mark,
+        }
+
 
 @dataclass(frozen=True)
 class _SpentGroup:
@@ -88,43 +119,53 @@ class _SpentGroup:
 
 
 class BudgetBook:
-    """The content of a budget file, read and verified. Charging reads it again under a lock.
+    """The content of a book, read and verified. Charging reads what is new under a lock.
 
     Args:
-        path: the file.
-        content: its bytes.
+        place: the file, or the URL.
+        lines: its content.
 
     Attributes:
-        path: the file.
+        place: the file, or the URL.
         unit: what one person's data is.
         epsilon: the cap of each person.
         delta: δ of that cap.
+        file: of a file, its inode when it was made: a copy has another.
         row: id of a person → place in every mask of people.
         charges: in the order in which they were written.
-        head: SHA-256 of the last whole line.
-        torn: bytes after the last whole line, which a killed process left.
+        head: SHA-256 of the last line.
 
     Raises:
         PrivacyError: a line is not as it was written; the error names it.
     """
 
-    def __init__(self, path: Path, content: bytes) -> None:
-        self.path = path
+    def __init__(self, place: str, lines: Sequence[str]) -> None:
+        self.place = place
         self.head = ""
+        self._all = hashlib.sha256()
         self.charges: list[_Charge] = []
-        lines = content.split(b"\n")
-        self.torn = len(lines.pop())  # bytes after the last newline: a process was killed while it wrote
+        self._kinds: dict[bytes, tuple[int, ...]] = {}  # people with the same charges, as a mask → these charges
         if not lines:
-            raise PrivacyError(f"{path}: empty; allowed: a file that 'fedgraph budget init' made")
-        for number, line in enumerate(lines, start=1):
+            raise PrivacyError(f"{place}: empty; allowed: a book that 'fedgraph budget init' made")
+        self.add(lines)
+
+    def add(self, lines: Sequence[str]) -> None:
+        """Further lines, each verified."""
+        for number, line in enumerate(lines, start=1 if not self.head else len(self.charges) + 2):
             try:
                 said = json.loads(line)
                 if said.pop("before") != self.head:
                     raise PrivacyError("the line before was changed, or a line is missing")
                 self._read(number, said)
             except (ValueError, KeyError, TypeError, PrivacyError) as error:
-                raise PrivacyError(f"{path}:{number}: not as it was written: {' '.join(str(error).split())}") from error
-            self.head = hashlib.sha256(line).hexdigest()
+                raise PrivacyError(f"{self.place}:{number}: not as it was written: {' '.join(str(error).split())}") from error
+            self.head = hashlib.sha256(line.encode()).hexdigest()
+            self._all.update(line.encode())
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all lines."""
+        return self._all.hexdigest()
 
     def _read(self, number: int, said: dict[str, object]) -> None:
         if number == 1:
@@ -136,6 +177,8 @@ class BudgetBook:
             if not isinstance(people, list) or not all(isinstance(one, str) for one in people):
                 raise PrivacyError("people is no list of texts")
             self.row: Mapping[str, int] = {one: place for place, one in enumerate(people)}
+            self.file = said["file"]
+            self._kinds = {np.ones(len(people), dtype=bool).tobytes(): ()}
             return
         if said["kind"] != "charge" or not isinstance(said["dearest"], list):
             raise PrivacyError(f"kind {said['kind']!r}; allowed: charge")
@@ -145,6 +188,15 @@ class BudgetBook:
         people_ = _unpacked(str(said["people"]), len(self.row))
         dearest = tuple(events.from_dict(event) for event in said["dearest"])
         what, written, mark = (str(said.get(key, "")) for key in ("what", "written", "mark"))
+        self._kinds = {
+            kind.tobytes(): held
+            for mask, before in self._kinds.items()
+            for kind, held in (
+                (np.frombuffer(mask, dtype=bool) & people_, (*before, len(self.charges))),
+                (np.frombuffer(mask, dtype=bool) & ~people_, before),
+            )
+            if kind.any()
+        }
         self.charges.append(_Charge(what, Protection.from_dict(protection), dearest, people_, written, mark))
 
     @property
@@ -154,11 +206,10 @@ class BudgetBook:
 
     def groups(self) -> tuple[_SpentGroup, ...]:
         """People with the same charges, and what they have paid; the dearest group first."""
-        kinds, counts = np.unique(self._table().T, axis=0, return_counts=True)
-        found = []
-        for kind, count in zip(kinds, counts, strict=True):
-            held = tuple(int(place) for place in np.flatnonzero(kind))
-            found.append(_SpentGroup(int(count), held, settle.jointly([self.charges[k].dearest for k in held], self.delta)))
+        found = [
+            _SpentGroup(mask.count(1), held, settle.jointly([self.charges[k].dearest for k in held], self.delta))
+            for mask, held in self._kinds.items()
+        ]
         return tuple(sorted(found, key=lambda group: -group.epsilon))
 
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
@@ -171,13 +222,10 @@ class BudgetBook:
         Returns:
             ε at the book's δ; 0 for no people.
         """
-        kinds = np.unique(self._table()[:, people].T, axis=0)
-        held = [[self.charges[k].dearest for k in np.flatnonzero(kind)] for kind in kinds]
-        return max((settle.jointly([*own, dearest], self.delta) for own in held), default=0.0)
-
-    def _table(self) -> np.ndarray:
-        """bool [charges, people]: whom each charge was charged to."""
-        return np.array([charge.people for charge in self.charges], dtype=bool).reshape(len(self.charges), self.num_people)
+        asked = [set(held) for mask, held in self._kinds.items() if (np.frombuffer(mask, dtype=bool) & people).any()]
+        most = [held for held in asked if not any(held < other for other in asked)]  # who paid a part of it paid less
+        paid = [[self.charges[k].dearest for k in sorted(held)] for held in most]
+        return max((settle.jointly([*own, dearest], self.delta) for own in paid), default=0.0)
 
     def left(self, people: np.ndarray) -> float:
         """What could still be charged to all of some people.
@@ -186,10 +234,10 @@ class BudgetBook:
             people: bool [people of the book].
 
         Returns:
-            The largest ε (at the book's δ) of one more Gaussian release, found by 30 halvings from below; 0 for none.
+            The largest ε (at the book's δ) of one more Gaussian release, found by 12 halvings from below; 0 for none.
         """
         low, high = 0.0, self.epsilon
-        for _ in range(30):
+        for _ in range(12):
             middle = (low + high) / 2
             release = (Gaussian(calibrate.gaussian_multiplier(1, middle, self.delta)),)
             low, high = (middle, high) if self.epsilon_with(release, people) <= self.epsilon else (low, middle)
@@ -212,7 +260,7 @@ class BudgetBook:
         unknown = [one for one in ids if one not in self.row]
         if unknown:
             raise PrivacyError(
-                f"{self.path}: {len(unknown):,} people of these data are not in the budget, the first is {unknown[0]!r}; "
+                f"{self.place}: {len(unknown):,} people of these data are not in the budget, the first is {unknown[0]!r}; "
                 "allowed: the people that it was made for. Make a budget for all of them"
             )
         mask = np.zeros(self.num_people, dtype=bool)
@@ -220,16 +268,134 @@ class BudgetBook:
         return mask
 
 
-def read(path: Path) -> BudgetBook:
-    """The verified content of a budget file.
+def find(named: str | Path | None, *data: str | Path | None) -> str | None:
+    """Where the book of some people is: what is named; else what ``FEDGRAPH_BUDGET`` names; else a file beside their data.
+
+    Args:
+        named: a file or a URL.
+        data: folders or files with their data.
+
+    Returns:
+        The place; None where there is no book.
+    """
+    if named is not None or os.environ.get(_VARIABLE):
+        return str(named) if named is not None else os.environ[_VARIABLE]
+    beside = (Path(f"{str(one).rstrip('/')}.budget") for one in data if one is not None)
+    return next((str(one) for one in beside if one.is_file()), None)
+
+
+def is_url(place: str | Path) -> bool:
+    """Whether it names a database, and not a file."""
+    return str(place).partition("://")[0] in _SCHEMES and "://" in str(place)
+
+
+def absolute(place: str | Path) -> str:
+    """The place of a book as it is called from any folder."""
+    return str(place) if is_url(place) else str(Path(place).resolve())
+
+
+def read(place: str | Path) -> BudgetBook:
+    """The verified content of a book.
 
     Raises:
-        PrivacyError: the file cannot be read, or a line is not as it was written; the error names the first such line.
+        PrivacyError: it cannot be read, or a line is not as it was written; the error names the first such line.
     """
+    with _opened(str(place)) as book:
+        return BudgetBook(str(place), book.lines(0))
+
+
+class _Cursor(Protocol):
+    """Of a database that speaks SQL."""
+
+    @property
+    def description(self) -> object: ...
+
+    def execute(self, words: str, values: tuple[object, ...], /) -> object: ...
+
+    def fetchall(self) -> list[tuple[object, ...]]: ...
+
+
+class _Lines:
+    """The lines of one book in an open transaction of a database that speaks SQL."""
+
+    def __init__(self, cursor: _Cursor, book: str, mark: str) -> None:
+        self._cursor, self._book, self._mark = cursor, book, mark
+
+    def _ask(self, words: str, *values: object) -> list[tuple[object, ...]]:
+        self._cursor.execute(words.replace("?", self._mark), values)
+        return self._cursor.fetchall() if self._cursor.description else []
+
+    def lines(self, after: int) -> list[str]:
+        """Those behind the first ``after``."""
+        words = "SELECT line FROM fedgraph_budget WHERE book = ? AND number > ? ORDER BY number"
+        return [str(line) for (line,) in self._ask(words, self._book, after)]
+
+    def append(self, number: int, said: Mapping[str, object], before: str) -> str:
+        """Write line ``number``; returns it."""
+        line = json.dumps({**said, "before": before}, allow_nan=False, separators=(",", ":"), ensure_ascii=False)
+        self._ask("INSERT INTO fedgraph_budget (book, number, line) VALUES (?, ?, ?)", self._book, number, line)
+        return line
+
+
+@contextmanager
+def _opened(place: str, lock: bool = False, make: bool = False) -> Iterator[_Lines]:
+    """The lines of a book, in one transaction; with ``lock`` no other process reads them to charge, or writes, before its end.
+
+    Raises:
+        PrivacyError: it is not there, or is no book.
+    """
+    if is_url(place):
+        with _server(place, lock, make) as lines:
+            yield lines
+        return
+    why = "not as it was written"
+    allowed = "allowed: a book that 'fedgraph budget init' made"
     try:
-        return BudgetBook(path, path.read_bytes())
+        descriptor = os.open(place, os.O_RDWR)
     except OSError as error:
-        raise PrivacyError(f"{path}: {error.strerror or error}") from error
+        raise PrivacyError(f"{place}: {error.strerror or error}") from error
+    connection = None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)  # SQLite asks again and again, and may starve one; this waits its turn
+        if not make and os.pread(descriptor, 16, 0) not in (b"SQLite format 3\0", b""):
+            raise PrivacyError(f"{place}: {why}: no SQLite file; {allowed}")
+        connection = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None)
+        connection.execute("PRAGMA synchronous = EXTRA")
+        if make:
+            connection.execute(_TABLE)
+        connection.execute("BEGIN IMMEDIATE" if lock else "BEGIN")
+        yield _Lines(connection.cursor(), "", "?")
+        connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise PrivacyError(f"{place}: {why}: {error}; {allowed}") from error
+    finally:
+        if connection is not None:
+            connection.close()  # what was not committed is rolled back
+        os.close(descriptor)
+
+
+@contextmanager
+def _server(place: str, lock: bool, make: bool) -> Iterator[_Lines]:
+    """The same in a PostgreSQL database. A password stands in no URL: PostgreSQL reads ``PGPASSWORD`` and ``~/.pgpass``."""
+    told = urlsplit(place)
+    if told.password:
+        raise PrivacyError("a budget's URL holds a password, which runs would write down; allowed: PGPASSWORD or ~/.pgpass")
+    try:
+        import psycopg
+    except ImportError as error:
+        raise PrivacyError(f"{place}: needs the package psycopg (pip install 'psycopg[binary]')") from error
+    book = told.fragment or "people"
+    try:
+        with psycopg.connect(told._replace(fragment="").geturl()) as connection:  # its end commits, an error rolls back
+            connection.execute("SET synchronous_commit = on")
+            if make:
+                connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'))")
+                connection.execute(_TABLE)
+            if lock:
+                connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'), hashtext(%s))", (book,))
+            yield _Lines(connection.cursor(), book, "%s")
+    except psycopg.Error as error:
+        raise PrivacyError(f"{place}: {' '.join(str(error).split())}") from error
 
 
 def _checked_cap(epsilon: object, delta: object) -> tuple[float, float]:
@@ -258,18 +424,21 @@ def _unpacked(text: str, num_people: int) -> np.ndarray:
     return found
 
 
-def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequence[str]) -> BudgetBook:
-    """A new budget file.
+def create(
+    place: str | Path, unit: Unit, epsilon: float, delta: float, people: Sequence[str], old: BudgetBook | None = None
+) -> BudgetBook:
+    """A new book.
 
     Args:
-        path: the file; it must not exist.
+        place: a file that is not there, or the URL of a book that is not there.
         unit: what one person's data is.
         epsilon: the cap of each person, > 0.
         delta: of that cap, below one over the number of people.
         people: their ids, each once.
+        old: a book of the same people, in the same order, whose charges are carried over: they count here, too.
 
     Raises:
-        PrivacyError: a cap that protects nobody, a person twice, or a file that is there already.
+        PrivacyError: a cap that protects nobody, a person twice, other people than in ``old``, or a book that is there already.
     """
     epsilon, delta = _checked_cap(epsilon, delta)
     twice = len(people) - len(set(people))
@@ -278,13 +447,70 @@ def create(path: Path, unit: Unit, epsilon: float, delta: float, people: Sequenc
     if delta * len(people) >= 1:
         most = 1 / len(people)
         raise PrivacyError(f"δ = {delta:g} would allow publishing one of {len(people):,} people; allowed: below {most:.2g}")
-    head = {"kind": "budget", "format": _FORMAT, "unit": unit.value, "epsilon": epsilon, "delta": delta, "people": list(people)}
-    try:
-        with path.open("xb") as file:
-            _append(file.fileno(), head, "")
-    except FileExistsError:
-        raise PrivacyError(f"{path}: exists already; a budget is never replaced. Choose another file") from None
-    return read(path)
+    if old is not None and (old.unit is not unit or list(old.row) != list(people)):
+        raise PrivacyError(
+            f"{old.place}: is of other people or another unit; allowed: its own {old.num_people:,} people, {old.unit.value}"
+        )
+    place = str(place)
+    exists = PrivacyError(f"{place}: exists already; a budget is never replaced. Choose another")
+    head: dict[str, object] = {"kind": "budget", "format": _FORMAT, "unit": unit.value, "epsilon": epsilon, "delta": delta}
+    head |= {"people": list(people), "file": None}
+    if not is_url(place):
+        if _beside(place).exists() and not Path(place).exists():
+            raise PrivacyError(
+                f"{place}: was there ({_beside(place).name} is left of it), and is deleted or moved; choose another"
+            )
+        try:
+            with Path(place).open("xb") as file:
+                head["file"] = os.fstat(file.fileno()).st_ino
+        except FileExistsError:
+            raise exists from None
+        except OSError as error:
+            raise PrivacyError(f"{place}: {error.strerror or error}") from error
+    with _opened(place, lock=True, make=True) as book:
+        if book.lines(0):
+            raise exists
+        made = BudgetBook(place, [book.append(1, head, "")])
+        for number, one in enumerate(() if old is None else old.charges, start=2):
+            made.add([book.append(number, one.said(), made.head)])
+        _remember(made, made.head)
+    return made
+
+
+def _beside(place: str) -> Path:
+    """Where the hash of a file's last line stands."""
+    return Path(f"{place}.last")
+
+
+def _remember(book: BudgetBook, *heads: str) -> None:
+    """Write beside a file which hashes its last line may have: one, or while a charge is committed two."""
+    if is_url(book.place):
+        return
+    made = Path(f"{book.place}.last.new")
+    with made.open("w", encoding="utf-8") as file:
+        file.write("".join(f"{head}\n" for head in heads))
+        file.flush()
+        os.fsync(file.fileno())
+    made.replace(_beside(book.place))
+
+
+def _require_original(book: BudgetBook) -> None:
+    """``PrivacyError`` for a copy of a file, or one that was put back to an earlier state: its charges would be lost."""
+    if is_url(book.place):
+        return
+    again = "A new book that carries its charges on: fedgraph budget init NEW --from " + book.place
+    if Path(book.place).stat().st_ino != book.file:
+        raise PrivacyError(
+            f"{book.place}: a copy of a budget, or restored: two would each spend the whole, so it charges nothing. {again}"
+        )
+    last = _beside(book.place)
+    heads = last.read_text(encoding="utf-8").split() if last.is_file() else []
+    if book.head not in heads:
+        why = "says another" if heads else "is not there (who moves a book moves both)"
+        raise PrivacyError(
+            f"{book.place}: was put back to an earlier state, or changed: {last.name}, which holds the hash of its last line, "
+            f"{why}; charges may be lost. {again}"
+        )
 
 
 @dataclass(frozen=True)
@@ -317,15 +543,18 @@ class Candidate:
         return cls(name, account.protection, broken or dearest_settled_account(account, lines))
 
 
-def charge(path: Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] | None, mark: str = "") -> BudgetBook:
+_known: dict[str, BudgetBook] = {}  # what this process has read of each place: a charge reads what is new
+
+
+def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] | None, mark: str = "") -> BudgetBook:
     """Write down what will be released, before it is; everything before counts.
 
     Args:
-        path: the budget file.
+        place: of the book.
         what: one phrase that names the run or model.
         rows: all that it will release, of one unit and relation; the same people are in each of them.
         ids: the people whose data are used; None: all of the book.
-        mark: of a run, so that it is not charged again when it goes on.
+        mark: of a run or a deployment: what has been charged under it is not charged again; empty: of nobody.
 
     Returns:
         The book with the charge. Only now may the releases be made.
@@ -334,33 +563,65 @@ def charge(path: Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] 
         PrivacyError: it would exceed the cap, or a guarantee is of another unit or relation.
     """
     dearest = dearest_settled_together([row.dearest for row in rows])
-    with _locked(path) as descriptor:
-        book = BudgetBook(path, path.read_bytes())
-        if book.torn:
-            os.ftruncate(descriptor, path.stat().st_size - book.torn)
+    with _opened(str(place), lock=True) as lines:
+        book = _current(str(place), lines)
+        _require_original(book)
+        if mark and any(one.mark == mark for one in book.charges):
+            return book
         people = book.people_of(ids)
         for number, row in enumerate(rows):
             _require_same_relation(book, row.protection, [(one.what, one.protection) for one in book.charges])
             _require_same_relation(book, row.protection, [(one.name, one.protection) for one in rows[:number]])
         paid = book.epsilon_with(dearest, people)
-        if paid > book.epsilon:
-            free = next((row.name for row in rows if math.isinf(settle.jointly([row.dearest], book.delta))), None)
-            why = f"; {free} releases something without noise" if free is not None else ""
-            raise PrivacyError(
-                f"{path}: with {what} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g} "
-                f"(δ = {book.delta:g}){why}; what is left is one release of ε = {book.left(people):.3g}. Nothing was released"
-            )
-        said = {
-            "kind": "charge",
-            "what": what,
-            "protection": rows[0].protection.to_dict(),
-            "dearest": [events.to_dict(event) for event in dearest],
-            "people": _ALL if people.all() else _packed(people),
-            "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-            "mark": mark,
-        }
-        _append(descriptor, said, book.head)
-    return read(path)
+        if paid <= book.epsilon:
+            _commit(book, lines, _Charge(what, rows[0].protection, dearest, people, _now(), mark))
+    if paid > book.epsilon:  # others need not wait while it is said
+        free = next((row.name for row in rows if math.isinf(settle.jointly([row.dearest], book.delta))), None)
+        why = f"; {free} releases something without noise" if free is not None else ""
+        raise PrivacyError(
+            f"{place}: with {what} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g} "
+            f"(δ = {book.delta:g}){why}; what is left is one release of ε = {book.left(people):.3g}. Nothing was released"
+        )
+    _known[str(place)] = book
+    _settled(book)
+    return book
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def _commit(book: BudgetBook, lines: _Lines, made: _Charge) -> None:
+    """Write the charge; the transaction commits it."""
+    before = book.head
+    _known.pop(book.place, None)  # until it is committed
+    book.add([lines.append(len(book.charges) + 2, made.said(), before)])
+    _remember(book, before, book.head)
+
+
+def _current(place: str, lines: _Lines) -> BudgetBook:
+    """The book as it is now: what this process knows of it, with the lines that are new; read anew where it does not fit."""
+    every, known = lines.lines(0), _known.get(place)
+    if known is not None:
+        old = len(known.charges) + 1
+        if _digest(every[:old]) == known.digest:
+            known.add(every[old:])
+            return known
+    _known[place] = BudgetBook(place, every)
+    return _known[place]
+
+
+def _digest(lines: Sequence[str]) -> str:
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _settled(book: BudgetBook) -> None:
+    """A committed charge is the only end that a file may have, unless another process has charged meanwhile."""
+    if is_url(book.place):
+        return
+    with _opened(book.place, lock=True) as lines:
+        if not lines.lines(len(book.charges) + 1):
+            _remember(book, book.head)
 
 
 def fits(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
@@ -380,36 +641,13 @@ def fits(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None)
 
 def _require_same_relation(book: BudgetBook, protection: Protection, earlier: Sequence[tuple[str, Protection]]) -> None:
     if protection.unit is not book.unit:
-        raise PrivacyError(f"{book.path}: is for one {book.unit.value}, and this protects one {protection.unit.value}")
+        raise PrivacyError(f"{book.place}: is for one {book.unit.value}, and this protects one {protection.unit.value}")
     for name, other in earlier:
         if other.relation is not protection.relation:
             raise PrivacyError(
-                f"{book.path}: {name} was charged under the relation {other.relation.value}, and this has "
+                f"{book.place}: {name} was charged under the relation {other.relation.value}, and this has "
                 f"{protection.relation.value}: they do not compose. Allowed: rows of one relation in one budget"
             )
-
-
-def _append(descriptor: int, said: Mapping[str, object], before: str) -> None:
-    line = json.dumps({**said, "before": before}, allow_nan=False, separators=(",", ":"), ensure_ascii=False) + "\n"
-    os.lseek(descriptor, 0, os.SEEK_END)
-    left = memoryview(line.encode())
-    while left:
-        left = left[os.write(descriptor, left) :]
-    os.fsync(descriptor)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[int]:
-    """The file, open for writing, while no other process has it."""
-    try:
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError as error:
-        raise PrivacyError(f"{path}: {error.strerror or error}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _packed(people: np.ndarray) -> str:

@@ -17,6 +17,7 @@ from .phrases import phrase_upper_bound as phrase_upper_bound
 from .rows import METRICS as METRICS
 from .rows import Row as Row
 from .rows import format_row as format_row
+from .rows import format_row_mean as format_row_mean
 from .saved_run import SavedRun as SavedRun
 from .saved_run import load_saved_run as load_saved_run
 from .sections.base import SectionRecords as SectionRecords

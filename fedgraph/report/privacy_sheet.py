@@ -10,10 +10,11 @@ signs nothing that it only reads. What a simulation cannot know
 stays a marked blank, never invented.
 """
 
+import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -68,6 +69,35 @@ def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
     told = _told(run, chosen)
     made = _record(chosen, told) if math.isfinite(chosen.provable) else None
     return PrivacySheet(chosen.anchor, page.load_page_template("sheet.html").render(told), made)
+
+
+def make_model_sheet(
+    name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str
+) -> PrivacySheet:
+    """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
+
+    Args:
+        name: what it is called.
+        what: what kind of thing it is, and its file.
+        sha256: of that file.
+        account: the first line of its ledger.
+        lines: the others.
+        said: its statement, one sentence each.
+        software: what it was made with.
+    """
+    price, held = settle.of_account(account, lines), account.protection
+    verdict = f"ε = {phrase_upper_bound(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {held.unit.value}"
+    if math.isinf(price.epsilon):
+        verdict = f"It protects nothing: ε = ∞ for each {held.unit.value}. It must not be published as private."
+    told = {
+        "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
+        "releases": [f"{line.path}: {line.mechanism}, {line.count:,} ×" for line in lines] or ["nothing"],
+        "theorem": price.theorem or "nothing is released",
+        "conditions": [held.sentence(a) for a in held.assumptions],
+        "statement": said, "software": software, "blank": _BLANK,
+    }  # fmt: skip
+    anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
+    return PrivacySheet(anchor, page.load_page_template("model_sheet.html").render(told), None)
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
@@ -141,6 +171,7 @@ def _told(run: SavedRun, row: Row) -> _Told:
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
         "name": f"{row.who} · {head.world.words}",
         "anchor": row.row,
+        "sha256": hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
         "holds": math.isfinite(row.provable),
         "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.path(path), 4)}" for path in head.paths),
         "allowed": _delta_words(row, head.facts.train_nodes),

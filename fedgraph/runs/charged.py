@@ -27,19 +27,19 @@ class ChargedRun:
     """The budget of one run.
 
     Attributes:
-        book: The file of ``fedgraph budget``.
+        book: Where the book of ``fedgraph budget`` is.
         notes: The run's ``cells/charged``.
         ids: Of the people.
     """
 
-    book: Path
+    book: str
     notes: Path
     ids: tuple[str, ...]
     _run: str = ""
     _saved: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, book: Path, folder: Path, data: Graph | GraphCollection) -> "ChargedRun":
+    def of(cls, book: str, folder: Path, data: Graph | GraphCollection) -> "ChargedRun":
         """For the run in ``folder`` on ``data``. ``ScenarioError`` where these are no people."""
         if not isinstance(data, Graph):
             raise ScenarioError(f"{data.name} is a collection of graphs; a budget is for the people of one graph")

@@ -43,7 +43,8 @@ class ChosenRow(Row):
         Args:
             data: a folder of CSV files, a file, the name of a data set, or a graph in memory; None: the run's own data.
             public: the same, of people whose rows and edges are public, for rows that take a test graph as public.
-            budget: the file of ``fedgraph budget`` that is charged before anything is released.
+            budget: the book of ``fedgraph budget`` that is charged before anything is released; None: the run's, or what
+                ``FEDGRAPH_BUDGET`` or a file beside the people names.
             epsilon: in the place of the row's.
             delta: in the place of the row's.
             columns: how own tables are read, as for ``own/read``; default: as in the run.
@@ -66,6 +67,6 @@ class ChosenRow(Row):
         from fedgraph.tasks import TaskRowSelect
 
         asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
-        place = None if budget is None else Path(budget)
+        place = None if budget is None else str(budget)
         wanted = fits.FitOptions(epsilon, delta, place, public, nothing_protected, columns, asked or None)
         return fits.fit_row(self.folder, self.head.row, data, wanted, self.others())

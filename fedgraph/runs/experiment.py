@@ -20,6 +20,7 @@ from fedgraph.cells import Cell, CellContext, Result, store
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.learning import public_cache
 from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import budget_book
 from fedgraph.runs import live, schedule
 from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
@@ -103,9 +104,11 @@ def _computed(
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
     rounds_of, declared = _require_plans(ready, [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0])
-    charged = None if ready.scenario.budget is None else ChargedRun.of(ready.scenario.budget, out, graphs[0])
+    charged = None if ready.book is None else ChargedRun.of(ready.book, out, graphs[0])
     if charged is not None:
         charged.charge(stages, todo)
+    elif any(d.name.startswith("own/") for d in ready.scenario.datasets):
+        console.say(budget_book.NOT_COUNTED)
     # The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others.
     todo.sort(key=lambda one: (not _is_ceiling(one[1]), rounds_of.get(one[0], 0.0)))
     total = sum(len(stage.cells) for stage in stages)

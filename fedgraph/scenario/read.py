@@ -22,11 +22,13 @@ from fedgraph import documents, plugins
 from fedgraph.data import base as families
 from fedgraph.documents import Settings, SourceLocation, YamlSource, sources
 from fedgraph.errors import ScenarioError
+from fedgraph.privacy import budget_book
 
 if TYPE_CHECKING:
     from fedgraph.tasks import TaskOffers
 
 _MOST_LABEL = 80
+_UNCOUNTED = "none"  # of a budget
 
 
 class ScenarioRuntime(Settings):
@@ -62,8 +64,11 @@ class Scenario(Settings):
     seed: Annotated[int, Field(ge=0)] | Literal["secret"] = Field(
         0, description="root of every random stream; secret: noise and samples from the operating system, never written"
     )
-    budget: Path | None = Field(
-        None, description="a file of fedgraph budget, charged before anything is released; needs seed: secret and one data set"
+    budget: str | None = Field(
+        None,
+        description="a book of fedgraph budget (a file, or postgresql://host/database#book), charged before a release; "
+        "needs seed: secret and one data set. Of own data, where nothing is said: what FEDGRAPH_BUDGET names, or a file "
+        "beside the data (people.budget beside people); none: nothing is counted",
     )
     seeds: int = Field(1, ge=1, description="independent repetitions")
     runtime: ScenarioRuntime = ScenarioRuntime()
@@ -108,6 +113,11 @@ class ReadyScenario:
     resolved: dict[str, object]
     source: YamlSource
     quick: bool = False
+
+    @property
+    def book(self) -> str | None:
+        """The budget that is charged; None where nothing is counted."""
+        return None if self.scenario.budget == _UNCOUNTED else self.scenario.budget
 
     def place(self, task: ScenarioTask, entry: int | None) -> str:
         """Where a task or an entry of its methods stands.
@@ -188,10 +198,15 @@ def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
     every += [str(d.get("label") or d.get("name")) for d in written if isinstance(d, dict)] if isinstance(written, list) else []
     _require_apart(source, "datasets", "data sets are called", [d.label or d.name for d in scenario.datasets])
     own = [d.model_copy(update={"path": _beside(source, d.path)}) for d in scenario.datasets if d.enabled]
-    scenario = scenario.model_copy(update={"datasets": own, "budget": _beside(source, scenario.budget)})
-    if scenario.budget is not None and (scenario.seed != "secret" or len(own) != 1):
+    written = scenario.budget
+    scenario = scenario.model_copy(update={"datasets": own, "budget": _book(source, written, own)})
+    if scenario.budget not in (None, _UNCOUNTED) and (scenario.seed != "secret" or len(own) != 1):
         needs = f"budget needs seed: secret (found {scenario.seed}) and one data set (found {len(own)})"
         why = "noise that can be computed again protects nobody, and a budget is of the people of one data set"
+        if written is None:
+            why += (
+                f". FEDGRAPH_BUDGET, or its place beside the data, names {scenario.budget}; budget: none rehearses without it"
+            )
         raise source.error(("budget",), f"{needs}: {why}")
     names = [d.label or d.name for d in scenario.datasets]
     tasks = tuple(_task(source, index, task, names, list(dict.fromkeys(every))) for index, task in enumerate(scenario.tasks))
@@ -225,6 +240,16 @@ def _require_apart(source: YamlSource, key: str, words: str, labels: Sequence[st
             raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
         if other is not None:
             raise source.error((key, index), f"the labels {other!r} and {label!r} give files one name, {name!r}; change one")
+
+
+def _book(source: YamlSource, given: str | None, data: Sequence[ScenarioDataset]) -> str | None:
+    """The place of the budget: the file that is named, the URL, or of own data what ``budget_book.find`` finds."""
+    if given is None:
+        own = [d for d in data if d.name.startswith("own/")]
+        return budget_book.find(None, *(d.path for d in own)) if own else None
+    if given == _UNCOUNTED or budget_book.is_url(given):
+        return given
+    return str(_beside(source, Path(given)))
 
 
 def _beside(source: YamlSource, given: Path | None) -> Path | None:

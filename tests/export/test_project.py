@@ -1,9 +1,13 @@
 """A row becomes a project: what it says, what it adds, what it refuses, and that its price is the ledger's."""
 
 import ast
+import base64
+import hashlib
 import json
 import math
 import shutil
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +19,15 @@ from scipy import stats
 
 from fedgraph import pricing
 from fedgraph.commands import base as cli
-from fedgraph.errors import DataError, PricingError, ScenarioError
+from fedgraph.errors import DataError, PricingError, PrivacyError, ScenarioError
 from fedgraph.export import project, site
 from fedgraph.export.deployable import _num_honest
 from fedgraph.export.site import Site, open_site
-from fedgraph.methods.base import Plan, method_kinds
+from fedgraph.methods.base import method_kinds
 from fedgraph.pricing import exported_layouts
+from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import Repeated
+from fedgraph.privacy.events import Gaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.types import Subgraph
 from tests.export.conftest import SECRET
@@ -62,20 +67,27 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
             assert held["rounds"] == len(release.rounds)
     for file in home.rglob("*.py"):
         ast.parse(file.read_text(encoding="utf-8"))
-    everything = "".join(f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file())
+    everything = "".join(
+        f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file() and f.suffix != ".whl"
+    )
     assert str(SECRET) not in everything, "the root seed of the run is exported nowhere"
     clients = "".join(f.read_text(encoding="utf-8") for f in home.glob("*.py") if f.name != "rounds.py")
     assert "np.random" not in clients  # where the server starts is public
 
 
 def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:
-    plan = site.read_site_file(written(opened, SUMS, "flower", tmp_path) / project._PLAN, Plan)
+    plan = site.read_agreed_plan(written(opened, SUMS, "flower", tmp_path) / project._PLAN).plan
     graph, known = plan.facts.public_graph, opened(SUMS).plan.facts.public_graph
     assert graph is not None
     assert known is not None
     assert (graph.labels == -1).all()
     assert (known.labels >= 0).all()
     assert plan.provable() == opened(SUMS).plan.provable()
+
+
+def drawn_once(draw: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+    """No record: every draw is the first."""
+    return draw()
 
 
 CHANGES = {
@@ -91,7 +103,7 @@ CHANGES = {
     "no mod": ("client_app.py", "@app.train(mods=[PlannedNoise(planned)])", "@app.train()", "is not as"),
     "another app": ("../pyproject.toml", "client_app:app", "other_app:app", "is not as"),
     "another plan": ("plan.json", "Plan", "Plane", "is not the plan"),
-    "a smaller move": (f"../{project._MANIFEST}", '"sensitivity": 0.5', '"sensitivity": 0.25', "its bound has"),
+    "a smaller move": (f"../{project._MANIFEST}", '"sensitivity": 0.5', '"sensitivity": 0.25', "in plan.json, and"),
 }
 
 
@@ -108,6 +120,8 @@ def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> Non
 
 
 PLANTED = {
+    "another wheel": ("../wheels/{wheel}", "x", "is not the wheel of this fedgraph"),
+    "a wheel more": ("../wheels/numpy-1.0-py3-none-any.whl", "", "is no file of this export"),
     "another package": ("../fedgraph/__init__.py", "", "is no file of this export"),
     "another module": ("numpy.py", "", "is no file of this export"),
     "compiled": ("__pycache__/rounds.cpython-311.pyc", "", "is no file of this export"),
@@ -119,13 +133,30 @@ PLANTED = {
 def test_what_the_export_did_not_write_is_not_priced(plant: str, opened: Opened, tmp_path: Path) -> None:
     """A folder ``fedgraph`` beside the app is imported in place of the package, and its noise with it."""
     file, more, why = PLANTED[plant]
-    path = written(opened, SUMS, "flower", tmp_path) / file
+    path = written(opened, SUMS, "flower", tmp_path) / file.format(wheel=pricing.own_wheel()[0])
     assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 0
     path.parent.mkdir(exist_ok=True)
-    path.write_text((path.read_text(encoding="utf-8") if more else "") + more, encoding="utf-8")
+    path.write_bytes((path.read_bytes() if more else b"") + more.encode())
     with pytest.raises(PricingError, match=why):
         pricing.price(tmp_path / "app")
     assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 2
+
+
+def test_a_wheel_of_another_line_of_code_is_noticed(opened: Opened, tmp_path: Path) -> None:
+    """Packed otherwise it is the same; with a line of the desk changed it is not."""
+    home = written(opened, SUMS, "flower", tmp_path)
+    wheel = next((home.parent / "wheels").iterdir())
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    for change, allowed in ((b"", True), (b"\n", False)):
+        with zipfile.ZipFile(wheel, "w", zipfile.ZIP_STORED) as archive:
+            for name, content in files.items():
+                archive.writestr(name, content + (change if name == "fedgraph/privacy/desk.py" else b""))
+        if allowed:
+            assert pricing.price(tmp_path / "app").headline.total is not None
+            continue
+        with pytest.raises(PricingError, match="is not the wheel of this fedgraph"):
+            pricing.price(tmp_path / "app")
 
 
 def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
@@ -227,7 +258,7 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     """Three sites and a server: sums are right once all masks are in, and their noise is the plan's (Kolmogorov-Smirnov)."""
     home, found = written(opened, row, "flower", tmp_path), opened(row)
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
-    rounds = imported(home / "rounds.py").Rounds()
+    rounds = imported(home / "rounds.py").Rounds(tmp_path / "out")
     files = project.write_clients(found, tmp_path / "clients")
     sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
@@ -237,9 +268,9 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
         exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(rounds.model, round_).items()} for site in sites]
         here = sums.cohort(planned, round_)
         exact, own = [exact[k] for k in here], {k: board[k] for k in here}
-        sent = [sums.protect(planned, e, k, round_, secrets[k], own) for k, e in zip(here, exact, strict=True)]
+        sent = [sums.protect(planned, e, k, round_, secrets[k], own, drawn_once) for k, e in zip(here, exact, strict=True)]
         rounds.merge(round_, list(zip(here, [1] * len(here), sent, strict=True)))
-        for key, value in rounds.kept[-1][1].items():
+        for key, value in rounds.kept[round_][1].items():
             release = planned.RELEASES[key.rpartition("@")[2]]
             if release["kind"] == "gaussian":
                 beyond = value - np.sum([np.asarray(e[key], dtype=float) for e in exact], axis=0)
@@ -251,14 +282,14 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     assert stats.kstest(drawn, "norm").pvalue > 1e-4
     assert stats.kstest(drawn * 1.5, "norm").pvalue < 1e-6
     assert stats.kstest(drawn / 1.5, "norm").pvalue < 1e-6
-    rounds.save(tmp_path / "out", True)
+    rounds.save(True)
     assert (tmp_path / "out" / "predictions.csv").read_text(encoding="utf-8").count("\n") > 30
 
 
 def test_a_round_needs_all_clients_with_equal_weights(opened: Opened, imported: Imported, tmp_path: Path) -> None:
     home = written(opened, SUMS, "flower", tmp_path)
     module = imported(home / "rounds.py")
-    rounds, value = module.Rounds(), np.ones(opened(SUMS).plan.facts.num_nodes, dtype=np.int64)
+    rounds, value = module.Rounds(tmp_path / "out"), np.ones(opened(SUMS).plan.facts.num_nodes, dtype=np.int64)
     sent = {"gradient@model": value}
     for answers, why in (
         ([(0, 1, sent), (1, 1, sent)], r"2 clients answered; needed: \[0, 1, 2\]"),
@@ -268,7 +299,8 @@ def test_a_round_needs_all_clients_with_equal_weights(opened: Opened, imported: 
     ):
         with pytest.raises(module.Aborted, match=why):
             rounds.merge(0, answers)
-    assert rounds.kept == []
+    assert rounds.kept == {}
+    assert rounds.next == 0
 
 
 def test_what_was_not_planned_does_not_leave(opened: Opened, imported: Imported, tmp_path: Path) -> None:
@@ -278,7 +310,7 @@ def test_what_was_not_planned_does_not_leave(opened: Opened, imported: Imported,
     board = {0: sums.public_key(secret), 1: sums.public_key(sums.new_key()), 2: sums.public_key(sums.new_key())}
 
     def sent(values: dict[str, np.ndarray], round_: int = 0, keys: dict[int, bytes] = board) -> object:
-        return sums.protect(planned, values, 0, round_, secret, keys)
+        return sums.protect(planned, values, 0, round_, secret, keys, drawn_once)
 
     sent({"gradient@model": value})
     for values, round_, keys, why in (
@@ -304,9 +336,9 @@ def test_a_round_of_some_clients_hears_nobody_else(opened: Opened, imported: Imp
     absent = next(k for k in range(3) if k not in found.cohorts[0])
     value = {"gradient@model": np.zeros(planned.RELEASES["model"]["dimension"])}
     with pytest.raises(sums.Refused, match=f"this is client {absent}"):
-        sums.protect(planned, value, absent, 0, sums.new_key(), {})
+        sums.protect(planned, value, absent, 0, sums.new_key(), {}, drawn_once)
     with pytest.raises(module.Aborted, match="clients answered"):
-        module.Rounds().merge(0, [(k, 1, value) for k in (found.cohorts[0][0], absent)])
+        module.Rounds(tmp_path / "out").merge(0, [(k, 1, value) for k in (found.cohorts[0][0], absent)])
     (release,) = found.plan.schedule.releases
     often = max(sum(k in here for here in found.cohorts) for k in range(3))
     alone = price(Repeated(release.event, often), found.plan.guarantee.delta).epsilon
@@ -331,16 +363,157 @@ def test_other_cohorts_are_noticed(cohorts: list[list[int]], opened: Opened, tmp
         project._price_project(tmp_path / "app", found.row.head.epsilon_provable)
 
 
-def test_a_round_is_spent_once(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+DEPLOYMENT = "0123456789abcdef" * 2
+
+
+def test_a_round_is_drawn_once_and_asked_again_for_nothing(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    """A server that was resumed gets the same numbers; for another model they would cost once more, and are refused."""
     home = written(opened, SUMS, "flower", tmp_path)
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
-    for round_ in (0, 1, 5):
-        sums.spend(planned, tmp_path / "0.json", "run", round_)
-    with pytest.raises(sums.Refused, match="round 5 was released already"):
-        sums.spend(planned, tmp_path / "0.json", "run", 5)
-    with pytest.raises(sums.Refused, match="another run has spent"):
-        sums.spend(planned, tmp_path / "0.json", "other", 6)
-    sums.spend(planned, tmp_path / "1.json", "other", 0)
+    charged: list[str] = []
+
+    def released(name: str = DEPLOYMENT) -> object:
+        return sums.Released(planned, tmp_path / "0.json", name, charged.append)
+
+    def draw() -> dict[str, np.ndarray]:
+        return {"gradient@model": np.array([sums.discrete_gaussian(2**30) for _ in range(5)])}
+
+    first = released().once(0, "model", draw)
+    again = released().once(0, "model", draw)
+    assert (first["gradient@model"] == again["gradient@model"]).all()
+    assert charged == [DEPLOYMENT] * 2, "a mark that is charged already costs nothing: the book knows it"
+    with pytest.raises(sums.Refused, match="round 0 was released for another model"):
+        released().once(0, "other", draw)
+    other = released("f" * 32).once(0, "model", draw)
+    assert (first["gradient@model"] != other["gradient@model"]).all(), "another deployment has noise of its own, and is charged"
+    for wrong in ("../x", "", "F" * 32, DEPLOYMENT + "0"):
+        with pytest.raises(sums.Refused, match="32 hexadecimal digits"):
+            released(wrong)
+
+    def refuse(_: str) -> None:
+        raise PrivacyError("the budget does not allow it")
+
+    with pytest.raises(PrivacyError, match="does not allow"):
+        sums.Released(planned, tmp_path / "1.json", DEPLOYMENT, refuse).once(0, "model", draw)
+    assert not list((tmp_path / "1.json.released").rglob("*.npz")), "refused before anything is drawn"
+
+
+def test_an_owner_is_charged_once_for_a_deployment_and_again_for_every_other(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A re-export, another trust, a second start: all of one owner's file add up in one book."""
+    monkeypatch.delenv("FEDGRAPH_BUDGET", raising=False)
+    homes = {}
+    for row in (SUMS, MESSAGES):
+        (tmp_path / row).mkdir()
+        homes[row] = written(opened, row, "flower", tmp_path / row)
+    graph = project.write_clients(opened(SUMS), tmp_path / "clients")[0]
+
+    def charge(row: str, name: str) -> float:
+        digest = hashlib.sha256((homes[row] / project._PLAN).read_bytes()).hexdigest()
+        site.charge_site(open_site(homes[row] / project._PLAN, digest, graph), graph, digest, name)
+        return budget_book.read(f"{graph}.budget").groups()[0].epsilon
+
+    said = opened(SUMS).epsilon
+    assert charge(SUMS, DEPLOYMENT) == pytest.approx(said, rel=1e-6), "without a book, one is made: the cap is the plan's"
+    assert charge(SUMS, DEPLOYMENT) == pytest.approx(said, rel=1e-6), "it goes on"
+    for row, name in ((SUMS, "f" * 32), (MESSAGES, DEPLOYMENT)):
+        with pytest.raises(PrivacyError, match="would have paid ε = "):
+            charge(row, name)
+    assert cli.main(["budget", "init", f"{graph}.more", "--from", f"{graph}.budget", "--epsilon", "20"]) == 0
+    monkeypatch.setenv("FEDGRAPH_BUDGET", f"{graph}.more")
+    charge(MESSAGES, DEPLOYMENT)
+    book = budget_book.read(f"{graph}.more")
+    assert len(book.charges) == 2
+    assert said < book.groups()[0].epsilon < 2 * said, "composed, and not added"
+
+
+def test_a_server_goes_on_where_it_stopped(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    home = written(opened, SUMS, "flower", tmp_path)
+    module, planned = imported(home / "rounds.py"), imported(home / "planned.py")
+    value = np.ones(planned.RELEASES["model"]["dimension"], dtype=np.int64)
+    first = module.Rounds(tmp_path / "out")
+    first.merge(0, [(k, 1, {"gradient@model": value * 2**30}) for k in range(3)])
+    again = module.Rounds(tmp_path / "out")
+    assert (again.next, again.done, again.deployment) == (1, [0], first.deployment)
+    assert all((again.model[name] == value).all() for name, value in first.model.items()), "the model is the same, bit by bit"
+    with pytest.raises(module.Aborted, match="needed is every one of the clients"):
+        again.leave_out(1)
+    state = json.loads((tmp_path / "out" / "state.json").read_text(encoding="utf-8"))
+    (tmp_path / "out" / "state.json").write_text(json.dumps(state | {"plan": "0" * 64}), encoding="utf-8")
+    with pytest.raises(DataError, match="the state of another plan"):
+        module.Rounds(tmp_path / "out")
+
+
+def test_where_clients_are_sampled_a_round_is_left_out(opened: Opened, imported: Imported, tmp_path: Path) -> None:
+    home = written(opened, SOME, "flower", tmp_path)
+    rounds = imported(home / "rounds.py").Rounds(tmp_path / "out")
+    rounds.leave_out(0)
+    assert rounds.next == 1
+    assert imported(home / "rounds.py").Rounds(tmp_path / "out").left_out == [0]
+
+
+def test_an_owner_with_fewer_people_is_filled_up(opened: Opened, tmp_path: Path) -> None:
+    """Nodes of nobody add nothing: what leaves is the same as for the same people alone."""
+    home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
+    digest = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))["plan_sha256"]
+    own, most = found.partition.subgraphs[0], found.plan.facts.clients[0]
+    few = np.arange(most - 7)
+    site.write_site_file(tmp_path / "few.json", Subgraph(0, own.graph.induced(few), own.nodes[few]))
+    filled = open_site(home / project._PLAN, digest, tmp_path / "few.json")
+    assert filled.subgraph.graph.num_nodes == most
+    assert len(set(filled.subgraph.nodes.tolist())) == most
+    labels = own.graph.labels.copy()
+    labels[most - 7 :] = -1
+    whole = replace(own, graph=replace(own.graph, labels=labels))
+    method = method_kinds.load(found.plan.method)
+    model = method.start(found.plan, np.random.default_rng(0)).model
+    one, other = (
+        made.bounded(model, 0)["gradient"][1] for made in (filled, Site(found.plan, whole, method.prepare(found.plan, whole)))
+    )
+    assert np.allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("field", ["sensitivity", "clip", "both", "plan_sha256", "relation"])
+def test_the_manifest_is_bound_to_the_plan(field: str, opened: Opened, tmp_path: Path) -> None:
+    """A smaller clip that the manifest alone says, with the sensitivity that would fit it, lowers no price."""
+    written(opened, SUMS, "flower", tmp_path)
+    file = tmp_path / "app" / project._MANIFEST
+    said = json.loads(file.read_text(encoding="utf-8"))
+    for key in ("sensitivity", "clip"):
+        if field in (key, "both"):
+            said["releases"]["model"][key] /= 2
+    if field == "plan_sha256":
+        said["plan_sha256"] = "0" * 64
+    if field == "relation":
+        assert said["protection"]["relation"] == "node-zero-out"
+        said["protection"]["relation"] = "node-replace"
+    file.write_text(json.dumps(said), encoding="utf-8")
+    with pytest.raises(PricingError, match=r"plan\.json|plan_sha256"):
+        pricing.price(tmp_path / "app")
+
+
+def test_a_plan_of_less_clipping_is_priced_as_it_is(opened: Opened, tmp_path: Path) -> None:
+    """Plan, manifest and hashes edited together: the sensitivity is still that of the bound which clients enforce."""
+    home = written(opened, SUMS, "flower", tmp_path)
+    (release,) = opened(SUMS).plan.schedule.releases
+    assert isinstance(release.event, Gaussian)
+    told = json.loads((home / project._PLAN).read_text(encoding="utf-8"))
+    content = zlib.decompress(base64.b64decode(told["bytes"]))
+    size = int.from_bytes(content[:8], "little")
+    two = (repr(release.event.noise_multiplier).encode(), repr(release.event.noise_multiplier * 2).encode())
+    assert two[0] in content[:size]
+    header = content[8 : 8 + size].replace(*two)
+    told["bytes"] = base64.b64encode(zlib.compress(len(header).to_bytes(8, "little") + header + content[8 + size :])).decode()
+    old = hashlib.sha256((home / project._PLAN).read_bytes()).hexdigest()
+    (home / project._PLAN).write_text(json.dumps(told), encoding="utf-8")
+    new, file = hashlib.sha256((home / project._PLAN).read_bytes()).hexdigest(), tmp_path / "app" / project._MANIFEST
+    (home / "planned.py").write_text((home / "planned.py").read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    said = json.loads(file.read_text(encoding="utf-8").replace(old, new))
+    said["releases"]["model"]["sensitivity"] /= 2
+    file.write_text(json.dumps(said), encoding="utf-8")
+    with pytest.raises(PricingError, match=r"its bound has 0\.5"):
+        pricing.price(tmp_path / "app")
 
 
 def test_a_site_has_the_graph_that_was_planned(opened: Opened, tmp_path: Path) -> None:
@@ -351,12 +524,12 @@ def test_a_site_has_the_graph_that_was_planned(opened: Opened, tmp_path: Path) -
     with pytest.raises(DataError, match="not the plan that was exported"):
         open_site(home / project._PLAN, "0" * 64, files[0])
     other = found.partition.subgraphs[0]
-    fewer = Subgraph(0, other.graph.induced(np.arange(5)), other.nodes[:5])
-    site.write_site_file(files[1], fewer)
-    with pytest.raises(DataError, match="planned for client 0"):
+    more = Subgraph(0, other.graph.induced(np.arange(len(other.nodes)).repeat(2)), other.nodes.repeat(2))
+    site.write_site_file(files[1], more)
+    with pytest.raises(DataError, match="planned for client 0: at most"):
         open_site(home / project._PLAN, digest, files[1])
     shutil.copy(home / project._PLAN, files[2])
-    with pytest.raises(DataError, match="holds Plan; allowed: Subgraph"):
+    with pytest.raises(DataError, match="holds SitePlan; allowed: Subgraph"):
         open_site(home / project._PLAN, digest, files[2])
 
 
@@ -392,7 +565,7 @@ def test_of_dp_fedavg_the_training_is_deployed(
     assert total.epsilon == pytest.approx(found.epsilon, abs=1e-4)
     assert set(planned.RELEASES) == {"model"}
     assert masked is planned.MASKED
-    rounds, files = imported(home / "rounds.py").Rounds(), project.write_clients(found, tmp_path / "clients")
+    rounds, files = imported(home / "rounds.py").Rounds(tmp_path / "out"), project.write_clients(found, tmp_path / "clients")
     sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board, noise = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}, []
@@ -400,11 +573,11 @@ def test_of_dp_fedavg_the_training_is_deployed(
         exact = [{f"{n}@{p}": v for n, (p, v) in site.bounded(rounds.model, round_).items()} for site in sites]
         norms = [np.linalg.norm(one["model@model"]) for one in exact]
         assert max(norms) <= 1 + 1e-5, "clipped"
-        sent = [sums.protect(planned, e, k, round_, secrets[k], board) for k, e in enumerate(exact)]
+        sent = [sums.protect(planned, e, k, round_, secrets[k], board, drawn_once) for k, e in enumerate(exact)]
         rounds.merge(round_, [(k, 1, one) for k, one in enumerate(sent)])
-        beyond = rounds.kept[-1][1]["model@model"] - np.sum([one["model@model"] for one in exact], axis=0, dtype=float)
+        beyond = rounds.kept[round_][1]["model@model"] - np.sum([one["model@model"] for one in exact], axis=0, dtype=float)
         noise.append(beyond / (planned.RELEASES["model"]["share"] * math.sqrt(len(sites))))
     drawn = np.concatenate(noise)
     assert stats.kstest(drawn, "norm").pvalue > 1e-4 > 1e-6 > stats.kstest(drawn * 1.5, "norm").pvalue
-    rounds.save(tmp_path / "out", True)
-    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["rounds.npz", "state.json"]
+    rounds.save(True)
+    assert sorted(f.name for f in (tmp_path / "out").iterdir()) == ["plan.json", "rounds.npz", "state.json"]

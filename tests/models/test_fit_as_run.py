@@ -129,11 +129,11 @@ def _the_runs_seed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(town: Town, protocol: str) -> Iterator[ChosenRow]:
-    found = [score for score in town.run.answered.scores if score.task == protocol]
+    found = [score for score in town.run.scores if score.task == protocol]
     assert {score.status for score in found} == {"ok"}
     assert len(found) == sum(len(row["trust"]) for row in rows_of(protocol))  # type: ignore[arg-type]
     for score in found:
-        yield town.run.score(score.anchor)
+        yield town.run.score(score.row)
 
 
 def split(town: Town, protocol: str) -> tuple[list[str], list[str]]:

@@ -80,7 +80,8 @@ def test_a_model_of_a_run_with_a_budget_is_charged_to_it(paid: Run, tmp_path: Pa
 
 
 def test_a_budget_that_is_not_there_any_more_refuses_the_model(paid: Run, tmp_path: Path) -> None:
-    (tmp_path / "people.budget").rename(tmp_path / "elsewhere")
+    for end in ("", ".last"):
+        (tmp_path / f"people.budget{end}").rename(tmp_path / f"elsewhere{end}")
     row = paid.score(paid.scores[0].row)
     with pytest.raises((PrivacyError, ScenarioError), match=r"people\.budget"):
         row.fit()

@@ -146,6 +146,6 @@ def test_an_edited_budget_or_note_is_found(scenario: Path, capsys: pytest.Captur
     assert started(scenario, "one", resume=True) == 0
     assert len(charges(scenario)) == 2, "who is charged cannot be known, so everything is paid again"
     book = scenario.parent / "people.budget"
-    book.write_bytes(book.read_bytes().replace(b'"epsilon":8.0', b'"epsilon":80.0'))
+    book.write_bytes(book.read_bytes().replace(b'"epsilon":8.0', b'"epsilon":9.0'))
     assert started(scenario, "two") == 1
     assert "people.budget:2: not as it was written" in capsys.readouterr().err

@@ -59,7 +59,8 @@ def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphPro
     labels = np.concatenate([_numbers(p.labels, number) for p in parts])
     graph = plain_graph(name, _diagonal([p.adjacency for p in parts]), features, labels, len(given), provenance)
     owner, owners = np.repeat(np.arange(len(parts)), sizes), tuple(p.name for p in parts)
-    return replace(graph, owner=owner, owner_names=owners, columns_from_rows=True)
+    called = replace(graph.names, columns=tuple(named), classes=tuple(given))
+    return replace(graph, owner=owner, owner_names=owners, columns_from_rows=True, names=called)
 
 
 def owner_part_classes(parts: Sequence[OwnerPart]) -> list[str]:

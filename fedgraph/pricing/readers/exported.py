@@ -3,9 +3,10 @@
 What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter; of one that
 takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
 because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
-does. All numbers stand in ``planned.py``,
-which is read as literals; the manifest gives the sensitivity of each release, which must be that of its bound, and the ε that
-is claimed.
+does. The wheel of fedgraph that a project carries must hold the files that are installed here. All numbers stand in
+``planned.py``, which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the
+clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same
+clip, sensitivity, relation and viewer, and gives the ε that is claimed.
 
 Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each message carries the noise of one client. Rounding
 to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
@@ -15,19 +16,22 @@ The discrete law differs from it by a factor of at most 1 + 100/(24·steps²) a 
 """
 
 import ast
+import base64
 import hashlib
 import json
 import math
 import re
+import zlib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import AmountOrNone, Delta, Positive, PositiveOrNone, SomeKeys, Table, Times, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
+from fedgraph.pricing.wheel import own_wheel, same_wheel
 from fedgraph.privacy import (
     Composed,
     Event,
@@ -44,11 +48,13 @@ from fedgraph.privacy import (
 _LEAST_STEPS = 2**26
 _NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
 _MANIFEST = "fedgraph_export.json"
+_PLAN = "plan.json"
+WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph
 _FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
 
 
 class _Release(SomeKeys):
-    """One release, as the manifest says it."""
+    """One release, as the manifest says it, and as the plan does."""
 
     sensitivity: Positive
     bound: Literal["ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"] | None = None
@@ -61,8 +67,65 @@ class _Release(SomeKeys):
         if self.bound == "MeetingCounts":
             return private_counts.least_change(dimension, relation)
         if self.bound is None or self.clip is None:
-            raise PricingError(f"{_MANIFEST}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
+            raise PricingError(f"{_PLAN}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
         return self.clip * (2 if relation.replaces else 1)
+
+
+_F = TypeVar("_F")
+
+
+class _Record(SomeKeys, Generic[_F]):
+    """A record in a file of ours: the name of its class, and its fields."""
+
+    record: str
+    fields: _F
+
+
+class _Named(SomeKeys):
+    name: str
+
+
+class _Numbers(SomeKeys):
+    """What a bound, a mechanism or an event may say."""
+
+    clip: PositiveOrNone = None
+    radius: PositiveOrNone = None
+    std: PositiveOrNone = None
+    noise_multiplier: PositiveOrNone = None
+    epsilon: PositiveOrNone = None
+
+
+class _PlannedFields(SomeKeys):
+    path: str
+    bound: _Record[_Numbers]
+    mechanism: _Record[_Numbers]
+    event: _Record[_Numbers]
+
+
+class _Releases(SomeKeys):
+    tuple: list[_Record[_PlannedFields]]
+
+
+class _Schedule(SomeKeys):
+    releases: _Releases
+
+
+class _Protected(SomeKeys):
+    relation: _Named
+    viewer: _Named
+
+
+class _Guarantee(SomeKeys):
+    protection: _Record[_Protected]
+
+
+class _PlanFields(SomeKeys):
+    schedule: _Record[_Schedule]
+    guarantee: _Record[_Guarantee]
+
+
+class _Agreed(SomeKeys):
+    plan: _Record[_PlanFields]
 
 
 class _Manifest(SomeKeys):
@@ -78,6 +141,7 @@ class _Manifest(SomeKeys):
     rounds: Times
     cohorts: list[list[int]]
     releases: dict[str, _Release]
+    plan_sha256: str
     ledger_sha256: str = ""
 
 
@@ -98,13 +162,20 @@ def read(document: Document) -> Reading:
     for name, key in _NUMBERS.items():
         if (here := said.model_dump()[key]) != planned[name]:
             raise document.error(f"{key}: {here} here, {name} = {planned[name]} in planned.py", key)
+    if said.plan_sha256 != planned["PLAN_SHA256"]:
+        words = f"plan_sha256: {said.plan_sha256[:12]} here, {planned['PLAN_SHA256'][:12]} in planned.py"  # type: ignore[index]
+        raise document.error(words, "plan_sha256")
     honest, releases = said.least_survivors - said.colluders if masked else 1, table(planned["RELEASES"])
     if honest < 1 or releases.keys() != said.releases.keys() or not releases:
         raise document.error("planned.py and this file differ in who is honest or what is released", "releases")
+    agreed = _agreed(document.path.parent / layouts[said.framework]["shared/planned.py.j2"], max(honest, 1), protection)
+    if other := next((p for p in {**agreed, **said.releases} if _differ(agreed.get(p), said.releases.get(p))), None):
+        words = f"{other}: ({agreed.get(other)}) in {_PLAN}, and ({said.releases.get(other)}) here"
+        raise document.error(f"releases: {words}; export it again", "releases")
     cohorts, spent = _cohorts(document, planned, said), []
     for path, held in releases.items():
         code = table(held)
-        event = _event(path, code, said.releases[path], protection.relation, honest, document.louder)
+        event = _event(path, code, agreed[path], protection.relation, honest, document.louder)
         spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
     often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in cohorts}
     every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
@@ -120,8 +191,46 @@ def read(document: Document) -> Reading:
             *(f"assuming {a.value}: {protection.sentence(a)}" for a in protection.assumptions),
         ),
         no_fix="export a row of another ε",
-        assumed=(f"plan.json bounds each release as {_MANIFEST} says: the numbers inside it are not read here",),
     )
+
+
+def _differ(one: _Release | None, other: _Release | None) -> bool:
+    """Whether two say another release; a number may differ by what its text rounds."""
+    if one is None or other is None or one.bound != other.bound or (one.clip is None) is not (other.clip is None):
+        return True
+    pairs = ((one.sensitivity, other.sensitivity), (one.clip or 1.0, other.clip or 1.0))
+    return not all(math.isclose(a, b, rel_tol=1e-9) for a, b in pairs)
+
+
+def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Release]:
+    """What the plan beside ``planned.py`` says of each path. ``PricingError`` where it is no plan, or of another protection.
+
+    honest: clients whose noise hides one unit.
+    """
+    path = planned.with_name(_PLAN)
+    try:
+        content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        plan = _Record[_Agreed].model_validate_json(header["__metadata__"]["fedgraph"]).fields.plan.fields
+        held = plan.guarantee.fields.protection.fields
+        found = (Relation[held.relation.name], Viewer[held.viewer.name])
+        made = {one.fields.path: _of_plan(one.fields, honest) for one in plan.schedule.fields.releases.tuple}
+    except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
+        raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
+    if found != (protection.relation, protection.viewer):
+        words = f"protects {found[0].value} toward {found[1].value}; {_MANIFEST} says {protection.relation.value} toward"
+        raise PricingError(f"{path}: {words} {protection.viewer.value}; export it again")
+    return made
+
+
+def _of_plan(release: _PlannedFields, honest: int) -> _Release:
+    """One release: what its bound lets one unit move, and the sensitivity that its noise was made for."""
+    event, std = release.event.fields, release.mechanism.fields.std
+    if event.noise_multiplier is None or std is None:
+        return _Release(sensitivity=event.epsilon or math.inf)
+    bound = release.bound.fields
+    kind = {"bound": release.bound.record.rpartition(":")[2], "clip": bound.clip if bound.clip is not None else bound.radius}
+    return _Release.model_validate({"sensitivity": std * math.sqrt(honest) / event.noise_multiplier, **kind})
 
 
 def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:
@@ -155,8 +264,13 @@ def exported_template(name: str) -> str:
 
 def _planned(home: Path, layout: dict[str, str]) -> Table:
     """The numbers of planned.py, once every other file of code is what it was and the plan has its digest."""
-    plan = (home / layout["shared/planned.py.j2"]).with_name("plan.json")
-    _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST})
+    plan = (home / layout["shared/planned.py.j2"]).with_name(_PLAN)
+    wheel, content = own_wheel()
+    _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST, f"{WHEELS}/{wheel}"})
+    if not same_wheel(home / WHEELS / wheel, content):
+        raise PricingError(
+            f"{home / WHEELS / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again"
+        )
     for template, place in layout.items():
         text, said = exported_template(template), documents.text(home / place)
         if Path(place).name not in _FREE and (said != text if template.endswith(".txt") else not _of_template(said, text)):
@@ -212,5 +326,5 @@ def _event(path: str, code: Table, said: _Release, relation: Relation, honest: i
     if not isinstance(share, float) or not 0 < share < math.inf or steps < _LEAST_STEPS or code.get("kind") != "gaussian":
         raise PricingError(f"planned.py: {path}: share = {share!r}, steps = {steps}; allowed: > 0, at least {_LEAST_STEPS}")
     if said.sensitivity < (least := said.least(relation, dimension)) * (1 - 1e-9):
-        raise PricingError(f"{_MANIFEST}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
+        raise PricingError(f"{_PLAN}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
     return Gaussian(share * louder * math.sqrt(honest) / (said.sensitivity + share / steps * math.sqrt(dimension)))

@@ -1,0 +1,93 @@
+"""An owner's side of a deployment: its own tables become its site file, at the owner, read as everybody's are."""
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from fedgraph import data
+from fedgraph.data import ReadRules
+from fedgraph.errors import DataError
+from fedgraph.export import site
+from fedgraph.export.site import SitePlan
+from fedgraph.models import match_columns
+from fedgraph.pricing import exported_layouts
+from fedgraph.privacy import budget_book
+from fedgraph.types import Graph, Subgraph
+
+_MANIFEST = "fedgraph_export.json"
+
+
+def read_app(app: Path) -> tuple[SitePlan, Path]:
+    """(what is agreed, the file of the plan) of an exported project, or of the folder of an answer.
+
+    Raises:
+        DataError: neither is there, or the plan is not the one of the manifest.
+    """
+    manifest = app / _MANIFEST
+    if not manifest.is_file():
+        if not (app / "plan.json").is_file():
+            raise DataError(f"{app}: no project of fedgraph export, and no folder that a deployment wrote")
+        return site.read_agreed_plan(app / "plan.json"), app / "plan.json"
+    try:
+        said = json.loads(manifest.read_text(encoding="utf-8"))
+        plan = app / Path(exported_layouts()[said["framework"]]["shared/planned.py.j2"]).with_name("plan.json")
+        return site.read_agreed_plan(plan, said["plan_sha256"]), plan
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{manifest}: not as fedgraph export writes it ({type(error).__name__}: {error})") from error
+
+
+def write_site(tables: Path, app: Path, client: int, out: Path) -> str:
+    """An owner's site file, of its own tables.
+
+    Columns and classes are matched by name with the agreed ones. The owner may have fewer people than was planned, which is an
+    upper bound: empty places are filled with nodes of nobody, which add nothing.
+
+    Args:
+        tables: a folder or file, as for ``fedgraph.read``.
+        app: the exported project.
+        client: which client the owner is.
+        out: the file to write.
+
+    Returns:
+        What was written, in one sentence for the owner's eyes.
+
+    Raises:
+        DataError: tables that cannot be read, an unknown column or class, more people than were planned, or no such client.
+    """
+    agreed, _ = read_app(app)
+    facts = agreed.plan.facts
+    if not 0 <= client < facts.num_clients:
+        raise DataError(f"client {client}; allowed: 0 … {facts.num_clients - 1}, as agreed who is which")
+    rules = {key: value for key, value in agreed.reading.items() if key in ReadRules.model_fields}
+    found = data.read(tables, columns=rules).graph
+    if not isinstance(found, Graph):
+        raise DataError(f"{tables}: a collection of graphs; allowed: one graph of people")
+    most = facts.clients[client]
+    if found.num_nodes > most:
+        raise DataError(
+            f"{tables}: {found.num_nodes:,} people; planned for client {client}: at most {most:,}. Plan again with more"
+        )
+    graph = match_columns(_with_classes(found, agreed, tables), agreed.names.columns, facts.num_features)
+    first = sum(facts.clients[:client])
+    book = budget_book.find(None, tables)
+    place = budget_book.absolute(book or f"{str(tables).rstrip('/')}.budget")
+    site.write_site_file(out, Subgraph(client, graph, np.arange(first, first + found.num_nodes)), budget=place)
+    digest = hashlib.sha256(out.read_bytes()).hexdigest()[:12]
+    charged = f"charged to {place}{'' if book is not None else ', which is made with the ε of the plan as its cap'}"
+    return f"{found.num_nodes:,} people of at most {most:,}, client {client}, SHA-256 {digest}; what it releases is {charged}"
+
+
+def _with_classes(graph: Graph, agreed: SitePlan, tables: Path) -> Graph:
+    """With labels as the plan numbers them."""
+    known, own = agreed.names.classes, graph.names.classes
+    if not known:
+        if graph.num_classes > agreed.plan.facts.num_classes:
+            raise DataError(f"{tables}: {graph.num_classes} classes; planned: {agreed.plan.facts.num_classes}")
+        return replace(graph, num_classes=agreed.plan.facts.num_classes)
+    if unknown := [name for name in own if name not in known]:
+        raise DataError(f"{tables}: the class {unknown[0]!r} is not planned; allowed: {', '.join(known)}")
+    place = np.array([*(known.index(name) for name in own), -1], dtype=np.int64)
+    return replace(graph, labels=place[graph.labels], num_classes=len(known), names=replace(graph.names, classes=known))
