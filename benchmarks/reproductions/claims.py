@@ -148,7 +148,7 @@ def _dpar_table(claimed: float) -> list[Claim]:
 
 def _dpar_inputs(half: float, half_delta: float, sigma: float, pr: float) -> dict[str, float | str]:
     return {
-        "accountant of the authors": "Rényi, whole orders 2-63, ε = RDP + ln(1/δ)/(α−1)", "delta": _DELTA,
+        "accountant of the authors": "Rényi, orders 1.1-10.9 and 12-63, ε = RDP + ln(1/δ)/(α−1)", "delta": _DELTA,
         "delta_sgd": half_delta, "delta_pr": half_delta, "epsilon_sgd": half, "epsilon_pr": half, "q'": _SAMPLED, "N'": _ROWS,
         "B": _BATCH, "q": _RATE, "T": _STEPS, "M": _SOURCES, "K": _TOP, "sigma_sgd / C": sigma, "sigma_pr / C1": pr,
     }  # fmt: skip
