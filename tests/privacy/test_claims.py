@@ -212,7 +212,7 @@ def test_a_paper_that_does_not_exist_is_an_error(capsys):
 
 
 def test_the_page_is_what_the_command_prints():
-    page = Path(__file__).parents[2] / "docs" / "published_claims.md"
+    page = Path(__file__).parents[2] / "docs" / "data" / "published_claims.txt"
     assert page.read_text(encoding="utf-8") == gap.page(), (
-        "python -m benchmarks.reproductions.claims --page > docs/published_claims.md"
+        "python -m benchmarks.reproductions.claims --page > docs/data/published_claims.txt"
     )

@@ -1,7 +1,7 @@
 """The ε that DPDGC's released code (thupchnsky/dp-gnn, commit 6ea28473, with autodp 0.2) reads off its noise at edge level.
 
-One noise scale s serves both stages: T steps on batches of B of n rows, drawn without replacement, one row replaced (std 2sC for
-a gradient clipped to C), and one Gaussian release of sensitivity 1. Rényi divergences: of a step the bound of Wang, Balle &
+One noise scale s serves both stages: T steps on batches of B of n rows, drawn without replacement, one row replaced (std 2sC
+for a gradient clipped to C), and one Gaussian release of sensitivity 1. Rényi divergences: of a step the bound of Wang, Balle &
 Kasiviswanathan 2019 (arXiv 1808.00087), Theorem 27, at whole orders α ≤ 100 with γ = B/n and f(α) = α/2s²,
 
     (α − 1)·RDP(α) = ln(1 + Σ_{j ≥ 2} γʲ C(α, j) min{4 √(V(2⌊j/2⌋) V(2⌈j/2⌉)), 2e^((j − 1) f(j))}),   V(l) = E (dP/dQ − 1)ˡ,
