@@ -111,12 +111,12 @@ def chart(picture: Picture) -> dict[str, object]:
     import altair as alt
 
     values = points(picture)
-    data = alt.Data(values=values)
+    data = alt.InlineData(values=values)
     heads = picture.columns or list(table(picture.table)[0])[1:]
     met = dict.fromkeys(v["x"] for v in values)
-    order = [head for head in heads if head in met] if picture.x == "columns" else list(met)
-    rows = list(dict.fromkeys(v["row"] for v in values))
-    columns = list(dict.fromkeys(v["column"] for v in values))
+    order = [head for head in heads if head in met] if picture.x == "columns" else [str(x) for x in met]
+    rows = list(dict.fromkeys(str(v["row"]) for v in values))
+    columns = list(dict.fromkeys(str(v["column"]) for v in values))
     panels = columns if picture.x != "columns" and picture.part is None and len(columns) > 1 else []
     side = picture.part is not None
     scale = alt.Scale(type="log") if picture.log else alt.Scale(zero=False)
