@@ -2,9 +2,9 @@
 
     python -m benchmarks.papers [--check] > docs/papers.md
 
-``{node_level/table1_published|DPAR-EM0|Cora-ML}`` in ``papers.yaml`` is that row and column of that table, and ``[1]`` behind it
-the second part of a cell of parts. ``--check`` compares the page with the tables and then makes recorded numbers of those tables
-again (``benchmarks.tables --check``).
+``{node_level/table1_published|DPAR-EM0|Cora-ML}`` in ``papers.yaml`` is that row and column of that table, and ``[1]`` behind
+it the second part of a cell of parts. ``--check`` compares the page with the tables and then makes recorded numbers of those
+tables again (``benchmarks.tables --check``).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ PAGE = ROOT / "docs" / "papers.md"
 MARKS = {"yes": "✓", "half": "~", "no": "✗"}
 _HEAD = """# The papers, item by item
 
-{count} tables and figures of the four papers that fedgraph began with: what is printed, and what a scenario here makes. ✓: made,
-and printed in these documents; ~: made in another form, which the line says; ✗: not built. {marks}. A curve without numbers in its
-paper is “curve”. Numbers of ours come from the linked tables; `python -m benchmarks.papers` makes this page from them, and
+{count} tables and figures of the four papers that fedgraph began with: what is printed, and what a scenario here makes. ✓: made
+and printed in these documents; ~: made in another form, which the line says; ✗: not built. {marks}. A curve without numbers in
+its paper is “curve”. Numbers of ours come from the linked tables; `python -m benchmarks.papers` makes this page from them, and
 `python -m benchmarks.tables --check` repeats recorded ones. A scenario alone is run by `python -m fedgraph.run scenarios/NAME`.
 
 | | item | printed | ours | scenario or command |
