@@ -2,8 +2,8 @@
 
     python -m benchmarks.release dist
 
-What git tracks at HEAD is copied and built there, so nothing that lies about gets in; changes that are not committed are refused.
-Needs git and setuptools. ``.github/workflows/release.yml`` runs it.
+What git tracks at HEAD is copied and built there, so nothing that lies about gets in; changes that are not committed are
+refused. Needs git and setuptools. ``.github/workflows/release.yml`` runs it.
 """
 
 from __future__ import annotations
