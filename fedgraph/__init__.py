@@ -70,8 +70,8 @@ def _warn_of_another_fedgraph(places: list[str]) -> None:
             continue
         if found:
             warnings.warn(
-                f"{os.path.join(place, found)}: the distribution 'fedgraph' (CMU's FedGraph) and 'fedgraph-privacy' have one import "
-                "name, and the files of one may have replaced the other's; allowed: one of them in an environment "
+                f"{os.path.join(place, found)}: the distribution 'fedgraph' (CMU's FedGraph) and 'fedgraph-privacy' have one "
+                "import name, and the files of one may have replaced the other's; allowed: one of them in an environment "
                 "(pip uninstall fedgraph fedgraph-privacy, then install one)",
                 stacklevel=3,
             )
