@@ -8,11 +8,14 @@ Files are read as their archives unpack, below a data root or ``path``, and neve
     field/gap-reddit, gap-amazon  the same Reddit and products without classes of fewer than 10,000 and 100,000 nodes
                                   (sisaman/GAP, core/datasets/loader.py)
 
-Nothing is unpickled. There is no checksum, since the files were not at hand: counts are compared with the published ones, and
-files of other counts are an error unless ``path`` names them.
+Where files are missing, ``when_unavailable: synthetic`` generates a graph of a fiftieth of the nodes, which says so (Reddit's
+with a fifth of its mean degree). Nothing is unpickled.
+There is no checksum, since the files were not at hand: counts are compared with the published ones, and files of other counts
+are an error unless ``path`` names them.
 """
 
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +32,7 @@ from fedgraph.types import Graph, GraphProvenance, plain_graph
 class Params(Settings):
     """Which classes stay."""
 
-    least: int = Field(
-        0, ge=0, description="classes of fewer nodes are left out with their nodes; 0: as the data set is published"
-    )
+    least: int = Field(0, ge=0, description="classes of fewer nodes are left out with their nodes; 0: as published")
 
 
 _FOLDERS = {
@@ -43,6 +44,13 @@ _FOLDERS = {
 }
 _LEAST = {"gap-reddit": 10_000, "gap-amazon": 100_000}
 _NODES = {"arxiv": 169_343, "products": 2_449_029, "reddit": 232_965, "gap-reddit": 116_713, "gap-amazon": 1_790_731}
+_SHAPES = {  # mean degree, columns, classes
+    "arxiv": (14, 128, 40),
+    "products": (50, 100, 47),
+    "reddit": (100, 602, 41),
+    "gap-reddit": (100, 602, 8),
+    "gap-amazon": (45, 100, 10),
+}
 DATASETS: dict[str, type[Params]] = dict.fromkeys(_FOLDERS, Params)
 
 
@@ -53,7 +61,14 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
         DataError: the files are not there, are not of this layout, or hold another number of nodes than is published.
     """
     params = base.validate_data_parameters(Params, request.parameters, f"field/{dataset}")
-    folder = _folder(dataset, request)
+    if request.stand_in:
+        return _stand_in(dataset, request.seed)
+    try:
+        folder = _folder(dataset, request)
+    except DataError:
+        if request.when_unavailable == "error" or request.path is not None:
+            raise
+        return _stand_in(dataset, request.seed)
     read = _reddit if _FOLDERS[dataset] == "Reddit" else _ogb
     ends, features, labels = read(folder)
     n = labels.size
@@ -77,6 +92,16 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
     return plain_graph(
         f"field/{dataset}", adjacency, sp.csr_array(features.astype(np.float32)), numbers.astype(np.int64), classes.size, found
     )
+
+
+def _stand_in(dataset: str, seed: int) -> Graph:
+    """A generated graph with a fiftieth of the nodes, and the published degree, columns and classes."""
+    nodes, (degree, features, classes) = _NODES[dataset] // 50, _SHAPES[dataset]
+    parameters = {"nodes": nodes, "edges": nodes * degree // 2, "classes": classes, "features": features}
+    graph = base.load("synthetic/block_model", seed=seed, parameters=parameters)
+    assert isinstance(graph, Graph)
+    said = f"generated: field/{dataset} is not at hand; a fiftieth of its nodes"
+    return replace(graph, name=f"field/{dataset}", provenance=GraphProvenance("synthetic", said))
 
 
 def _folder(dataset: str, request: base.PublishedRequest) -> Path:

@@ -91,3 +91,11 @@ def test_damaged_files_are_one_line(ogb: Path, reddit: Path) -> None:
     np.savez(reddit / "raw" / "reddit_data.npz", feature=FEATURES, label=np.array([{}] * 6, dtype=object))
     with pytest.raises(DataError, match="allow_pickle"):
         data.load("field/reddit", path=reddit)
+
+
+def test_without_files_a_small_graph_says_that_it_is_generated() -> None:
+    graph = data.load("field/arxiv", root=[], when_unavailable="synthetic")
+    assert isinstance(graph, Graph)
+    assert graph.provenance.source == "synthetic"
+    assert "not at hand" in graph.provenance.detail
+    assert (graph.num_nodes, graph.num_features, graph.num_classes) == (3386, 128, 40)
