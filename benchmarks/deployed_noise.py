@@ -12,7 +12,7 @@ from fedgraph.pricing.quotes import PricedRow, Quote, quoted_claim, quoted_epsil
 
 
 def markdown(folder: Path, command: str) -> str:
-    """The docs page of a folder: the table, then an entry for each file. command: what makes it again."""
+    """The docs page of a folder: one line for each file. command: what makes it again."""
     apps = list(folder.glob("*/pyproject.toml"))
     quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
     quotes.sort(key=lambda quote: (_name(quote).lower(), quote.path))

@@ -33,6 +33,7 @@ DOCUMENTS = (  # their tables come from runs
     *("docs/links.md", "docs/own_model.md"),
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "methods").glob("*.md")),
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "zoo" / "docs").glob("*.md")),
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "data").rglob("*.csv")),
 )
 
 
@@ -134,8 +135,10 @@ def made_again(record: Record, data_root: str | None) -> float:
 
 
 def tables(document: str) -> list[str]:
-    """The tables of a document that print decimal numbers, each as its lines."""
+    """The tables of a document that print decimal numbers, each as its lines; a CSV file is one, below what makes it again."""
     text = (ROOT / document).read_text(encoding="utf-8")
+    if document.endswith(".csv"):
+        return [text.partition("\n")[2]]
     return [one for one in re.findall(r"(?m)(?:^ *\|.*\n)+", text) if re.search(r"\d\.\d|(?<![\w.])\.\d\d", one)]
 
 

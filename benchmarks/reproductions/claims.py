@@ -3,7 +3,7 @@
     python -m benchmarks.reproductions.claims [PAPER …]
 
 No data, no learning, only accounting. PAPER: beginnings of the papers' names, e.g. DPAR; a name that no paper has is an error.
-``docs/published_claims.md`` is what this prints. The formulas stand beside their methods (``published.py`` of ``dpar``,
+``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``published.py`` of ``dpar``,
 ``sage_node`` and ``local_dp``, ``privacy/mechanisms/gcon_noise.py``); those of GAP, which no method reads, stand here.
 
 GAP (Sajadmanesh et al., slides 2022 and released code): aggregation perturbation, edge and node level.
@@ -148,7 +148,7 @@ def _dpar_table(claimed: float) -> list[Claim]:
 
 def _dpar_inputs(half: float, half_delta: float, sigma: float, pr: float) -> dict[str, float | str]:
     return {
-        "accountant of the authors": "Rényi, whole orders 2-63, ε = RDP + ln(1/δ)/(α−1)", "delta": _DELTA,
+        "accountant of the authors": "Rényi, orders 1.1-10.9 and 12-63, ε = RDP + ln(1/δ)/(α−1)", "delta": _DELTA,
         "delta_sgd": half_delta, "delta_pr": half_delta, "epsilon_sgd": half, "epsilon_pr": half, "q'": _SAMPLED, "N'": _ROWS,
         "B": _BATCH, "q": _RATE, "T": _STEPS, "M": _SOURCES, "K": _TOP, "sigma_sgd / C": sigma, "sigma_pr / C1": pr,
     }  # fmt: skip
@@ -424,17 +424,8 @@ def _inputs(claim: Claim) -> str:
 
 
 def page() -> str:
-    """``docs/published_claims.md``."""
-    return f"{_PAGE}\n```text\n{as_text(rows())}\n```\n"
-
-
-_PAGE = """# What published ε are worth
-
-Each row takes the noise that a paper's own formula asks for at the claimed ε, and prices that noise by the paper's formula, by
-our accountants with every assumption enforced, and by the exact worst case, which no analysis can beat. A lower bound above the
-claim means that the claim is false for worst-case data and a viewer of every step; in a federation the server is such a viewer.
-–: there is no such number; ∞: nothing is guaranteed. `python -m benchmarks.reproductions.claims` prints the table.
-"""
+    """``docs/data/published_claims.txt``."""
+    return f"{as_text(rows())}\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -443,7 +434,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.reproductions.claims", description="What published ε are worth."
     )
     parser.add_argument("papers", nargs="*", metavar="PAPER", help="beginnings of papers' names; default: all")
-    parser.add_argument("--page", action="store_true", help="print docs/published_claims.md")
+    parser.add_argument("--page", action="store_true", help="print docs/data/published_claims.txt")
     options = parser.parse_args(arguments)
     try:
         print(page() if options.page else as_text(of_papers(options.papers)), end="" if options.page else "\n")

@@ -24,7 +24,7 @@ from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, L2Ball, Rows, SensitivityBound, SimplexRows
+from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, EndsClippedSum, L2Ball, Rows, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 _ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -141,13 +141,21 @@ def _of_sampled_rows(
     """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
 
     A row that is replaced moves the sum by two clips, which an event for a row that vanishes does not price. At edge level a
-    row must be one edge's (``EdgeRows``, ``EdgeClippedSum``), at one client.
+    row must be one edge's (``EdgeRows``, ``EdgeClippedSum``), at one client; where an edge turns the rows of both its ends
+    (``EndsClippedSum``) the event must price two replaced rows.
     """
     relation = place.protection.relation
     if place.per_end or (relation.replaces and not event.replaced):
         return False
     if not isinstance(place.bound, (ClippedSum, L2Ball, Rows, SimplexRows)):
         return False
+    if isinstance(place.bound, EndsClippedSum):
+        ends = isinstance(event, events.FixedSizeGaussian) and event.replaced and event.touched_rows >= 2
+        return (
+            ends
+            and relation is Relation.EDGE_UNDIRECTED
+            and _enough(mechanism, event.noise_multiplier * place.bound.clip, place)
+        )
     of_one = relation if relation.unit is Unit.EDGE else Relation.NODE_ZERO_OUT
     return _enough(mechanism, event.noise_multiplier * _least_change(place, of_one), place)
 

@@ -144,6 +144,15 @@ def test_node_level_prices(rate: float, relation: str, reading: str, library: Gr
     assert plan.guarantee.protection.promised_degree == (10 if reading == "published" else None)
 
 
+def test_stages_share_a_multiplier_as_released_and_a_deviation_on_the_slides(library: Graph) -> None:
+    for formula, ratio in (("code", 1.0), ("slides", 10**0.5 / 0.5)):
+        plan, _ = node_plan(library, 2.0, "published", formula=formula, hops=1)
+        multiplier = {r.path: r.event.noise_multiplier for r in plan.schedule.releases}
+        assert multiplier["encoder"] == multiplier["classifier"] == pytest.approx(ratio * multiplier["aggregate"])
+        hop = next(r.mechanism.std for r in plan.schedule.releases if r.path == "aggregate")
+        assert hop == pytest.approx(10**0.5 * multiplier["aggregate"])  # √D
+
+
 def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: Graph) -> None:
     plan, _ = node_plan(library, 2.0, sampling_rate=0.3)
     state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)

@@ -183,7 +183,7 @@ def test_rectified_embeddings_are_unbiased() -> None:
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
 @pytest.mark.parametrize("embedding", ["softmax", "hidden"])
-@pytest.mark.parametrize("optimiser", ["descent", "adam"])
+@pytest.mark.parametrize("optimiser", ["descent", "momentum", "adam"])
 def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(model: str, embedding: str, optimiser: str) -> None:
     _, out = run(np.inf, model=model, embedding=embedding, optimiser=optimiser, hidden=4, layers=2, learning_rate=0.1)
     for rows, sizes in zip(out.state.memory.embeddings, SIZES, strict=True):

@@ -12,11 +12,13 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget
 from fedgraph.privacy import sensitivity
+from fedgraph.privacy.events import FixedSizeGaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Relation
 from fedgraph.types import Graph, Subgraph
+from fedgraph_zoo import dpdgc_claim
 from fedgraph_zoo.methods import dpdgc
 from tests.trainings import placed, train
 
@@ -169,3 +171,63 @@ def test_it_refuses_other_settings(library: Graph) -> None:
     public = dataclasses.replace(facts, public_graph=library)
     with pytest.raises(ScenarioError, match="transductive"):
         dpdgc.plan(dpdgc.Params(), public, Budget(1, 1e-5))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "batch", "epochs", "authors"),
+    [(1, 1e-5, 256, 100, 29.4997), (8, 1e-5, 256, 100, 4.6854), (1, 1e-5, 64, 100, 15.0626), (4, 1e-6, 256, 50, 6.6584)],
+)
+def test_the_noise_scale_is_the_released_code_s(epsilon: float, delta: float, batch: int, epochs: int, authors: float) -> None:
+    """authors: thupchnsky/dp-gnn at 6ea28473 (dpdgc_edp.py, noisy_sgd.py) with autodp 0.2.3.1, 2,031 rows of Cora."""
+    found = dpdgc_claim.noise_scale(epsilon, batch, 2031, epochs * 2031 // batch, delta)
+    assert found == pytest.approx(authors, rel=3e-5)
+    assert dpdgc_claim.epsilon(found, batch, 2031, epochs * 2031 // batch, delta) <= epsilon
+
+
+def test_batches_share_one_noise_scale_as_published(library: Graph) -> None:
+    """Two clips for a gradient, one for the rows; both rows that an edge turns are priced, and provably it costs at most ε."""
+    plan, partition, asked = planned(library, 2.0, "published", batch=20, steps=30)
+    gradient, rows = (release.mechanism.std for release in plan.schedule.releases)
+    assert gradient == pytest.approx(2 * plan.params.clip * rows)
+    assert plan.epsilon_published == pytest.approx(2.0, rel=1e-4)
+    event = plan.schedule.releases[0].event
+    assert isinstance(event, FixedSizeGaussian)
+    assert (event.batch_size, event.touched_rows, event.replaced) == (20, 2, True)
+    assert event.noise_multiplier == pytest.approx(gradient / plan.params.clip)
+    provable, _, _ = planned(library, 2.0, batch=20, steps=30)
+    assert 1.98 < provable.provable().epsilon <= 2.0
+    scores = dpdgc.predict(plan, train(plan, partition).state, asked)
+    assert scores.shape == (library.num_nodes, 4)
+
+
+def test_a_batch_is_drawn_among_labelled_rows(library: Graph) -> None:
+    plan, partition, _ = planned(library, np.inf, batch=20, steps=3)
+    work, met = dpdgc.prepare(plan, partition.subgraphs[0]), []
+    for seed in range(3):
+        streams = SimpleNamespace(generator=lambda name, seed=seed: np.random.default_rng(seed))
+        left = dpdgc._batch(plan, work, streams).numpy()  # type: ignore[arg-type]
+        assert (left >= 0).sum() == 20
+        assert np.array_equal(left[left >= 0], work.labels.numpy()[left >= 0])
+        met.append(tuple(np.flatnonzero(left >= 0)))
+    assert len(set(met)) == 3
+
+
+def test_an_edge_of_a_batch_is_no_single_row(library: Graph) -> None:
+    plan, _, _ = planned(library, 2.0, batch=20, steps=30)
+    release = plan.schedule.releases[0]
+    one_row = dataclasses.replace(release.event, touched_rows=1)  # type: ignore[type-var]
+    with pytest.raises(PrivacyError, match="release 'gradient' is priced as"):
+        dataclasses.replace(
+            plan,
+            schedule=dataclasses.replace(
+                plan.schedule, releases=(dataclasses.replace(release, event=one_row), *plan.schedule.releases[1:])
+            ),
+        )
+
+
+def test_batches_are_one_client_s(library: Graph) -> None:
+    for settings in ({"batch": 10_000}, {"batch": 20, "neighbours": 2}):
+        with pytest.raises(ScenarioError, match="batch: 0"):
+            planned(library, 1.0, **settings)
+    with pytest.raises(ScenarioError, match="batch: 0"):
+        planned(library, 1.0, trust=Trust.OWN_CLIENT, batch=20)

@@ -41,20 +41,26 @@ def descend_by_adam(
     return vector
 
 
-def descend(vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float) -> torch.Tensor:
-    """Full-batch steps w ← w − rate · gradient.
+def descend(
+    vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float, momentum: float = 0.0
+) -> torch.Tensor:
+    """Full-batch steps w ← w − rate · v, where v ← momentum · v + gradient.
 
     Args:
         vector: w, [p], where it begins.
         gradient: Parameters → gradient, [p] each.
         epochs: How many steps.
         rate: Step size.
+        momentum: Heavy-ball momentum in [0, 1); v begins at zero.
 
     Returns:
         A new vector [p].
     """
+    velocity = torch.zeros_like(vector)
     for _ in range(epochs):
-        vector = vector - rate * gradient(vector)
+        found = gradient(vector)
+        velocity = momentum * velocity + found if momentum else found
+        vector = vector - rate * velocity
     return vector
 
 

@@ -80,6 +80,10 @@ class NodeCapSettings(Settings):
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
     typical: ClassVar[int] = 10  # public guess of a degree: chooses the rule under a limit
     degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
+    formula: Literal["code", "slides"] = Field(
+        "code",
+        description="noise as published: one multiplier for all stages (as released), or one standard deviation (slides)",
+    )
     hop_share: float = Field(0.3, gt=0, lt=1, description="share of the squared loss spent on hops (provable reading)")
     clip: float = Field(0.5, gt=0, description="norm to which a node's gradient is clipped")
     sampling_rate: float = Field(1.0, gt=0, le=1, description="Poisson rate of a step's nodes; 1: all of them")
@@ -271,8 +275,10 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
         return _Noise(PLAN_WITHOUT_NOISE, [PLAN_WITHOUT_NOISE] * len(changes))
     pipeline = aggregation_noise.NodeAggregation(total, params.sampling_rate, params.hops, params.protects.replaces)
     claimed = [params.degree**0.5] if capped.promised is not None else list(changes)  # √D whatever the relation
-    reading, ratio = budget.calibrated_by, max(claimed) / params.clip
-    found = aggregation_noise.node_level(pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio)
+    reading, ratio = budget.calibrated_by, 1.0 if params.formula == "code" else max(claimed) / params.clip
+    found = aggregation_noise.node_level(
+        pipeline, params.hop_share, budget.epsilon, budget.delta, reading, ratio, params.formula
+    )
     std, min_clients = plan.gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
     hops: list[tuple[NoiseMechanism, Event]] = []

@@ -55,6 +55,9 @@ class Made:
 Planned: TypeAlias = Plan[Params, Made]
 
 
+_MOMENTUM = 0.9  # heavy ball at clients
+
+
 @dataclass(frozen=True, eq=False)
 class _Part:
     """One graph, ready for the network over the features in use. where: int64, its parameters' places among all."""
@@ -118,7 +121,8 @@ def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Ten
         return _trained_in_batches(params, work, layout, whole, before)
     if params.optimiser == "adam":
         return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
-    return descend(before, _gradient(params, work, before), params.local_epochs, params.learning_rate)
+    momentum = _MOMENTUM if params.optimiser == "momentum" else 0.0
+    return descend(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, momentum)
 
 
 def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
@@ -146,6 +150,8 @@ def _trained_in_batches(
             if params.optimiser == "adam":
                 first, second = 0.9 * first + 0.1 * found, 0.999 * second + 0.001 * found * found
                 found = (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+            elif params.optimiser == "momentum":
+                found = first = _MOMENTUM * first + found
             vector = gin.update_gin_statistics(layout, vector - params.learning_rate * found, seen)
     return vector
 

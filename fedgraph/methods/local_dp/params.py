@@ -71,8 +71,8 @@ class Params(Settings):
     batch_size: int | None = Field(None, ge=1, description="gin: graphs per step, a local epoch is one pass; none: all of them")
     rounds: int = Field(60, ge=1, description="FedAvg rounds before embeddings are retrieved")
     local_epochs: int = Field(2, ge=1, description="full-batch steps per client and round")
-    optimiser: Literal["descent", "adam"] = Field(
-        "descent", description="local steps: plain gradient descent, or Adam from scratch"
+    optimiser: Literal["descent", "momentum", "adam"] = Field(
+        "descent", description="local steps: gradient descent, with heavy-ball momentum 0.9, or Adam; from scratch each round"
     )
     learning_rate: float = Field(4.0, gt=0, allow_inf_nan=False, description="step size of the local steps")
     proximal: float = Field(0.0, ge=0, allow_inf_nan=False, description="FedProx weight μ of ½‖w − w₀‖²; 0 is FedAvg")

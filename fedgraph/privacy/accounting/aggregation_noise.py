@@ -6,7 +6,10 @@ Edge level: K Gaussians of total standard deviation s per entry. Node level: T c
 Published (Sajadmanesh et al., slides 2022):
 
     edge   K/(2s²) + √(2K ln(1/δ))/s  (slides)  or  the exact Gaussian with μ = √K/s  (released code); Δ = 1 in both
-    node   min over whole α of  T·RDP_q(α; σ_g) + Kα/(2σ_h²) + ln(1/δ)/(α − 1),   Δ₂ = √D
+    node   ε of RDP(α) = T·RDP_q(α; σ_g) + Kα/(2σ_h²),   Δ₂ = √D
+           released code (sisaman/GAP with autodp 0.2): one noise multiplier for all stages, σ_g = σ_h, and
+           min over real α of  RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1)
+           slides: one standard deviation for all stages, σ_g·C = σ_h·√D, and  min over whole α of  RDP(α) + ln(1/δ)/(α − 1)
 
 **Guarantee.** ``edge_level`` and ``node_level`` return noise that costs at most ε under the reading
 asked for. ``provable`` is priced by ``accountant`` at the sensitivities of ``neighbour_sums``; ``published`` by the formulas
@@ -22,6 +25,9 @@ import numpy as np
 
 from fedgraph.privacy.accounting import calibrate, gaussian, rdp
 from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
+from fedgraph.privacy.fields import ArrayField
+
+_REAL_ORDERS: ArrayField = 1 + np.arange(1, 25501) / 100  # with every whole one, where a chord has its kinks
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ class NodeAggregationNoise:
     Attributes:
         gradient: std / clip.
         hop: std / Δ₂.
-        published: the ε that the slides' formula gives for them.
+        published: the ε that the published formula gives for them.
     """
 
     gradient: float
@@ -111,7 +117,13 @@ class NodeAggregationNoise:
 
 
 def node_level(
-    pipeline: NodeAggregation, hop_share: float, epsilon: float, delta: float, reading: str, published_ratio: float
+    pipeline: NodeAggregation,
+    hop_share: float,
+    epsilon: float,
+    delta: float,
+    reading: str,
+    published_ratio: float,
+    formula: str = "slides",
 ) -> NodeAggregationNoise:
     """Noise multipliers with which a pipeline costs at most ε.
 
@@ -122,13 +134,14 @@ def node_level(
         epsilon: ε > 0, finite.
         delta: δ in (0, 1).
         reading: ``published``, else provable.
-        published_ratio: σ_g / σ_h where one standard deviation serves both stages, as published: √D / C.
+        published_ratio: σ_g / σ_h as published: 1 in the released code, √D / C on the slides.
+        formula: ``slides`` or ``code``: how the published ε is read off the Rényi divergences.
 
     Raises:
         PrivacyError: ε or δ out of range, or no noise is enough.
     """
     if reading == "published":
-        hop = calibrate.published(lambda m: claimed_epsilon(pipeline, m * published_ratio, m, delta), epsilon)
+        hop = calibrate.published(lambda m: claimed_epsilon(pipeline, m * published_ratio, m, delta, formula), epsilon)
         gradient = hop * published_ratio
     else:
         share = hop_share if pipeline.hops else 0.0
@@ -136,18 +149,37 @@ def node_level(
         to_gradient = pipeline.sampling_rate * math.sqrt(pipeline.steps / (1 - share)) * (2 if pipeline.replaced else 1)
         multiplier = calibrate.noise_multiplier_of(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
         gradient, hop = multiplier * to_gradient, multiplier * to_hop
-    return NodeAggregationNoise(gradient, hop, claimed_epsilon(pipeline, gradient, hop, delta))
+    return NodeAggregationNoise(gradient, hop, claimed_epsilon(pipeline, gradient, hop, delta, formula))
 
 
-def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float) -> float:
-    """The published ε of a pipeline, at the best whole order from 2 to 256.
+def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float, formula: str = "slides") -> float:
+    """The published ε of a pipeline.
 
     Args:
         pipeline: what is released; its relation is not read.
         gradient: std / clip.
         hop: std / Δ₂.
         delta: δ in (0, 1).
+        formula: ``slides``, or ``code``.
     """
-    orders = np.arange(2.0, 257.0)
-    training = pipeline.steps * rdp.of_poisson_row(gradient, pipeline.sampling_rate, orders)
-    return float(np.min(training + pipeline.hops * orders / (2 * hop**2) + math.log(1 / delta) / (orders - 1)))
+    orders = np.arange(2.0, 257.0) if formula == "slides" else _REAL_ORDERS
+    every = pipeline.sampling_rate == 1  # then no chord is needed between whole orders
+    training = pipeline.steps * (
+        orders / (2 * gradient**2) if every else rdp.of_poisson_row(gradient, pipeline.sampling_rate, orders)
+    )
+    moments = training + pipeline.hops * orders / (2 * hop**2)
+    if formula == "slides":
+        return float(np.min(moments + math.log(1 / delta) / (orders - 1)))
+    return claimed_conversion(moments, orders, delta)
+
+
+def claimed_conversion(moments: ArrayField, orders: ArrayField, delta: float) -> float:
+    """ε as autodp 0.2 reads it off Rényi divergences: RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1) at the best order.
+
+    Args:
+        moments: RDP at ``orders``.
+        orders: α > 1.
+        delta: δ in (0, 1).
+    """
+    values = moments + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
+    return max(0.0, float(np.min(values)))

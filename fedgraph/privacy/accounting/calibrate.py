@@ -119,7 +119,7 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
 
 
 def published(cost: Callable[[float], float], target: float) -> float:
-    """The smallest multiplier (to one part in 10⁴, from above) with cost ≤ target.
+    """The smallest multiplier (to one part in 10⁵, from above) with cost ≤ target.
 
     Args:
         cost: multiplier → the published ε; it must fall.
@@ -133,7 +133,7 @@ def published(cost: Callable[[float], float], target: float) -> float:
         low, high = high, high * 2
         if high > 1e12:
             raise PrivacyError(f"ε = {target:.6g} cannot be reached by the published formula; raise ε")
-    while high / low > 1 + 1e-4:
+    while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if cost(middle) > target else (low, middle)
     return high

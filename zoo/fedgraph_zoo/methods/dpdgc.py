@@ -7,8 +7,10 @@ much of them to read is chosen on public labels.
 
 **Guarantee.** Edge level, features and labels are public. An undirected edge is in the rows of both its ends. Each row's
 clipped gradient becomes any other: Δ₂ = 4C for the sum. Each row of probabilities becomes any other, at most √2 away:
-Δ₂ = 2. All are Gaussians of one composition. Published (and in the released code): one row is replaced, 2C, and a released row
-moves by its own norm, Δ = 1.
+Δ₂ = 2. All are Gaussians of one composition. Published: one row is replaced, 2C, and a released row moves by its own norm, 1.
+
+``batch: B`` is the released code's training: each step reads B labelled rows, drawn in secret without replacement, of which an
+edge touches two. As published one noise scale then serves both stages (``dpdgc_claim``); it is priced here with both rows.
 
 ``neighbours: k`` chooses the noise so that any k edges of one node are protected together at ε (the paper's k-neighbour level,
 but with public features): they are in k + 1 rows, so Δ₂ = 2(k + 1)C and √(2(k + 1)). What is printed for one edge is then less.
@@ -30,26 +32,41 @@ from scipy.special import softmax
 
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import Descended, FeatureMatrix, Layout, layouts, per_sample, torch, torch_device, unit_matrix_rows
+from fedgraph.learning import (
+    Descended,
+    FeatureMatrix,
+    Layout,
+    descents,
+    layouts,
+    per_sample,
+    torch,
+    torch_device,
+    unit_matrix_rows,
+)
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import node_caps, noisy_hops
 from fedgraph.privacy import (
+    Composed,
     Desk,
     EndsClippedSum,
     EndsSimplexRows,
     Event,
+    FixedSizeGaussian,
     Gaussian,
     GaussianNoise,
     NoiseMechanism,
     PlannedRelease,
     Relation,
+    Repeated,
+    Trust,
     Unit,
     calibrate,
     gaussian,
     sensitivity,
 )
 from fedgraph.types import Graph, Subgraph
+from fedgraph_zoo import dpdgc_claim
 
 REFERENCE = r"""@inproceedings{chien2023differentially,
   title = {Differentially Private Decoupled Graph Convolutions for Multigranular Topology Protection},
@@ -71,6 +88,7 @@ _K_EDGES = (
 class Params(Settings):
     neighbours: int = Field(1, ge=1, description="edges of one node that are protected together at ε: k-neighbour level")
     steps: int = Field(40, ge=0, description="gradient steps of the network on adjacency rows T; 0: no edge is read (ε = 0)")
+    batch: int = Field(0, ge=0, description="labelled rows of a gradient step, drawn without replacement; 0: all nodes' rows")
     rows_share: float = Field(0.5, gt=0, lt=1, description="share of the squared loss for the released rows")
     clip: float = Field(0.5, gt=0, description="norm to which a row's gradient is clipped")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
@@ -137,25 +155,25 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         raise ScenarioError("dpdgc reads edges within a client: write cut_edges: dropped, or use method: gap_edge")
     relation, n, steps = Relation.EDGE_UNDIRECTED, facts.num_nodes, params.steps
     bounds = (EndsClippedSum(params.clip, n, sensitivity.kernel_name(per_sample.clipped_sum)), EndsSimplexRows(n))
+    true = tuple(sensitivity.l2(bound, relation) for bound in bounds)
     noised: tuple[tuple[NoiseMechanism, Event], ...] = (base.PLAN_WITHOUT_NOISE,) * 2
     published, min_clients, notes = 0.0 if budget.private else None, 1, tuple[str, ...]()
+    labelled = int((attributes.labels >= 0).sum())
+    if params.batch:
+        _require_one_whole(params, facts, labelled)
     if budget.private and steps:
-        whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-        wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
-        true = tuple(sensitivity.l2(bound, relation) for bound in bounds)
-        claimed = (_CLAIMED_GRADIENT * params.clip, _CLAIMED_ROWS)
-        rows = (1 + params.neighbours) / _ENDS  # so many times those that one edge turns
-        priced = claimed if budget.calibrated_by == "published" else true
-        stds = (wanted[0] * (priced[0] * rows), wanted[1] * (priced[1] * math.sqrt(rows)))
+        stds, published = (_batch_stds if params.batch else _whole_stds)(params, budget, labelled, true)
         shares = [base.gradient_std(1.0, std, facts) for std in stds]
         min_clients = shares[0][1]
-        events = [Gaussian(std / change) for std, change in zip(stds, true, strict=True)]
-        noised = tuple((GaussianNoise(share), event) for (share, _), event in zip(shares, events, strict=True))
-        published = gaussian.epsilon(math.hypot(math.sqrt(steps) * claimed[0] / stds[0], claimed[1] / stds[1]), budget.delta)
+        events: list[Event] = [Gaussian(std / change) for std, change in zip(stds, true, strict=True)]
         if params.neighbours > 1:
-            one, two = (event.noise_multiplier for event in events)
-            together = gaussian.epsilon(math.hypot(math.sqrt(steps) * rows / one, math.sqrt(rows) / two), budget.delta)
+            rows = (1 + params.neighbours) / _ENDS
+            moved = math.sqrt(steps * (rows * true[0] / stds[0]) ** 2 + rows * (true[1] / stds[1]) ** 2)
+            together = gaussian.epsilon(moved, budget.delta)
             notes = (_K_EDGES.format(k=params.neighbours, epsilon=together, rows=1 + params.neighbours),)
+        if params.batch:
+            events[0] = _batch_step(stds[0] / params.clip, params.batch, labelled)
+        noised = tuple((GaussianNoise(share), event) for (share, _), event in zip(shares, events, strict=True))
     releases = (
         PlannedRelease("gradient", bounds[0], *noised[0], range(steps)),
         PlannedRelease("rows", bounds[1], *noised[1], range(steps, steps + 1)),
@@ -164,6 +182,52 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = base.guarantee_from_public_facts(facts, relation, base.FACTS_ATTRIBUTES_PUBLIC, budget.delta, per_end=False)
     schedule = base.PlanSchedule(steps + 1 if steps else 0, releases if steps else (), min_clients)
     return base.Plan("dpdgc", params, facts, guarantee, schedule, made, published, notes=notes)
+
+
+def _require_one_whole(params: Params, facts: base.PublicFacts, labelled: int) -> None:
+    if facts.num_clients > 1 or params.neighbours > 1 or params.batch > labelled:
+        raise ScenarioError(
+            f"dpdgc: batch: {params.batch} with neighbours: {params.neighbours} at {facts.num_clients} clients; allowed: "
+            f"one client, neighbours: 1, and at most the {labelled} labelled rows, or batch: 0"
+        )
+
+
+def _whole_stds(
+    params: Params, budget: base.Budget, labelled: int, true: tuple[float, ...]
+) -> tuple[tuple[float, float], float]:
+    """(noise of a gradient, of the rows; published ε) where every step reads all rows."""
+    steps, whole = params.steps, calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    wanted = whole * math.sqrt(steps / (1 - params.rows_share)), whole / math.sqrt(params.rows_share)
+    claimed = (_CLAIMED_GRADIENT * params.clip, _CLAIMED_ROWS)
+    rows = (1 + params.neighbours) / _ENDS  # so many times those that one edge turns
+    priced = claimed if budget.calibrated_by == "published" else true
+    stds = (wanted[0] * (priced[0] * rows), wanted[1] * (priced[1] * math.sqrt(rows)))
+    return stds, gaussian.epsilon(math.hypot(math.sqrt(steps) * claimed[0] / stds[0], claimed[1] / stds[1]), budget.delta)
+
+
+def _batch_stds(
+    params: Params, budget: base.Budget, labelled: int, true: tuple[float, ...]
+) -> tuple[tuple[float, float], float]:
+    """The same where a step reads a batch: as published one noise scale for both stages, else by shares of the squared loss."""
+    how = (params.batch, labelled, params.steps, budget.delta)
+    if budget.calibrated_by == "published":
+        scale = dpdgc_claim.noise_scale(budget.epsilon, *how)
+        return (scale * _CLAIMED_GRADIENT * params.clip, scale * _CLAIMED_ROWS), dpdgc_claim.epsilon(scale, *how)
+    to_step = true[0] / params.clip * params.batch / labelled * math.sqrt(params.steps / (1 - params.rows_share))
+    to_rows = 1 / math.sqrt(params.rows_share)
+
+    def cost(m: float) -> Event:
+        step = _batch_step(m * to_step, params.batch, labelled)
+        return Composed((Repeated(step, params.steps), Gaussian(m * to_rows)))
+
+    found = calibrate.noise_multiplier_of(cost, budget.epsilon, budget.delta)
+    stds = (found * to_step * params.clip, found * to_rows * true[1])
+    # the released code has one noise scale: what it would say of the smaller of the two
+    return stds, dpdgc_claim.epsilon(min(stds[0] / (_CLAIMED_GRADIENT * params.clip), stds[1] / _CLAIMED_ROWS), *how)
+
+
+def _batch_step(multiplier: float, batch: int, labelled: int) -> Event:
+    return FixedSizeGaussian(multiplier, batch, labelled, touched_rows=_ENDS, replaced=True)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -184,14 +248,26 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """The noisy gradient sum; in round T the noisy probabilities of the client's nodes."""
     if round_ < plan.params.steps:
-        at = (plan.made.layout, model["parameters"], work.x, work.labels, plan.params.clip)
-        return {"gradient": desk.release("gradient", lambda: per_sample.clipped_sum(*at))}
+
+        def gradient() -> np.ndarray:
+            labels = _batch(plan, work, streams) if plan.params.batch else work.labels
+            return per_sample.clipped_sum(plan.made.layout, model["parameters"], work.x, labels, plan.params.clip)
+
+        return {"gradient": desk.release("gradient", gradient)}
 
     def rows() -> np.ndarray:
         found = _probabilities(layouts.logits(plan.made.layout, model["parameters"], work.x))
         return noisy_hops.send_rows(plan, work.nodes, found)
 
     return {"rows": desk.release("rows", rows)}
+
+
+def _batch(plan: Planned, work: Work, streams: base.PlanStreams) -> torch.Tensor:
+    """Labels of this step's rows, −1 elsewhere."""
+    labelled = np.flatnonzero(work.labels.cpu().numpy() >= 0)
+    mask = np.zeros(len(work.labels), dtype=bool)
+    mask[labelled[descents.draw_fixed_mask(labelled.size, plan.params.batch, streams.generator("batch"))]] = True
+    return descents.mask_labels(work.labels, mask)
 
 
 def _probabilities(scores: np.ndarray) -> np.ndarray:
@@ -204,8 +280,8 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     if inbox.round == steps:
         memory = replace(memory, released=noisy_hops.receive(plan, inbox, "rows"))
         return base.State(state.model, replace(memory, scores=_learnt(plan, memory)))
-    labelled = np.float32((plan.made.attributes.labels >= 0).sum())
-    after = node_caps.descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / labelled, inbox.round)
+    rows = np.float32(plan.params.batch or (plan.made.attributes.labels >= 0).sum())
+    after = node_caps.descent_of(plan.params).step(memory.descended, inbox.sums["gradient"] / rows, inbox.round)
     shown = after.average if inbox.round == steps - 1 else after.parameters
     return base.State({"parameters": shown}, replace(memory, descended=after))
 
@@ -252,6 +328,9 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.n
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=lambda plan: base.MethodReads.NOTHING,
-    situations=(base.MethodSituation("transductive", settings={"steps": 5}),),
+    situations=(
+        base.MethodSituation("transductive", settings={"steps": 5}),
+        base.MethodSituation("transductive", (Trust.CURATOR,), {"steps": 5, "batch": 20}),
+    ),
     evidence=evidence,
 )

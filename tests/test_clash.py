@@ -1,0 +1,34 @@
+"""Both distributions that import as ``fedgraph`` in one environment: one warning says so, and alone ours says nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def said(place: Path) -> str:
+    code = f"import sys; sys.path.append({str(place)!r}); import fedgraph; print(fedgraph.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "fedgraph\n"
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", ["fedgraph-0.2.5.dist-info", "fedgraph-0.2.5.egg-info"])
+def test_the_other_fedgraph_is_named_in_one_warning(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    found = said(tmp_path)
+    assert found.count("UserWarning") == 1
+    assert str(tmp_path / name) in found
+    assert "allowed: one of them in an environment" in found
+
+
+def test_ours_alone_says_nothing(tmp_path: Path) -> None:
+    for name in ("fedgraph_privacy-0.4.0.dist-info", "fedgraph_zoo-0.4.0.dist-info", "fedgraph-privacy-0.3.egg-info"):
+        (tmp_path / name).mkdir()
+    assert said(tmp_path) == ""
+    assert said(tmp_path / "nowhere") == ""
