@@ -69,12 +69,10 @@ def _matched(one: np.ndarray, two: np.ndarray) -> int:
 
 
 _LEAST, _MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
-_SEEN = 1.0  # standard deviations of noise that edges of a rate must be above it before their kinds are compared
+_SEEN = 2.0  # standard deviations of noise that edges of a rate must be above it before their kinds are compared
 _SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
 _FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
-_CROWDED_SHARE = (
-    0.2  # error of a share of like edges, per sixth power of the share of matched nodes (on 15 graphs: 0.02 to 0.2)
-)
+_CROWDED_SHARE = 0.8  # error of a share of like edges, per sixth power of the share of matched nodes: crowded kinds look alike
 _CROWDED = 7.0  # error of such a reading, over itself, per cubed share of matched nodes: hubs take what others would have had
 # What is believed before anything is measured. Like ends are oftener than chance has them by so much of what chance leaves, ±:
 _LIKELY, _LIKELY_ERROR = 0.25, 0.3
@@ -184,7 +182,7 @@ def _apart(matched: np.ndarray, std: float, most: float, chance: float) -> tuple
     share stands where numbers of edges are far off.
     """
     free = np.clip(1 - matched / most, _FREE, 2)
-    edges = np.maximum(-np.log(free), 0)
+    edges = -np.log(free)  # below 0 by noise: cut off there, few edges of a kind would look like more
     variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
     total, noise = edges.sum(axis=1), np.sqrt(variance.sum(axis=1))
     expected, weight = _LIKELY * (1 - chance), 1 / max(_LIKELY_ERROR * (1 - chance), 1e-9) ** 2
