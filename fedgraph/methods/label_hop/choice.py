@@ -21,7 +21,7 @@ from scipy.stats import norm
 from fedgraph.learning import MeetingAnswers, MeetingReading, meetings
 
 _SEPARATIONS = np.concatenate([[0.0], np.geomspace(0.02, 200, 48)])
-_LEFT = (0.13, 0.45, 1.1, 2.4)  # t: what rows leave open without noise, all as likely
+_LEFT = (0.17, 0.55, 1.3, 2.7)  # t: what rows leave open without noise, all as likely
 _SPREADS = ((-1.5, 0.1), (-0.75, 0.2), (0.0, 0.4), (0.75, 0.2), (1.5, 0.1))  # (in ln b around its guess, how likely)
 _PER_COLUMN = 60.0  # b·v of the whole budget is guessed as so much per column and (noise multiplier / nodes)²
 _UNEXPLAINED = 0.04  # standard deviation of a short training's accuracy around what t and b say

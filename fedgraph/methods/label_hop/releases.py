@@ -67,13 +67,13 @@ class Params(Settings):
         return Relation(self.relation)
 
 
-_PARTS = (0.4, 0.65)  # of ε, for the labels of the ways that train beside them
+_PARTS = (0.45, 0.72)  # of ε, for the labels of the ways that train beside them
 _LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
 _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
-_STEEPER, _GENTLER = 2.0, 0.4  # how much faster than that of rows alone the noise of other ways grows where all must add some
+_STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the noise of other ways grows where all must add some
 # Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
-_PILOT, _SIGN = 0.015, 0.005
-_MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.03), (15.0, 0.001, 0.006), (25.0, 0.002, 0.015)
+_PILOT, _SIGN = 0.01, 0.005
+_MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (15.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 
 @dataclass(frozen=True)
