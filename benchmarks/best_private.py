@@ -2,10 +2,11 @@
 
     python -m benchmarks.best_private [--graphs polblogs made/blocks …] [--epsilons 1 2 4 8] [--seeds 10] [--sums] [--inductive]
 
-Test people ask and are private (``--inductive``: they are public), one trusted curator (``--sums``: and sums of ten clients), the
-usual δ. Rows, all of ``label_hop``, on the same splits: ``drafted`` as ``fedgraph new`` writes it; ``rows`` (``label_epsilon:
-0``); ``vote`` (``rows: false``: the majority of the neighbours' randomised labels); ``both`` (``label_epsilon`` 0.7 of ε). Graphs
-are those that lie as they were found (``FEDGRAPH_DATA``/as_found), published ones, and those that are drawn here.
+Test people ask and are private (``--inductive``: they are public), one trusted curator (``--sums``: and sums of ten clients),
+the usual δ. All rows are of ``label_hop``, on the same splits: ``drafted`` as ``fedgraph new`` writes it; ``rows``
+(``label_epsilon: 0``); ``vote`` (``rows: false``: the majority of the neighbours' randomised labels); ``both`` (0.7 of ε as
+``label_epsilon``). Graphs are those that lie as they were found (``FEDGRAPH_DATA``/as_found), published ones, and those that
+are drawn here.
 
 One line per graph, ε and trust: mean accuracies, the drafted row's least seed, and its difference from the best rival with its
 standard error over paired seeds. With two classes also the area under the ROC curve of the drafted row and of the best rival.
@@ -112,8 +113,9 @@ def load(name: str, root: Path | None) -> Graph:
     if name in MADE:
         return MADE[name]()
     if name in FOUND:
-        return fedgraph.read(Path(root or ".") / "as_found" / name, label=FOUND[name]).graph  # type: ignore[no-any-return]
-    graph = data.load(name, root=root)
+        graph = fedgraph.read(Path(root or ".") / "as_found" / name, label=FOUND[name]).graph
+    else:
+        graph = data.load(name, root=root)
     assert isinstance(graph, Graph)
     return graph
 

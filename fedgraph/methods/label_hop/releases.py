@@ -72,7 +72,7 @@ _LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and
 _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
 _STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the noise of other ways grows where all must add some
 # Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
-_PILOT, _SIGN = 0.01, 0.005
+_PILOT, _SIGN = 0.01, 0.002
 _MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (15.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 
