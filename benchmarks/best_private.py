@@ -30,7 +30,7 @@ from fedgraph import data
 from fedgraph.types import Graph, GraphProvenance
 
 FOUND = {"polblogs": "value", "email": None, "facebook_pages": "page_type", "github": "ml_target"}
-PUBLISHED = ["planetoid/citeseer", "citation_full/cora_ml", "facebook100/simmons81", "facebook100/vassar85"]
+PUBLISHED = ["citation_full/citeseer", "citation_full/cora_ml", "facebook100/simmons81", "facebook100/vassar85"]
 RIVALS = ("rows", "vote", "both")
 
 
@@ -132,7 +132,7 @@ def answers(graph: Graph, epsilon: float, args: argparse.Namespace) -> dict[tupl
     trust = ["curator", "sums"] if args.sums else ["curator"]
     with tempfile.TemporaryDirectory() as folder:
         fedgraph.compare(
-            graph, methods, [epsilon], trust, seeds=args.seeds, out=f"{folder}/run",
+            graph, methods, [epsilon], trust, seeds=args.seeds, split="random", out=f"{folder}/run",
             protocol="inductive" if args.inductive else "asking",
         )  # fmt: skip
         lines = (Path(folder) / "run" / "results.csv").read_text(encoding="utf-8").splitlines()

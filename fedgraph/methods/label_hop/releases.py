@@ -72,7 +72,8 @@ _LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and
 _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
 _STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the noise of other ways grows where all must add some
 # Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
-_PILOT, _SIGN = 0.01, 0.002
+_PILOT = 0.01
+_SIGN = (20.0, 0.0002, 0.002)  # of meetings where nothing but ties is known
 _MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (15.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 
@@ -184,7 +185,8 @@ class _Budgeting:
 
     def unknown(self) -> _Split:
         """Nothing is known of people but their ties: labels, and a little for whether like ones meet oftener than others."""
-        test = self.total / math.sqrt(_SIGN)
+        counted = MeetingCounts(self.facts.sizes.num_nodes, self.facts.sizes.num_classes, by_class=False)
+        test = self._counts(_SIGN, counted.change(self.params.protects))
         way = self._labels_alone(Gaussian(test), 1.0)
         return _Split(test, False, None, math.inf, (way,), self.total, self.heavier)
 
