@@ -92,7 +92,7 @@ def test_edges_help_whatever_their_sign(like: float, epsilon: float, library: Gr
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
     alone = accuracy(setting, label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked)))
     assert found >= alone + 0.05
-    assert found > 0.8
+    assert found > 0.75
 
 
 def test_edges_that_say_nothing_do_no_harm(library: Graph) -> None:
@@ -523,6 +523,11 @@ def test_where_ties_are_all_that_is_known_labels_get_nearly_all(like: float, eps
     sign = 1 if like else -1
     assert np.allclose(
         label_hop.predict(plan, state, setting.asked), np.exp(sign * named) / np.exp(sign * named).sum(axis=1, keepdims=True)
+    )
+    strangers = label_hop.predict(plan, state, setting.asked.induced(np.arange(5)))
+    shares = np.bincount(setting.held.labels[setting.held.labels >= 0], minlength=setting.held.num_classes)
+    assert np.allclose(strangers, shares / shares.sum(), atol=0.02), (
+        "of people without a tie to those that answered: the shares"
     )
 
 

@@ -237,6 +237,8 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     way = plan.made.parts.ways[memory.way]
     training, parameters = (way.training, memory.descent.average) if way.training else (plan.made.parts.pilot, memory.pilot)
     if training is None or parameters is None:
+        if graph.num_nodes < facts.sizes.num_nodes:  # people who have no tie to anybody that answered
+            return np.tile(_shares(plan, memory), (graph.num_nodes, 1))
         answers = base.require_received(plan, memory.answers)
         return np.asarray(softmax(_sign(plan, memory) * (graph.adjacency @ _of_all(answers, graph)), axis=1))
     scores = _tempered(plan, training, parameters, FeatureMatrix(unit_matrix_rows(graph.features)))
