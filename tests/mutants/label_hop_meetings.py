@@ -1,4 +1,6 @@
-"""Label hop: who only asks, and who is masked, is in no count of how classes meet, so one node moves them by what is priced."""
+"""Label hop: who only asks, and who is masked, is in no count of how classes meet, nor of what a training got right, so one
+node moves them by what is priced.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from fedgraph import data
 from fedgraph.learning.propagation import meetings
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import PlanStreams
+from fedgraph.methods.label_hop import choice
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.trust import Trust
@@ -75,4 +78,35 @@ def _class_0() -> list[tuple[object, str, object]]:
     return [(meetings, "count", counted)]
 
 
-MUTANTS = [CodeMutant("label_hop counts askers and masked nodes as class 0", _class_0, _nobody_without_a_label_counts)]
+def _nobody_without_a_label_is_judged() -> None:
+    library = data.load("embedded/library")
+    assert isinstance(library, Graph)
+    found, partition, _ = planned("label_hop", 0, Trust.CURATOR, library, 4.0)
+    plan: Any = found
+    model, judges = label_hop.start(plan, np.random.default_rng(0)).model, plan.made.judges
+
+    class Exact(Desk):
+        rows: np.ndarray
+
+        def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
+            self.rows = np.asarray(value() if callable(value) else value)
+            return super().release(path, value)
+
+    streams = PlanStreams(0, ("c", "client", 0, "round", judges), "")
+    desk = Exact("c", 0, judges, plan.schedule.of_client(0), streams.generator("noise"))
+    whole = partition.subgraphs[0]
+    label_hop.client(plan, label_hop.prepare(plan, whole), model, judges, streams, desk)
+    assert desk.rows[whole.graph.labels >= 0].any()
+    assert not desk.rows[whole.graph.labels < 0].any(), "who asks, or is masked, is counted"
+    assert np.linalg.norm(desk.rows, axis=1).max() <= np.sqrt(2) * (1 + 1e-9), "one node moves more than is priced"
+
+
+def _right_0() -> list[tuple[object, str, object]]:
+    honest = choice.judged
+    return [(choice, "judged", lambda scores, labels: honest(scores, np.maximum(labels, 0)))]
+
+
+MUTANTS = [
+    CodeMutant("label_hop judges askers and masked nodes as class 0", _right_0, _nobody_without_a_label_is_judged),
+    CodeMutant("label_hop counts askers and masked nodes as class 0", _class_0, _nobody_without_a_label_counts),
+]

@@ -123,9 +123,12 @@ def test_likeness_is_seen_through_the_noise_of_a_small_budget(alike: float) -> N
     graph, labels = friends(1000, 5, 18, alike)
     counted = MeetingCounts(1000, 5, by_class=False)
     exact, rng = meetings.count(graph, labels, np.arange(1000), counted), np.random.default_rng(1)
-    drawn = (meetings.read(exact + rng.normal(0, 45, exact.size), 45.0, counted, 1000) for _ in range(300))
-    seen = np.mean([reading.affinity[0, 0] > 1.6 for reading in drawn])
-    assert seen > 0.99 if alike else seen < 0.04
+    drawn = [meetings.read(exact + rng.normal(0, 45, exact.size), 45.0, counted, 1000) for _ in range(300)]
+    away = np.array([reading.apart / reading.error for reading in drawn])
+    assert (away > 2).mean() > 0.97 if alike else (away > 2).mean() < 0.1
+    truth = 0.8 * 0.5 if alike else 0.0
+    assert np.mean([reading.apart for reading in drawn]) == pytest.approx(truth, abs=0.1)
+    assert np.mean([reading.degree for reading in drawn]) == pytest.approx(35, rel=0.35)
 
 
 def test_numbers_are_read_as_edges_and_noise_is_not() -> None:
@@ -141,7 +144,8 @@ def test_numbers_are_read_as_edges_and_noise_is_not() -> None:
             assert np.diag(found.affinity) == pytest.approx(np.full(classes, 2.0), rel=0.25)
             assert found.affinity[0, 1] == pytest.approx(2 / 3, rel=0.25)
         lost = meetings.read(exact + 1e5 * rng.standard_normal(exact.size), 1e5, counted, n)
-        assert np.allclose(lost.affinity, 1), "where noise covers everything nothing is believed"
+        assert lost.error == pytest.approx(0.3 * (1 - lost.shares @ lost.shares)), "where noise covers everything"
+        assert lost.apart == pytest.approx(0.25 * (1 - lost.shares @ lost.shares)), "what is likely is believed"
         assert np.isfinite(meetings.read(np.full(counted.length, -50.0), 5.0, counted, n).affinity).all(), (
             "noise may make counts negative"
         )

@@ -1,11 +1,11 @@
 """How often classes meet along edges: matching numbers, with every node counted once (``private_counts``), and what they say.
 
-``read`` estimates class pairs from noisy counts; with them ``vote`` classifies a node from noisy labels of
-its neighbours, by Bayes' rule.
+``read`` estimates class pairs from noisy counts, drawn towards what graphs of people are like, so that nothing hangs on a
+threshold; with them ``vote`` classifies a node from noisy labels of its neighbours, by Bayes' rule.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 import numpy as np
@@ -69,12 +69,16 @@ def _matched(one: np.ndarray, two: np.ndarray) -> int:
 
 
 _LEAST, _MOST = 0.05, 50.0  # of an affinity: no single vote is surer than this
+_SEEN = 2.0  # standard deviations of noise that edges of a rate must be above it before their kinds are compared
 _SURE = 2.0  # standard deviations of noise that an estimate must be away from chance before it is believed
 _FREE = 0.15  # share of a class that is taken to be unmatched at least, when a matching number is read as a number of edges
-_CROWDED_SHARE = (
-    0.2  # error of a share of like edges, per sixth power of the share of matched nodes (on 15 graphs: 0.02 to 0.2)
-)
+_CROWDED_SHARE = 0.8  # error of a share of like edges, per sixth power of the share of matched nodes: crowded kinds look alike
 _CROWDED = 7.0  # error of such a reading, over itself, per cubed share of matched nodes: hubs take what others would have had
+# What is believed before anything is measured. Like ends are oftener than chance has them by so much of what chance leaves, ±:
+_LIKELY, _LIKELY_ERROR = 0.25, 0.3
+_USUAL, _USUAL_SPREAD = 10.0, 1.3  # the mean degree, and the standard deviation of its logarithm
+_DEGREES = np.geomspace(0.25, 400, 60)
+_MATCHED_ERROR = 0.2  # of a matching number that is computed from a mean degree, over itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,11 +110,22 @@ class MeetingReading:
         shares: [c], of the classes.
         affinity: [c, c], how many times as often as chance has it classes meet.
         degree: Mean number of labelled neighbours.
+        apart: By how much the share of edges with like ends is above what chance makes of it.
+        error: Standard error of ``apart``.
     """
 
     shares: np.ndarray
     affinity: np.ndarray
     degree: float
+    apart: float = 0.0
+    error: float = 0.0
+
+    def supposing(self, apart: float) -> Self:
+        """The same where like ends are above chance by ``apart``, and all unlike pairs of classes are alike."""
+        chance = float(self.shares @ self.shares)
+        found = np.full((len(self.shares), len(self.shares)), 1 - apart / max(1 - chance, 1e-9))
+        np.fill_diagonal(found, 1 + apart / chance)
+        return replace(self, affinity=np.clip(found, _LEAST, _MOST), apart=apart)
 
     def neighbours(self) -> np.ndarray:
         """[c, c]: P(label of a neighbour | own class)."""
@@ -132,15 +147,16 @@ def read(numbers: np.ndarray, std: float, counted: _MeetingRules, num_labelled: 
     shares = sizes / sizes.sum()
     two = numbers[c : c + 2 * len(counted.rates)].reshape(-1, 2)
     rest = numbers[c + 2 * len(counted.rates) :]
-    edges, _ = _edges(two, std, np.full(2, num_labelled / 2), counted.rates)
-    degree = 2 * max(float(edges.sum()), 0.0) / num_labelled
-    affinity = _alike(two, std, num_labelled / 2, shares)
+    apart, error = _apart(two, std, num_labelled / 2, float(shares @ shares))
+    degree = _degree(two, std, num_labelled, apart + float(shares @ shares), counted.rates)
+    reading = MeetingReading(shares, np.ones((c, c)), degree, apart, error).supposing(apart)
     if counted.class_rates:
         low, high = np.triu_indices(c)
         most = num_labelled * np.where(low == high, shares[low] / 2, np.minimum(shares[low], shares[high]))
         edges, variance = _edges(rest.reshape(len(counted.class_rates), -1), std, most, counted.class_rates)
-        affinity = _by_class(_square(np.maximum(edges, 0), c), _square(variance, c), affinity)
-    return MeetingReading(shares, affinity, degree)
+        affinity = _by_class(_square(np.maximum(edges, 0), c), _square(variance, c), reading.affinity)
+        reading = replace(reading, affinity=affinity)
+    return reading
 
 
 def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -158,28 +174,37 @@ def _edges(matched: np.ndarray, std: float, most: np.ndarray, rates: tuple[float
     return (weights * edges).sum(axis=0), (weights**2 * variance).sum(axis=0)
 
 
-def _alike(matched: np.ndarray, std: float, most: float, shares: np.ndarray) -> np.ndarray:
-    """Affinities from matching numbers [rates, 2] within classes and between them: two values, 1 where noise may explain all.
+def _apart(matched: np.ndarray, std: float, most: float, chance: float) -> tuple[float, float]:
+    """(how much oftener than chance ends are alike, its standard error) from matching numbers [rates, 2] within classes and
+    between them, and from what is likely.
 
     Each rate gives a share of like edges, and the surer it is, the more it counts. Crowding takes from both kinds alike, so a
     share stands where numbers of edges are far off.
     """
     free = np.clip(1 - matched / most, _FREE, 2)
-    edges = np.maximum(-np.log(free), 0)
+    edges = -np.log(free)  # below 0 by noise: cut off there, few edges of a kind would look like more
     variance = ((std / free) ** 2 + np.maximum(matched, 1) / free) / most**2
     total, noise = edges.sum(axis=1), np.sqrt(variance.sum(axis=1))
-    if not (seen := total > _SURE * noise).any():
-        return np.ones((len(shares), len(shares)))
+    expected, weight = _LIKELY * (1 - chance), 1 / max(_LIKELY_ERROR * (1 - chance), 1e-9) ** 2
+    if not (seen := total > _SEEN * noise).any():
+        return expected, 1 / math.sqrt(weight)
     like = edges[seen, 0] / total[seen]
     errors = np.sqrt(variance[seen, 0] * (1 - like) ** 2 + variance[seen, 1] * like**2) / total[seen]
     weights = 1 / (errors**2 + (_CROWDED_SHARE * (1 - free[seen]).max(axis=1) ** 6) ** 2)
-    chance = float(shares @ shares)
-    error = 1 / math.sqrt(float(weights.sum()))
-    apart = float(weights @ like) * error**2 - chance
-    apart *= max(0.0, 1 - (_SURE * error / apart) ** 2) if apart else 0.0
-    found = np.full((len(shares), len(shares)), 1 - apart / max(1 - chance, 1e-9))
-    np.fill_diagonal(found, 1 + apart / chance)
-    return np.clip(found, _LEAST, _MOST)
+    whole = float(weights.sum()) + weight
+    return (float(weights @ (like - chance)) + weight * expected) / whole, 1 / math.sqrt(whole)
+
+
+def _degree(matched: np.ndarray, std: float, num_labelled: int, like: float, rates: tuple[float, ...]) -> float:
+    """The mean degree that explains matching numbers [rates, 2] best, and is likely (the mean of its logarithm)."""
+    most, shares = num_labelled / 2, np.clip([like, 1 - like], 0.02, 0.98)
+    kept = _DEGREES[:, None, None] * np.array(rates)[:, None] * shares / 2  # edges of a kind per node of a side
+    expected = most * (1 - np.exp(-kept))
+    errors = np.hypot(std, _MATCHED_ERROR * expected)
+    log = -0.5 * (((matched - expected) / errors) ** 2).sum(axis=(1, 2)) - np.log(errors).sum(axis=(1, 2))
+    log -= 0.5 * (np.log(_DEGREES / _USUAL) / _USUAL_SPREAD) ** 2
+    chances = np.exp(log - log.max())
+    return float(np.exp(chances @ np.log(_DEGREES) / chances.sum()))
 
 
 def _by_class(edges: np.ndarray, variance: np.ndarray, alike: np.ndarray) -> np.ndarray:
@@ -234,8 +259,8 @@ def _design_effect(heard: np.ndarray, by: MeetingAnswers, correlation: float) ->
     return np.asarray(1 + correlation * by.clarity**2 * np.maximum(heard - 1, 0))
 
 
-def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: float) -> float:
-    """What the answers of all neighbours of a node of mean degree tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
+def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: float, heard: np.ndarray) -> np.ndarray:
+    """What the answers of so many neighbours tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
     Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
 
@@ -243,9 +268,10 @@ def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: flo
         reading: How classes meet.
         by: How answers come about.
         correlation: As in ``vote``.
+        heard: [m], numbers of answers.
     """
     c, k, (a, b) = len(reading.shares), by.size, by.odds
     truth = reading.neighbours()
-    apart = [0.5 * np.abs(truth[y] - truth[z]).sum() for y in range(c) for z in range(c) if y != z]
-    each = 2 * k * (c - k) / (c * (c - 1)) * ((a - b) * float(np.mean(apart))) ** 2
-    return each * reading.degree / float(_design_effect(np.array(reading.degree), by, correlation))
+    apart = 0.5 * np.abs(truth[:, None] - truth[None]).sum() / (c * (c - 1))
+    each = 2 * k * (c - k) / (c * (c - 1)) * ((a - b) * apart) ** 2
+    return np.asarray(each * heard / _design_effect(heard, by, correlation))

@@ -6,13 +6,15 @@ answers with its label, randomised by itself (``mechanisms.local_bits``), and th
 asks adds up the answers of its own neighbours, exactly: it knows its own edges, and its answer is shown to it alone. No edge of
 anybody else is read, so a hub changes nothing but its own answer. This is joint differential privacy (Kearns et al. 2014).
 
-Three releases. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
-whatever its degree (``private_counts``): no homophily is assumed, votes are weighed by what was measured, signed. They also
-choose how the rest is spent: where neighbours tell little, the next release is not made and rows get its budget (``budget``).
-*Labels*: pure ε, each node its own. *Model*: a logistic regression on rows, clipped gradients, as in ``features`` without
-anything public; it reads no edge.
+What is released. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
+whatever its degree (``private_counts``): votes are weighed by what was measured, signed. *A short training* of a logistic
+regression on rows, clipped gradients as in ``features`` without anything public, and counts of what it *got right*. By these
+the way to spend the rest is chosen (``choice``): a training on rows alone, answered labels alone, or both in one of
+two proportions, each priced with what came before. *Labels* are pure ε, each node its own. *Margins*: where rows and answers
+are both heard, noisy counts of how sure and how right the rows' scores are, so that neither drowns the other. Where nothing is
+known of people but their ties (one column, the same for all), all but the sign of the ties is for labels.
 
-A node that asks (``protocol: asking``) gets log P(class | own row) + Σ over its neighbours of log P(answer | class)/P(answer),
+A node that asks (``protocol: asking``) gets κ·scores of its own row + Σ over its neighbours of log P(answer | class)/P(answer),
 the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
 read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there
 (``mean_field``). One hop only: a second message would depend on its sender's edges, and so on every hub.
@@ -29,6 +31,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import log_softmax, softmax
 
+from fedgraph.errors import PrivacyError
 from fedgraph.learning import (
     Descended,
     Descent,
@@ -46,13 +49,15 @@ from fedgraph.learning import (
     unit_matrix_rows,
 )
 from fedgraph.methods import base
-from fedgraph.methods.label_hop import releases
+from fedgraph.methods.label_hop import choice, releases
 from fedgraph.methods.label_hop.releases import LabelHopTraining, Made, Params
 from fedgraph.privacy import ABSENT_LABEL, Assumption, Desk, GaussianNoise, MeetingCounts, Released, Unit
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")
 
+_SURE = 1.5  # standard errors below chance from which neighbours are taken for unlike, where nothing but ties is known
+_CLEAR = 3.0  # squared standard errors per class that sizes of classes must be apart before they count for much
 _MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
 
 
@@ -81,24 +86,30 @@ class Memory:
 
     Attributes:
         descent: where it is.
+        way: which of the ways is gone; 0 before one is chosen.
+        pilot: float32 [p], the model of the short training; None before it ended, or where there is none.
         meetings: float64, as released; None before they came.
+        judged: float64, what the short training got right, as released; None before it came.
+        margins: float64, how sure and how right the rows' scores are, as released; None before they came.
         answers: [num_nodes, c], 1 where a class was named; None before they came.
-        hop: whether labels are answered.
     """
 
     descent: Descended
+    way: int = 0
+    pilot: np.ndarray | None = None
     meetings: np.ndarray | None = None
+    judged: np.ndarray | None = None
+    margins: np.ndarray | None = None
     answers: np.ndarray | None = None
-    hop: bool = True
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Meetings in round 0, then answers, then one gradient a round; all priced from public numbers alone."""
+    """What decides first, then the ways; all of it priced from public numbers alone."""
     parts, layout = releases.split_label_hop_budget(params, facts, budget), (facts.num_features, facts.num_classes)
-    made = Made(Layout(layout, bias_scale=0.1), parts, int(parts.choice is not None))
+    made = Made(Layout(layout, bias_scale=0.1), parts)
     planned = releases.plan_for(params, facts, made)
     asks = (Assumption.ANSWERS_PRIVATE,) if facts.asks else ()
     assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
@@ -109,12 +120,18 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    descent = _descent(plan, plan.made.training(True)[2]).start(plan.made.layout.start(rng))
-    return _state(Memory(descent))
+    return _state(plan, Memory(_begun(plan)), 0)
 
 
-def _state(memory: Memory) -> base.State[Memory]:
-    return base.State({"parameters": memory.descent.parameters, "hop": np.array([memory.hop])}, memory)
+def _begun(plan: Planned) -> Descended:
+    return Descent(1.0, 0.0, 1, 1.0).start(np.zeros(plan.made.layout.num_parameters, dtype=np.float32))
+
+
+def _state(plan: Planned, memory: Memory, round_: int) -> base.State[Memory]:
+    """What is broadcast in ``round_``: the averaged parameters where they are judged or weighed."""
+    counted = round_ in (plan.made.judges, plan.made.weighs(memory.way) if round_ >= plan.made.says else None)
+    parameters = memory.descent.average if counted else memory.descent.parameters
+    return base.State({"parameters": parameters, "way": np.array([memory.way])}, memory)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
@@ -125,21 +142,44 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
-    """Meetings; answers where they are asked for; then noisy gradient sums at the current parameters."""
-    made, facts, hop = plan.made, plan.facts, bool(model["hop"][0])
-    path, first, training = made.training(hop)
+    """Meetings, and a short training with what it got right; then what the chosen way releases."""
+    made, facts, way = plan.made, plan.facts, int(model["way"][0])
+    if not 0 <= way < len(made.parts.ways):
+        raise PrivacyError(f"label_hop: a way is refused: found {way}; allowed: 0 to {len(made.parts.ways) - 1}")
+    chosen, first = made.parts.ways[way], made.first(way)
     sent: dict[str, Released] = {}
     if made.measures and round_ == 0:
         counted = MeetingCounts(facts.num_nodes, facts.num_classes, made.parts.by_class)
         exact = partial(meetings.count, work.adjacency, work.said, work.nodes, counted)
         sent["meetings"] = desk.release("meetings", exact)
-    if made.parts.labels and hop and round_ == made.says:
+
+    def gradient(path: str, training: LabelHopTraining) -> Released:
+        return desk.release(
+            path, partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
+        )
+
+    def judged(training: LabelHopTraining) -> np.ndarray:
+        scores = _tempered(plan, training, model["parameters"], work.x)
+        return choice.judged(scores, work.labels.cpu().numpy())
+
+    if made.parts.pilot is not None and made.judges is not None and round_ <= made.judges:
+        pilot = made.parts.pilot
+        if round_ < made.judges:
+            sent["gradient"] = gradient("pilot", pilot)
+        else:
+            sent["judged"] = desk.release("judged", partial(judged, pilot))
+        return sent
+    if chosen.labels and round_ == made.says:
         everybody = np.full(facts.num_nodes, ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
-        sent["labels"] = desk.release("labels", everybody)
+        sent["labels"] = desk.release(made.path("labels", way), everybody)
+    if (training := chosen.training) is None:
+        return sent
     if first <= round_ < first + training.steps:
-        exact = partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
-        sent["gradient"] = desk.release(path, exact)
+        sent["gradient"] = gradient(made.path("model", way), training)
+    if round_ == made.weighs(way):
+        leads = partial(lambda training: judged(training)[:, facts.num_classes :], training)
+        sent["margins"] = desk.release(made.path("margins", way), leads)
     return sent
 
 
@@ -148,23 +188,44 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     memory, made = state.memory, plan.made
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
-        if made.parts.choice is not None:
-            reading, how = label_hop_meetings(plan, memory), _answering(plan)
-            worth = releases.is_worth(made.parts, plan.facts, reading, how, plan.params.correlation)
-            memory = replace(memory, hop=worth)
+    if "judged" in inbox.sums:
+        memory = replace(memory, judged=inbox.sums["judged"], pilot=memory.descent.average, descent=_begun(plan))
+        memory = replace(memory, way=_most_promising(plan, memory))
+    if "margins" in inbox.sums:
+        memory = replace(memory, margins=inbox.sums["margins"])
     if "labels" in inbox.sums:
         memory = replace(memory, answers=_answers(plan, inbox))
     if "gradient" in inbox.sums:
-        _, first, training = made.training(memory.hop)
+        early = made.judges is not None and inbox.round < made.judges
+        found, first = (made.parts.pilot, 0) if early else (made.parts.ways[memory.way].training, made.first(memory.way))
+        descent = _descent(plan, base.require_received(plan, found))
         mean = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
-        memory = replace(memory, descent=_descent(plan, training).step(memory.descent, mean, inbox.round - first))
-    return _state(memory)
+        memory = replace(memory, descent=descent.step(memory.descent, mean, inbox.round - first))
+    return _state(plan, memory, inbox.round + 1)
+
+
+def _most_promising(plan: Planned, memory: Memory) -> int:
+    """Of the ways, by meetings and by what the short training got right."""
+    parts, facts, params = plan.made.parts, plan.facts, plan.params
+    pilot, counts = base.require_received(plan, parts.pilot), base.require_received(plan, memory.judged)
+    reading = label_hop_meetings(plan, memory)
+    accuracy, error = choice.seen(counts[: facts.num_classes], reading.shares * plan.facts.num_train, _std(plan, "judged"))
+    noise = parts.total * parts.heavier * (2 if params.protects.replaces else 1) / plan.facts.num_train
+    rows = choice.Seen(accuracy, error, (pilot.whole / parts.total) ** 2, noise, facts.num_features)
+    ways = [
+        choice.Spending(
+            releases.label_hop_answering(way.labels, facts.num_classes, params.protects.replaces) if way.labels else None,
+            math.inf if way.training is None else (way.training.whole / parts.total) ** 2,
+        )
+        for way in parts.ways
+    ]
+    return int(choice.promises(ways, reading, params.correlation, rows).argmax())
 
 
 def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
     """[num_nodes, c]: 1 where a class was named. Labels in clear come as −2 + … + −2 + k of K clients."""
     total = np.asarray(inbox.sums["labels"])
-    if not math.isinf(plan.made.parts.labels):
+    if not math.isinf(plan.made.parts.ways[0].labels):
         return np.minimum(total, 1)
     labels = total.astype(np.int64) + 2 * (inbox.num_clients - 1)
     return np.asarray(labels[:, None] == np.arange(plan.facts.num_classes), dtype=np.int16)
@@ -173,18 +234,62 @@ def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
     memory, facts = state.memory, plan.facts
-    if not plan.params.rows and memory.answers is not None:
-        return np.asarray(softmax(graph.adjacency @ _of_all(memory.answers, graph), axis=1))
-    scores = layouts.logits(plan.made.layout, memory.descent.average, FeatureMatrix(unit_matrix_rows(graph.features)))
-    scores = scores / math.sqrt(1 + math.pi / 8 * _score_noise(plan, memory.hop) ** 2)
-    if memory.answers is not None and facts.asks and graph.num_nodes >= facts.num_nodes:
-        answers, reading = _of_all(memory.answers, graph), label_hop_meetings(plan, memory)
-        heard = meetings.vote(graph.adjacency, answers, reading, _answering(plan), plan.params.correlation)
-        return np.asarray(softmax(log_softmax(scores, axis=1) + heard, axis=1))
+    way = plan.made.parts.ways[memory.way]
+    training, parameters = (way.training, memory.descent.average) if way.training else (plan.made.parts.pilot, memory.pilot)
+    if training is None or parameters is None:
+        if graph.num_nodes < facts.num_nodes:  # people who have no tie to anybody that answered
+            return np.tile(_shares(plan, memory), (graph.num_nodes, 1))
+        answers = base.require_received(plan, memory.answers)
+        return np.asarray(softmax(_sign(plan, memory) * (graph.adjacency @ _of_all(answers, graph)), axis=1))
+    scores = _tempered(plan, training, parameters, FeatureMatrix(unit_matrix_rows(graph.features)))
     if facts.public == "test-graph":
         most = _MOST_HEARD * mean_field.doubt(scores)
         return mean_field.couple(scores, graph.adjacency, [], most, plan.params.propagation_steps)
-    return np.asarray(softmax(scores, axis=1))
+    if memory.answers is None or not facts.asks:
+        return np.asarray(softmax(scores, axis=1))
+    sure = _confidence(plan, memory)
+    shares = _shares(plan, memory)
+    own = log_softmax(sure * scores, axis=1) + max(0.0, 1 - sure) * np.log(shares)
+    if graph.num_nodes >= facts.num_nodes:
+        reading = label_hop_meetings(plan, memory)
+        reading = (
+            replace(reading, shares=shares)
+            if plan.made.parts.by_class
+            else replace(reading, shares=shares).supposing(reading.apart)
+        )
+        own = own + meetings.vote(
+            graph.adjacency, _of_all(memory.answers, graph), reading, _answering(plan, memory), plan.params.correlation
+        )
+    return np.asarray(softmax(own, axis=1))
+
+
+def _sign(plan: Planned, memory: Memory) -> float:
+    """−1 where neighbours were surely measured to be unlike."""
+    if memory.meetings is None:
+        return 1.0
+    reading = label_hop_meetings(plan, memory)
+    return -1.0 if reading.apart < -_SURE * reading.error else 1.0
+
+
+def _confidence(plan: Planned, memory: Memory) -> float:
+    """How far the rows' scores are believed beside answers."""
+    if memory.margins is not None:
+        return choice.confidence(memory.margins, _std(plan, plan.made.path("margins", memory.way)))
+    counts = base.require_received(plan, memory.judged)
+    return choice.confidence(counts[plan.facts.num_classes :], _std(plan, "judged"))
+
+
+def _shares(plan: Planned, memory: Memory) -> np.ndarray:
+    """[c], of the classes, by the answers; drawn towards equal shares by as much as the coins of the answers explain."""
+    by, answers = _answering(plan, memory), base.require_received(plan, memory.answers)
+    classes = plan.facts.num_classes
+    named, answered = answers.sum(axis=0), max(int(answers.any(axis=1).sum()), 1)
+    spill = by.odds[1] * by.size / classes
+    found = (named / answered - spill) / by.clarity - 1 / classes
+    error = math.sqrt((spill + by.clarity / classes) * (1 - spill - by.clarity / classes) / answered) / by.clarity
+    apart = float(found @ found) / (classes * error**2 + 1e-12)
+    shares = np.maximum(1 / classes + max(0.0, 1 - _CLEAR / max(apart, 1e-9)) * found, 1e-3)
+    return np.asarray(shares / shares.sum())
 
 
 def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
@@ -194,32 +299,41 @@ def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    descent, x = state.memory.descent, FeatureMatrix(unit_matrix_rows(graph.features))
-    own = own_models.tune(plan.made.layout, descent.average, x, graph.labels, rng)
-    return replace(state, memory=replace(state.memory, descent=replace(descent, average=own)))
+    memory, x = state.memory, FeatureMatrix(unit_matrix_rows(graph.features))
+    pilot = plan.made.parts.ways[memory.way].training is None
+    if pilot and memory.pilot is None:
+        return state
+    before = base.require_received(plan, memory.pilot) if pilot else memory.descent.average
+    own = own_models.tune(plan.made.layout, before, x, graph.labels, rng)
+    after = replace(memory, pilot=own) if pilot else replace(memory, descent=replace(memory.descent, average=own))
+    return replace(state, memory=after)
 
 
-def _score_noise(plan: Planned, hop: bool) -> float:
-    """Standard deviation that noise alone gives a score of a unit row; scores are made less sure by it (MacKay 1992, eq. 9)."""
-    path, _, training = plan.made.training(hop)
+def _tempered(plan: Planned, training: LabelHopTraining, parameters: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+    """Scores [n, c], less sure by the standard deviation that noise alone gives them on a unit row (MacKay 1992, eq. 9)."""
+    std, _ = base.gradient_std(training.noise, training.clip * (2 if plan.params.protects.replaces else 1), plan.facts)
+    clients = plan.facts.num_clients
+    noise = _descent(plan, training).gain() * std * math.sqrt(2 * clients) / plan.facts.num_train
+    return np.asarray(layouts.logits(plan.made.layout, parameters, x) / math.sqrt(1 + math.pi / 8 * noise**2))
+
+
+def _std(plan: Planned, path: str) -> float:
+    """Standard deviation of the noise in a sum of all clients; small where there is none."""
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
-    if not isinstance(noise, GaussianNoise):
-        return 0.0
-    return _descent(plan, training).gain() * noise.std * math.sqrt(2 * plan.facts.num_clients) / plan.facts.num_train
+    return noise.std * math.sqrt(plan.facts.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
 
 
-def _answering(plan: Planned) -> MeetingAnswers:
-    return releases.label_hop_answering(plan.made.parts.labels, plan.facts.num_classes, plan.params.protects.replaces)
+def _answering(plan: Planned, memory: Memory) -> MeetingAnswers:
+    labels = plan.made.parts.ways[memory.way].labels
+    return releases.label_hop_answering(labels, plan.facts.num_classes, plan.params.protects.replaces)
 
 
 def label_hop_meetings(plan: Planned, memory: Memory) -> MeetingReading:
     """How classes meet, as was measured; all of it post-processing."""
     facts = plan.facts
-    noise = next(r.mechanism for r in plan.schedule.releases if r.path == "meetings")
-    std = noise.std * math.sqrt(facts.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
     counted = MeetingCounts(facts.num_nodes, facts.num_classes, plan.made.parts.by_class)
     found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
-    return meetings.read(found, std, counted, facts.num_train)
+    return meetings.read(found, _std(plan, "meetings"), counted, facts.num_train)
 
 
 def _descent(plan: Planned, training: LabelHopTraining) -> Descent:
@@ -238,7 +352,8 @@ def reads(plan: Planned) -> base.MethodReads:
     """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
     if plan.facts.public == "test-graph":
         return base.MethodReads.PUBLIC_GRAPH
-    return base.MethodReads.OWN_EDGES if plan.made.parts.labels and plan.facts.asks else base.MethodReads.OWN_ROW
+    hears = plan.facts.asks and any(way.labels for way in plan.made.parts.ways)
+    return base.MethodReads.OWN_EDGES if hears else base.MethodReads.OWN_ROW
 
 
 _LABEL, _ANSWERED = {"label": "neighbours' labels"}, "and what its neighbours answered"
