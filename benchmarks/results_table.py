@@ -2,8 +2,8 @@
 
     python -m benchmarks.results_table [RUN] [--cells 300 30000]     RUN: a finished run (default: the quickstart, shrunk)
 
-The cells of RUN are repeated under further labels until there are so many. Goals, in processor seconds: 300 cells in 1 s, 30,000
-in 10 s.
+The cells of RUN are repeated under further labels until there are so many. Goals, in processor seconds: 300 cells in 1 s,
+30,000 in 10 s.
 """
 
 from __future__ import annotations
