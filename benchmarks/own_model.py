@@ -58,7 +58,7 @@ def _examples(roots: int, cap: int, hops: int, inputs: int) -> NetworkExamples:
     ends = ends[:, ends[0] != ends[1]]
     half = sp.coo_array((np.ones(ends.shape[1], np.float32), tuple(ends)), shape=(n, n))
     graph = sp.csr_array((half + half.T) > 0).astype(np.float32)
-    found = rooted.sample(graph, np.arange(n), np.arange(roots), lambda root, node: node >= 0, cap, hops, 0)
+    found = rooted.subgraphs(graph, np.arange(n), np.arange(roots), lambda root, node: node >= 0, cap, hops, 0)
     return NetworkExamples(rng.normal(size=(n, inputs)).astype(np.float32), found, rng.integers(6, size=roots))
 
 

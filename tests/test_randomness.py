@@ -33,6 +33,7 @@ SEEDED = {
     "export/project.py _dimensions": PUBLIC,
     "learning/layers/shared_gnn.py SharedGnnBatches.inputs": PUBLIC,
     "learning/links.py random_rows": PUBLIC,
+    "learning/own_networks/isolation.py _examples": PUBLIC,
     "learning/pair_scorer.py PairScorer.step": PUBLIC,
     "learning/projection.py basis_of": PUBLIC,
     "learning/projection.py _pairs": PUBLIC,
@@ -58,6 +59,7 @@ OF_TORCH = {
     "learning/baselines/fitting.py build_for_fitting",
     "learning/baselines/fitting.py continue_fitting",
     "learning/baselines/networks.py _dropped",
+    "learning/own_networks/own_network.py drawn",
 }
 
 MAKERS = {"default_rng", "SeedSequence", "Generator", "PCG64", "MT19937", "Philox", "SFC64", "Random"}

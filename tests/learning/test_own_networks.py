@@ -69,7 +69,7 @@ def graph(n: int, share: float, seed: int = 0) -> sp.csr_array:
 
 def examples(n: int = 40, roots: int = 12, hops: int = 2) -> NetworkExamples:
     rng = np.random.default_rng(1)
-    found = rooted.sample(graph(n, 0.15), np.arange(n), np.arange(roots), anybody, 3, hops, 5)
+    found = rooted.subgraphs(graph(n, 0.15), np.arange(n), np.arange(roots), anybody, 3, hops, 5)
     return NetworkExamples(rng.normal(size=(n, INPUTS)), found, rng.integers(CLASSES, size=roots))
 
 
@@ -273,7 +273,7 @@ def test_a_node_that_goes_changes_only_the_subgraphs_that_hold_it(adjacency: sp.
         return np.asarray(coins[root, node] < 0.6)
 
     def of(known: sp.csr_array) -> list[tuple[frozenset[int], frozenset[tuple[int, int]]]]:
-        return shapes(rooted.sample(known, np.arange(n), np.arange(n), some, cap, hops, 3))
+        return shapes(rooted.subgraphs(known, np.arange(n), np.arange(n), some, cap, hops, 3))
 
     before = of(adjacency)
     for root, (nodes, edges) in enumerate(before):

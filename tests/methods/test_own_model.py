@@ -55,7 +55,7 @@ def test_a_node_is_in_no_more_examples_than_are_priced(replaced: bool, cap: str,
     assert rule.rate == 1
 
     def subgraphs(adjacency: Any) -> list[tuple[Any, Any]]:
-        found = rooted.sample(sp.csr_array(adjacency), np.arange(n), np.arange(n), lambda r, v: v >= 0, 10**6, hops, 0)
+        found = rooted.subgraphs(sp.csr_array(adjacency), np.arange(n), np.arange(n), lambda r, v: v >= 0, 10**6, hops, 0)
         return [
             (frozenset(nodes[nodes >= 0].tolist()), frozenset((nodes[a], nodes[b]) for a, b in arcs.T if nodes[a] >= 0))
             for nodes, arcs in zip(found.nodes, found.arcs, strict=True)

@@ -115,12 +115,12 @@ def _counted_once() -> list[tuple[object, str, object]]:
 
 
 def _reads_whoever_is_there() -> list[tuple[object, str, object]]:
-    honest = rooted.sample
+    honest = rooted.subgraphs
 
-    def sample(adjacency: Any, ids: Any, roots: Any, allowed: Any, *how: Any) -> Any:
+    def subgraphs(adjacency: Any, ids: Any, roots: Any, allowed: Any, *how: Any) -> Any:
         return honest(adjacency, ids, roots, lambda root, node: node >= 0, *how)
 
-    return [(rooted, "sample", sample)]
+    return [(rooted, "subgraphs", subgraphs)]
 
 
 MUTANTS = [

@@ -165,7 +165,7 @@ def _examples(spec: NetworkSpec, count: int) -> NetworkExamples:
         blocks.append(sp.csr_array((upper | upper.T).astype(np.float32)))
     graph = sp.csr_array(sp.block_diag(blocks, format="csr"))
     roots, ids = size * np.arange(count), np.arange(size * count)
-    found = rooted.sample(graph, ids, roots, lambda root, node: np.ones(len(node), dtype=bool), 3, 2, 0)
+    found = rooted.subgraphs(graph, ids, roots, lambda root, node: np.ones(len(node), dtype=bool), 3, 2, 0)
     return NetworkExamples(rng.normal(size=(size * count, spec.inputs)), found, rng.integers(spec.classes, size=count))
 
 

@@ -37,7 +37,7 @@ class RootedSamples:
         return len(self.nodes)
 
 
-def sample(
+def subgraphs(
     adjacency: sp.csr_array,
     ids: np.ndarray,
     roots: np.ndarray,

@@ -234,7 +234,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
             return ~drawn[node] & streams.drawn("mentions", pairs, rule.rate)
 
         hops = params.hops if rule.most > 1 else 0
-        samples = rooted.sample(work.adjacency, work.ids, roots, allowed, params.neighbours, hops, round_)
+        samples = rooted.subgraphs(work.adjacency, work.ids, roots, allowed, params.neighbours, hops, round_)
         examples = NetworkExamples(work.rows, samples, work.labels[roots])
         how = (params.clip, plan.facts.num_nodes, plan.made.isolated.loops)
         return example_gradients.clipped_sum(plan.made.network, model["parameters"], examples, *how)
@@ -297,7 +297,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
         labelled = np.flatnonzero(graph.labels[nodes] >= 0)
         at = nodes[labelled]
         nobody = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32)
-        samples = rooted.sample(nobody, np.arange(graph.num_nodes), at, lambda root, node: node < 0, 1, 0, 0)
+        samples = rooted.subgraphs(nobody, np.arange(graph.num_nodes), at, lambda root, node: node < 0, 1, 0, 0)
         examples = NetworkExamples(rows, samples, graph.labels[at])
         for _, model, message in seen.messages_of(plan, state, number, "gradient"):
             found = np.zeros((nodes.size, message.size))
