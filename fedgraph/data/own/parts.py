@@ -129,9 +129,10 @@ def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[st
     people = {_plain(name) for part in parts for holder, name in _every(part) if not _beside(part, holder)}
     for part, start in zip(parts, starts, strict=True):
         own: dict[str, tuple[Holder, str]] = {}  # what it is compared by, and called → where it stands
-        names = [name for _, name in _every(part)]
-        for holder, name in _every(part):
-            single = _beside(part, holder) and len(holder.table.names) == 2
+        every = [(holder, name) for holder, name in _every(part) if not _left_out(holder, name, remarks)]
+        names = [name for _, name in every]
+        for holder, name in every:
+            single = _beside(part, holder) and sum(one is holder for one, _ in every) == 1
             key = _plain(name)
             if single and key not in people:
                 key = "label" if "label" in people else _LABEL
@@ -146,17 +147,20 @@ def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[st
             column = found.setdefault(key, _Column(shown, np.full(n, "", dtype=object), np.ones(n, dtype=bool)))
             if column.name != shown and key == _plain(name):
                 remarks.append(f"columns that differ in capitals alone are one: {column.name!r} and {shown!r}")
-            cells = holder.table.texts(name)
-            again = bool(cells) and cells == holder.table.texts(holder.id)
-            if reason := "it is the id again" if again else says_who(name, cells, holder.table.headed):
-                remarks.append(f"column {name!r} of {holder.table.title} is left out: {reason}")
-                continue
             mine = slice(int(start), int(start) + part.size)
-            column.cells[mine] = np.array([*cells, ""], dtype=object)[holder.rows]
+            column.cells[mine] = np.array([*holder.table.texts(name), ""], dtype=object)[holder.rows]
             column.lacking[mine] = False
             column.beside = column.beside and _beside(part, holder)
-    found = {key: column for key, column in found.items() if not column.lacking.all()}
     return list(found.values()), frozenset(column.name for column in found.values() if column.beside)
+
+
+def _left_out(holder: Holder, name: str, remarks: list[str]) -> bool:
+    """Whether a column says who a person of its part is, and no more; remarks: gets the reason."""
+    cells = holder.table.texts(name)
+    again = bool(cells) and cells == holder.table.texts(holder.id)
+    reason = "it is the id again" if again else says_who(name, cells, holder.table.headed)
+    remarks += [f"column {name!r} of {holder.table.title} is left out: {reason}"] if reason else []
+    return bool(reason)
 
 
 def _plain(name: str) -> str:
