@@ -128,9 +128,7 @@ DRAWN = "return [...document.querySelectorAll('.chart')].every(c => c.querySelec
 
 def unfold(browser: Any) -> None:
     """Open everything, and wait until every picture is drawn."""
-    js(browser, UNFOLD + "document.querySelectorAll('.chart').forEach(c => c.scrollIntoView())")
-    metrics = {"width": js(browser, "return innerWidth"), "height": 12_000, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    js(browser, UNFOLD + "dispatchEvent(new Event('beforeprint'))")  # before a print all that is open is drawn
     until = time.monotonic() + 60
     while not js(browser, DRAWN) and time.monotonic() < until:
         time.sleep(0.1)
