@@ -11,7 +11,9 @@ RUN=$1 ROW=$2 TABLES=$3 PLACE=$4
 FLARE=${FLARE:?the folder with nvflare}
 mkdir "$PLACE"
 PLACE=$(cd "$PLACE" && pwd)
+mkdir "$PLACE/home"
 export PATH=$PATH:$FLARE
+flare() { HOME=$PLACE/home nvflare "$@"; }  # FLARE lists start-up kits in ~/.nvflare; these ones go with PLACE
 say() { printf '\n== %s\n' "$*"; }
 
 say "The server's side exports the row, and prices what was written"
@@ -21,8 +23,8 @@ head -3 "$PLACE/price.txt"
 
 say "Start-up kits with certificates; here by POC, at real sites by 'nvflare provision'"
 export NVFLARE_POC_WORKSPACE=$PLACE/poc
-nvflare poc config --pw "$PLACE/poc" > "$PLACE/poc.log"
-nvflare poc prepare -c client-0 client-1 client-2 >> "$PLACE/poc.log"
+flare poc config --pw "$PLACE/poc" > "$PLACE/poc.log"
+flare poc prepare -c client-0 client-1 client-2 >> "$PLACE/poc.log"
 kits=$PLACE/poc/example_project/prod_00
 
 say "Each site makes its file of its own tables, and pins the planned noise in its own privacy.json"
@@ -37,9 +39,9 @@ cp -r "$PLACE/app/job/app/custom" "$PLACE/read"  # the copy of the app that each
 export FEDGRAPH_GRAPHS=$PLACE/graphs FEDGRAPH_OUT=$PLACE/answer PYTHONPATH=$PLACE/read${PYTHONPATH:+:$PYTHONPATH}
 
 say "Server and sites are started, and the job is submitted"
-nvflare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
-trap 'nvflare poc stop >> "$PLACE/poc.log" 2>&1 || true' EXIT
-submit() { nvflare job submit -j "$PLACE/app/job" | tee -a "$PLACE/jobs.log"; }
+flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
+trap 'flare poc stop >> "$PLACE/poc.log" 2>&1 || true' EXIT
+submit() { flare job submit -j "$PLACE/app/job" | tee -a "$PLACE/jobs.log"; }
 done_rounds() { python3 -c "import json,sys; print(len(json.load(open(sys.argv[1]))['done']))" "$PLACE/answer/state.json" 2>/dev/null || echo 0; }
 rounds=$(python3 -c "import json,sys; print(json.load(open(sys.argv[1]))['rounds'])" "$PLACE/app/fedgraph_export.json")
 wait_for() { # number of rounds, seconds
@@ -56,8 +58,8 @@ wait_for 1 900
 say "Site client-1 is killed: the job cannot go on. It is started again, and the job is submitted again: it goes on where it stopped"
 pkill -9 -f "$kits/client-1" || true
 echo "client-1 is gone after $(done_rounds) rounds"
-nvflare poc stop >> "$PLACE/poc.log" 2>&1
-nvflare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
+flare poc stop >> "$PLACE/poc.log" 2>&1
+flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
 [ "$(done_rounds)" -ge "$rounds" ] || submit
 wait_for "$rounds" 900
 sleep 5
