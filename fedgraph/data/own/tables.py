@@ -551,13 +551,9 @@ def spread(table: Table, faults: DataFileFaults) -> Table:
 
 
 def _parquet(content: bytes, where: str) -> Table:
-    try:
-        import pyarrow as pa
-        from pyarrow import parquet
-    except ImportError as error:
-        raise DataError(
-            f"{where}: Parquet needs the package pyarrow; install fedgraph-privacy[parquet], or write CSV"
-        ) from error
+    import pyarrow as pa
+    from pyarrow import parquet
+
     try:
         frame = parquet.read_table(pa.BufferReader(content)).to_pandas()
     except (pa.ArrowException, OSError, ValueError) as error:
