@@ -68,5 +68,5 @@ say "The model, its sheet, what left, and answers for new people"
 fedgraph model "$PLACE/answer" -o "$PLACE/people.model"
 fedgraph sheet "$PLACE/people.model" --out "$PLACE/sheets"
 fedgraph audit wire "$PLACE/answer/wire" "$PLACE/app" --owners "$PLACE"/graphs/client-?.json
-for tables in "$TABLES"/*/; do fedgraph budget show "${tables%/}.budget" | head -2; done
+for tables in "$TABLES"/*/; do fedgraph budget show "${tables%/}.budget" | sed -n 1,2p; done
 say "fedgraph predict $PLACE/people.model FOLDER --people own -o answers.csv"
