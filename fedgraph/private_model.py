@@ -180,17 +180,13 @@ class PrivateModel:
             self.reading, [dict(self.settings)], [self.epsilon], ["curator"],
             protocol="inductive", delta=self.delta or 1 / self.graph.num_nodes, attack=attacked,
         )  # fmt: skip
-        import pandas
-
-        found = pandas.read_csv(run.folder / "results.csv")
-        failed = found[found["status"] != "ok"]
-        if len(failed):
-            raise ScenarioError(f"the attack did not run: {failed['status'].iloc[0]}")
-        values = dict(zip(found["metric"], found["value"], strict=True))
-        if "attack_auc" not in values:
+        found = run.table().iloc[0]
+        if found["status"] != "ok":
+            raise ScenarioError(f"the attack did not run: {found['status']}")
+        if "attack_auc" not in found:
             raise ScenarioError(f"nobody could be a canary among {self.graph.num_nodes:,} people; allowed: four with a label")
-        measured, proven = (float(found[name].iloc[0]) for name in ("epsilon_measured", "epsilon_provable"))
-        return PrivateModelAttack(measured, proven, float(values["attack_auc"]), float(values["accuracy"]))
+        told = (float(found[name]) for name in ("epsilon_measured", "epsilon_provable", "attack_auc", "accuracy"))
+        return PrivateModelAttack(*told)
 
 
 def private(

@@ -68,7 +68,7 @@ def test_a_refuted_epsilon_is_the_first_sentence_everywhere(
     begins = "CONTRADICTION: an attack measured more than was proven, so a proof or its code is wrong (liar"
     for text in (printed, page):
         first = text.index(begins)
-        assert first < text.index("At node level"), "it comes before the answer"
+        assert first < text.index("ode level"), "it comes before the answer"
     said = printed[printed.index(begins) :]
     for part in (
         "provable ε = 1", "all 2 bounds of the report together", "To repeat it", "task told", "data set embedded/library",
@@ -76,5 +76,5 @@ def test_a_refuted_epsilon_is_the_first_sentence_everywhere(
     ):  # fmt: skip
         assert part in said, part
     assert "features · features" not in said[: said.index("To repeat it")], "the honest row is not accused"
-    answered = said[said.index("At node level") :]
+    answered = said[said.index("ode level") :]
     assert "liar" not in answered.split("report:")[0], "a refuted row is no answer"

@@ -174,10 +174,10 @@ def test_ranks_are_paid_for_where_no_row_is_public_and_free_where_some_are(
     compared: dict[tuple[str, str], tuple[float, str, float]],
 ) -> None:
     for method in ("features", "label_hop"):
-        assert "columns=" in compared[method, "asking"][1]
+        assert '"columns":' in compared[method, "asking"][1]
         assert compared[method, "asking"][2] <= 8
     for method, protocol in (("features", "inductive"), ("gap_edge", "transductive"), ("lpgnn", "transductive")):
-        assert "columns=" not in compared[method, protocol][1]
+        assert '"columns":' not in compared[method, protocol][1]
         assert compared[method, protocol][2] <= 8
     assert compared["features", "inductive"][0] > 0.78
 

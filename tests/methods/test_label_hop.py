@@ -526,9 +526,8 @@ def test_where_ties_are_all_that_is_known_labels_get_nearly_all(like: float, eps
     )
     strangers = label_hop.predict(plan, state, setting.asked.induced(np.arange(5)))
     shares = np.bincount(setting.held.labels[setting.held.labels >= 0], minlength=setting.held.num_classes)
-    assert np.allclose(strangers, shares / shares.sum(), atol=0.02), (
-        "of people without a tie to those that answered: the shares"
-    )
+    assert np.allclose(strangers, strangers[0]), "people without a tie to those that answered: one guess for all"
+    assert np.abs(strangers[0] - shares / shares.sum()).max() < 0.06, "the shares, drawn to equal ones where they may be chance"
 
 
 def test_scores_are_believed_as_far_as_they_are_right() -> None:

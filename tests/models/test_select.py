@@ -145,7 +145,7 @@ def chosen_cell(run: Run, place: Path) -> Iterator[tuple[chosen_settings.Choice,
     wanted = fits.FitOptions(select=TaskRowSelect(over={"steps": [2, 4]}, among=2))
     ready = fits._prepared(run.folder, row, str(place / "people"), wanted)
     with SerialRuntime() as engine:
-        context = fits._context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine)
+        context = fits._context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine, None)
         selects = node_classification._selecting_of(ready.params, ready.cell, context)
         assert selects is not None
         yield selects, selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
@@ -183,7 +183,7 @@ def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) ->
     wanted = fits.FitOptions(select=TaskRowSelect(over={"hops": [1, 2]}, among=2))
     ready = fits._prepared(run.folder, row, str(place / "people"), wanted)
     with SerialRuntime() as engine:
-        context = fits._context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine)
+        context = fits._context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine, None)
         selects = node_classification._selecting_of(ready.params, ready.cell, context)
         assert selects is not None
         assert not selects.judges.alone
