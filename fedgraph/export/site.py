@@ -201,7 +201,8 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
         site: this client.
         graph: its file.
         digest: SHA-256 of the plan.
-        deployment: what the server drew at its beginning.
+        deployment: what the server drew at its beginning, and what the records of these releases are called: records that
+            were lost are charged once more, and so are those of a copy of the file, or of other people.
         cohorts: the clients of each round; none: all of them in every round.
 
     Raises:
@@ -222,7 +223,8 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
             cap = settle.jointly([row.dearest], delta) * (1 + 1e-9)
             budget_book.create(place, plan.guarantee.protection.unit, cap, delta, ids)
     everybody = plan.guarantee.protection.unit is Unit.ENTITY
-    mark = hashlib.sha256(f"{digest} {deployment} {site.client}".encode()).hexdigest()[:32]
+    whose = json.dumps([digest, deployment, site.client, str(graph.resolve()), ids])
+    mark = hashlib.sha256(whose.encode()).hexdigest()[:32]
     budget_book.charge(place, f"deployment {deployment[:8]} of {row.name}", [row], None if everybody else ids, mark)
 
 

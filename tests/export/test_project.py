@@ -381,7 +381,9 @@ def test_a_round_is_drawn_once_and_asked_again_for_nothing(opened: Opened, impor
     first = released().once(0, "model", draw)
     again = released().once(0, "model", draw)
     assert (first["gradient@model"] == again["gradient@model"]).all()
-    assert charged == [DEPLOYMENT] * 2, "a mark that is charged already costs nothing: the book knows it"
+    assert len(set(charged)) == 1, "a mark that is charged already costs nothing: the book knows it"
+    assert len(charged) == 2
+    assert charged[0].startswith(DEPLOYMENT)
     with pytest.raises(sums.Refused, match="round 0 was released for another model"):
         released().once(0, "other", draw)
     other = released("f" * 32).once(0, "model", draw)
