@@ -126,12 +126,16 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
             f"{graph}: {own.num_nodes} nodes, {found} columns and classes; planned for client {subgraph.client}: at most "
             f"{most}, {wanted}"
         )
-    subgraph = _filled(subgraph, most)
+    subgraph = _filled(subgraph, facts.clients)
     return Site(made, subgraph, method_kinds.load(made.method).prepare(made, subgraph))
 
 
-def _filled(subgraph: Subgraph, most: int) -> Subgraph:
-    """With nodes of nobody behind the own ones, up to the number that was planned: no label, no columns, no edges."""
+def _filled(subgraph: Subgraph, clients: Sequence[int]) -> Subgraph:
+    """With nodes of nobody behind the own ones, up to the number that was planned: no label, no columns, no edges.
+
+    They take the client's own public numbers (``owner.write_site``): where each node answers, nobody sees how many are there.
+    """
+    most = clients[subgraph.client]
     own, more = subgraph.graph, most - subgraph.graph.num_nodes
     if not more:
         return subgraph
@@ -147,7 +151,9 @@ def _filled(subgraph: Subgraph, most: int) -> Subgraph:
         owner=None if own.owner is None else np.concatenate([own.owner, np.zeros(more, dtype=own.owner.dtype)]),
         edge_owners=tuple(sp.csr_array(into @ one @ into.T) for one in own.edge_owners),
     )
-    free = np.setdiff1d(np.arange(most + own.num_nodes), subgraph.nodes)[:more]
+    first = sum(clients[: subgraph.client])
+    numbers = (np.setdiff1d(part, subgraph.nodes) for part in (np.arange(first, first + most), np.arange(sum(clients))))
+    free = np.array(list(dict.fromkeys(np.concatenate(list(numbers)).tolist()))[:more], dtype=np.int64)
     return replace(subgraph, graph=graph, nodes=np.concatenate([subgraph.nodes, free]))
 
 

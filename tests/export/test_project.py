@@ -476,6 +476,18 @@ def test_an_owner_with_fewer_people_is_filled_up(opened: Opened, tmp_path: Path)
     assert np.allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
+def test_nodes_of_nobody_have_the_numbers_of_their_own_client(opened: Opened, tmp_path: Path) -> None:
+    """Where each node answers, other numbers would say how many people there are, and speak for somebody else's."""
+    home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
+    digest = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))["plan_sha256"]
+    clients = found.plan.facts.clients
+    few, first = np.arange(clients[1] - 7), clients[0]
+    graph = found.partition.subgraphs[1].graph.induced(few)
+    site.write_site_file(tmp_path / "few.json", Subgraph(1, graph, first + few))
+    filled = open_site(home / project._PLAN, digest, tmp_path / "few.json")
+    assert filled.subgraph.nodes.tolist() == list(range(first, first + clients[1]))
+
+
 @pytest.mark.parametrize("field", ["sensitivity", "clip", "both", "plan_sha256", "relation"])
 def test_the_manifest_is_bound_to_the_plan(field: str, opened: Opened, tmp_path: Path) -> None:
     """A smaller clip that the manifest alone says, with the sensitivity that would fit it, lowers no price."""
