@@ -148,7 +148,7 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
             _refuse(spec, module, _changing(spec, alone, beside), "reads nodes to which no edge leads")
         padded = _with_empty_arcs(alone, 5)
         if _differ(tried[[number]], made(spec, vector, padded)) is not None:
-            _refuse(spec, module, _changing(spec, alone, padded), "reads edges that do not lead to a node, or how many there are")
+            _refuse(spec, module, _changing(spec, alone, padded), "reads edges that lead to no node, or how many there are")
     return IsolatedNetwork(loops, why)
 
 
