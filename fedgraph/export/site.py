@@ -126,12 +126,16 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
             f"{graph}: {own.num_nodes} nodes, {found} columns and classes; planned for client {subgraph.client}: at most "
             f"{most}, {wanted}"
         )
-    subgraph = _filled(subgraph, most)
+    subgraph = _filled(subgraph, facts.clients)
     return Site(made, subgraph, method_kinds.load(made.method).prepare(made, subgraph))
 
 
-def _filled(subgraph: Subgraph, most: int) -> Subgraph:
-    """With nodes of nobody behind the own ones, up to the number that was planned: no label, no columns, no edges."""
+def _filled(subgraph: Subgraph, clients: Sequence[int]) -> Subgraph:
+    """With nodes of nobody behind the own ones, up to the number that was planned: no label, no columns, no edges.
+
+    They take the client's own public numbers (``owner.write_site``): where each node answers, nobody sees how many are there.
+    """
+    most = clients[subgraph.client]
     own, more = subgraph.graph, most - subgraph.graph.num_nodes
     if not more:
         return subgraph
@@ -147,7 +151,9 @@ def _filled(subgraph: Subgraph, most: int) -> Subgraph:
         owner=None if own.owner is None else np.concatenate([own.owner, np.zeros(more, dtype=own.owner.dtype)]),
         edge_owners=tuple(sp.csr_array(into @ one @ into.T) for one in own.edge_owners),
     )
-    free = np.setdiff1d(np.arange(most + own.num_nodes), subgraph.nodes)[:more]
+    first = sum(clients[: subgraph.client])
+    numbers = (np.setdiff1d(part, subgraph.nodes) for part in (np.arange(first, first + most), np.arange(sum(clients))))
+    free = np.array(list(dict.fromkeys(np.concatenate(list(numbers)).tolist()))[:more], dtype=np.int64)
     return replace(subgraph, graph=graph, nodes=np.concatenate([subgraph.nodes, free]))
 
 
@@ -201,7 +207,8 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
         site: this client.
         graph: its file.
         digest: SHA-256 of the plan.
-        deployment: what the server drew at its beginning.
+        deployment: what the server drew at its beginning, and what the records of these releases are called: records that
+            were lost are charged once more, and so are those of a copy of the file, or of other people.
         cohorts: the clients of each round; none: all of them in every round.
 
     Raises:
@@ -222,7 +229,8 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
             cap = settle.jointly([row.dearest], delta) * (1 + 1e-9)
             budget_book.create(place, plan.guarantee.protection.unit, cap, delta, ids)
     everybody = plan.guarantee.protection.unit is Unit.ENTITY
-    mark = hashlib.sha256(f"{digest} {deployment} {site.client}".encode()).hexdigest()[:32]
+    whose = json.dumps([digest, deployment, site.client, str(graph.resolve()), ids])
+    mark = hashlib.sha256(whose.encode()).hexdigest()[:32]
     budget_book.charge(place, f"deployment {deployment[:8]} of {row.name}", [row], None if everybody else ids, mark)
 
 

@@ -125,6 +125,24 @@ def test_from_tables_to_a_model_that_answers_by_name(
         charge_site(here, tmp_path / "again.json", digest, "0123")
 
 
+@pytest.mark.parametrize("how", ["lost", "a copy"])
+def test_a_round_is_released_with_other_noise_for_its_price_only(
+    place: Path, graphs: list[Path], imported: Imported, tmp_path: Path, how: str
+) -> None:
+    """Without its records an owner does not know what it released: the book has to pay for a second noise, or refuses it."""
+    carried_out(place, tmp_path / "answer", graphs, imported, 2)
+    state = tmp_path / "answer" / "state.json"
+    first = json.loads(state.read_text(encoding="utf-8"))
+    if how == "lost":
+        shutil.rmtree(f"{graphs[1]}.released")
+    else:
+        graphs[1] = Path(shutil.copy(graphs[1], tmp_path / "copy.json"))
+    with pytest.raises(PrivacyError, match="would have paid"):
+        carried_out(place, tmp_path / "answer", graphs, imported, 1)
+    assert json.loads(state.read_text(encoding="utf-8")) == first, "the deployment goes on no further"
+    assert not list(Path(f"{graphs[1]}.released").rglob("*.npz"))
+
+
 def test_a_deployment_that_stopped_costs_what_was_released(
     place: Path, graphs: list[Path], imported: Imported, tmp_path: Path
 ) -> None:

@@ -176,8 +176,22 @@ def looks_around() -> Any:
     return module(run=lambda self, x, e: torch.softmax(x @ x.T, 1) @ self.linear(x))
 
 
+def attends_to_edges(self: Any, x: Any, edge_index: Any) -> Any:
+    """Attention over all edges, where a softmax over the edges of each node was meant."""
+    source, target = edge_index
+    weights = torch.softmax((x[source] * x[target]).sum(1), 0)
+    return self.linear(x + torch.zeros_like(x).index_add(0, target, weights[:, None] * x[source]))
+
+
 def brought() -> Any:
     return module(more=torch.nn.Parameter(torch.ones(CLASSES)), run=lambda self, x, e: self.linear(x) + self.more)
+
+
+def counts_classes() -> Any:
+    """Scores that are moved by how many people each class has, as those of the data: a tensor of whole numbers."""
+    net = module(run=lambda self, x, e: self.linear(x) + self.counts.to(x.dtype).log())
+    net.register_buffer("counts", torch.tensor([5, 9, 2]))
+    return net
 
 
 def still() -> Any:
@@ -190,11 +204,14 @@ REFUSED = {
     "layer norm over the graph": (lambda: gcn("layer_norm"), r"\(LayerNorm\).*use mode='node'"),
     "a buffer that trains": (counted, r"layer count \(Counter\) changes count.mean"),
     "attention over all": (looks_around, "reads nodes to which no edge leads"),
+    "attention over all edges": (lambda: module(run=attends_to_edges), "reads edges that lead to no node"),
+    "a number of edges": (lambda: module(run=lambda self, x, e: self.linear(x) / e.shape[1]), "or how many there are"),
     "random numbers": (lambda: module(run=lambda self, x, e: self.linear(x + torch.rand_like(x))), "draws random numbers"),
     "a memory of its own": (lambda: module(run=remembers), "draws random numbers, or remembers"),
     "hooks": (hooked, r"layer linear \(Linear\) has hooks"),
     "a graph that is kept": (lambda: pyg.SGConv(INPUTS, CLASSES, cached=True), "keeps the first graph"),
     "weights that nobody drew": (brought, "from what data are they.*weights='public'"),
+    "numbers that nobody drew": (counts_classes, r"draws counts, .*from what data are they"),
     "too few scores": (lambda: torch.nn.Linear(INPUTS, CLASSES + 1), r"gives \(3, 4\) for 3 nodes"),
     "nothing that trains": (still, "no parameter that trains"),
 }

@@ -1,9 +1,10 @@
 """Whether the gradient of an example follows from that example alone: looked at before a network sees private data.
 
 Random examples, in double precision. The gradient of each is taken alone, in a batch, in the same batch backwards, beside other
-rows, with nodes beside it that no edge leads to, and once more: it must stay the same, but for the rounding of blocked products
-(``_ROUNDING``). What reads its batch, draws numbers, trains a buffer, keeps a graph, or calls back is refused, with the layer's
-name and what to use in its place. Code that means to deceive is not found by it: a network is run as code of whoever trains.
+rows, with nodes beside it that no edge leads to, with more of the arcs that fill a batch up, and once more: it must stay the
+same, but for the rounding of blocked products (``_ROUNDING``). What reads its batch, draws numbers, trains a buffer, keeps a
+graph, or calls back is refused, with the layer's name and what to use in its place. Code that means to deceive is not found by
+it: a network is run as code of whoever trains.
 """
 
 from __future__ import annotations
@@ -145,6 +146,9 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
         beside = replace(_with_strangers(alone, 3), rows=rows)
         if _differ(tried[[number]], made(spec, vector, beside)) is not None:
             _refuse(spec, module, _changing(spec, alone, beside), "reads nodes to which no edge leads")
+        padded = _with_empty_arcs(alone, 5)
+        if _differ(tried[[number]], made(spec, vector, padded)) is not None:
+            _refuse(spec, module, _changing(spec, alone, padded), "reads edges that lead to no node, or how many there are")
     return IsolatedNetwork(loops, why)
 
 
@@ -181,6 +185,13 @@ def _with_strangers(alone: NetworkExamples, count: int) -> NetworkExamples:
     arcs[arcs == nodes.shape[1] - 1] += count
     wide = np.concatenate([nodes[:, :-1], np.tile(strangers, (len(nodes), 1)), nodes[:, -1:]], axis=1)
     return replace(alone, samples=RootedSamples(wide, arcs))
+
+
+def _with_empty_arcs(alone: NetworkExamples, count: int) -> NetworkExamples:
+    """With further arcs from the last place to itself: how many there are follows from the largest example of a batch."""
+    nodes, arcs = alone.samples.nodes, alone.samples.arcs
+    more = np.full((len(nodes), 2, count), nodes.shape[1] - 1, dtype=np.int64)
+    return replace(alone, samples=RootedSamples(nodes, np.concatenate([arcs, more], axis=2)))
 
 
 def _changing(spec: NetworkSpec, one: NetworkExamples, two: NetworkExamples) -> str:

@@ -31,6 +31,7 @@ from fedgraph.learning.layers.torch_matrices import torch_device
 
 HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
 _INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
+_NOBODY_DREW = 101  # in a tensor of whole numbers, or of true and false, before its layers draw it
 _held: dict[str, torch.nn.Module] = {}
 
 
@@ -184,12 +185,18 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
         tensors = dict([*module.named_parameters(), *module.named_buffers()])
         with torch.no_grad():
             for tensor in tensors.values():
-                if tensor.is_floating_point():
-                    tensor.fill_(torch.nan)
+                tensor.fill_(torch.nan if tensor.is_floating_point() else _NOBODY_DREW)
             for part in module.modules():
                 if callable(getattr(part, "reset_parameters", None)):
                     part.reset_parameters()  # type: ignore[operator]
-        return module, [name for name, tensor in tensors.items() if tensor.is_floating_point() and tensor.isnan().any()]
+        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)]
+
+
+def _undrawn(tensor: torch.Tensor) -> bool:
+    """Whether a tensor holds what ``drawn`` wrote: numbers of classes, say, are whole, and may be those of private labels."""
+    if tensor.is_floating_point():
+        return bool(tensor.isnan().any())
+    return bool(tensor.numel()) and bool((tensor == torch.full_like(tensor, _NOBODY_DREW)).all())
 
 
 def start(spec: NetworkSpec, rng: np.random.Generator) -> np.ndarray:
