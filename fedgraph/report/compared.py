@@ -197,6 +197,8 @@ def interval(metric: str, value: float, row: Row) -> tuple[float, float]:
     """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
     if metric == "accuracy" and row.tested:
         return chance.wilson_chance_interval(value, row.tested)
+    if metric == "average_precision_positive" and row.tested and row.guess:
+        return chance.precision_interval(value, row.tested * row.guess)
     positives, negatives = float(row.tested), float(str(row.facts.get("negatives") or 0))
     if metric == "auroc":
         positives = max(1.0, row.tested * (1 - row.means.get("majority_share", 0.5)))

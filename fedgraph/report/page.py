@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.privacy import Trust
+from fedgraph.privacy import Relation, Trust
 from fedgraph.report import answer, attack_bounds, charts, compared, references, statement, sweeps
 from fedgraph.report import rows as found_rows
 from fedgraph.report import table as tables
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 _LONGEST = 26  # letters of a cell that may break into lines
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
+_PICTURES = 600_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
@@ -364,6 +365,14 @@ def render_report_page(content: PageContent) -> str:
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
+    left = _PICTURES
+
+    def picture(figure: PlotFigure) -> str:
+        """Empty where the page would grow too heavy: it names the file instead."""
+        nonlocal left
+        found = _embed(figure.jpeg)
+        left -= len(found)
+        return found if left >= 0 else ""
 
     def place(spec: Spec) -> int:
         specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
@@ -373,10 +382,10 @@ def render_report_page(content: PageContent) -> str:
     text = load_page_template("page.html").render(
         c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0), wide=_is_wide,
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=_picture,
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
+        rows=[(row, row_cells(row)) for row in content.rows], protected=_protected, conditions_of=answer.conditions,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
@@ -394,16 +403,17 @@ def _drawer() -> Markup:
     return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
 
-def _picture(figure: PlotFigure) -> str:
-    return _embed(figure.jpeg)
-
-
 def _embed_json(value: object) -> Markup:
     return Markup(json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
+
+
+def _protected(question: Question, row: Row) -> str:
+    """What is private, which two worlds are told apart, and from whom: what a person signs."""
+    return f"{_level_words(question)}: two worlds are compared, where {Relation(row.relation).words}. {row.trust.words}"
 
 
 def _level_words(question: Question) -> str:

@@ -161,7 +161,7 @@ def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> Non
 
 def test_a_private_row_above_the_one_without_privacy_is_told() -> None:
     cells = [*seeds("hop", 0.86, 0.85, 0.87), *seeds("clear", 0.78, 0.79, 0.80, epsilon=math.inf)]
-    assert "without privacy 79 (no upper line: a private row is above it)" in ask(*cells)[0].found
+    assert "without privacy 79 (a private row does better: it is no upper limit)" in ask(*cells)[0].found
 
 
 def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
@@ -348,5 +348,6 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
             for k in range(9) for e in (1, 4) for trust in (Trust.CURATOR, Trust.SUMS)]  # fmt: skip
     lines = outputs.summarise([], [], ask(*many))
     assert len(lines) <= outputs._MOST_LINES + 2
-    assert lines[-1] == "1 more question: in the report"
+    assert lines[-1] == "3 more questions: in the report"
+    assert max(map(len, lines[1:])) <= 100  # of a terminal
     assert any(line.split() == ["sums", "*", "51", "a", "54", "a"] for line in lines)
