@@ -170,10 +170,6 @@ class Question:
         names = read_phrases()["short_metrics"]
         scope = f"{split} split" if split else "no split"
         beside = (f"by {names.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
-            f"by {names.get(metric, metric)}",
-            f"{split} split" if split else "no split",
-            f"public: {public or 'as usual'}",
-        )
         differ = [len({asked[k] for asked in alike}) > 1 for k in (1, 3, 4)]
         return ", ".join([words, *(said for said, told in zip(beside, differ, strict=True) if told)])
 
@@ -200,7 +196,7 @@ class Question:
         top = self.ceiling
         beside = "" if top is None else f"; without privacy {good(top, short=True)}"
         if top is not None and any(compared.is_worse(top, row) for row in self.kept):
-            beside += " (a private row does better: it is no upper limit)"
+            beside += ", which is no upper limit (a private row is better)"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
         row, budget = self.pick.row, self.pick.budget
@@ -326,9 +322,13 @@ def good(row: Row, short: bool = False) -> str:
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
         return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
-    if row.metric == "average_precision_positive" and "precision_at_alerts" in row.means and not short:
-        found = f"is right in {100 * row.means['precision_at_alerts']:.0f} of 100 alerts"
-        return f"{found} (average precision {row.mean:.2f}; {span(row)}; guessing has {row.guess:.2f})"
+    if row.metric == "average_precision_positive" and "precision_at_alerts" in row.means:
+        found = f"{100 * row.means['precision_at_alerts']:.0f} of 100"
+        return (
+            f"{found} ({row.mean:.2f})"
+            if short
+            else f"is right in {found} alerts (average precision {row.mean:.2f}; {span(row)})"
+        )
     name = {"ari": "adjusted Rand index", "auc": "AUC", "auroc": "AUROC"}.get(row.metric, _METRICS.get(row.metric, row.metric))
     scale = {"ari": "0 is chance, 1 the classes", "auc": "0.5 is chance", "auroc": "0.5 is chance"}.get(row.metric, "")
     aside = "; ".join(filter(None, (span(row), scale)))
