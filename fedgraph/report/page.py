@@ -385,7 +385,8 @@ def render_report_page(content: PageContent) -> str:
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        rows=[(row, row_cells(row)) for row in content.rows], protected=_protected, relation=Relation, conditions_of=answer.conditions,
+        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words, relation=Relation,
+        holds=answer.conditions,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
@@ -409,11 +410,6 @@ def _embed_json(value: object) -> Markup:
 
 def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
-
-
-def _protected(question: Question, row: Row, relation: str) -> str:
-    """What is private, and from whom. relation: which two worlds are told apart, its name or its words."""
-    return f"{_level_words(question)} ({relation}). {row.trust.words}"
 
 
 def _level_words(question: Question) -> str:
