@@ -8,6 +8,7 @@ import base64
 import json
 import math
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -44,6 +45,7 @@ _PICTURES = 600_000  # bytes of pictures that the page does not draw; further on
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
+_NOBODY = (None, "", "nothing", "attributes")  # where no person is public
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
 
@@ -301,21 +303,29 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
 def commands(content: PageContent) -> list[tuple[str, str]]:
     """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
     found = []
-    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else f'"{content.folder}"'
+    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
     picked = list({q.pick.row.name: q.pick.row for q in content.questions if q.pick is not None}.values())
     for row in picked[:1]:
         if row.kind in _EXPORTED:
-            found.append((f'fedgraph fit {run} "{row.name}" -o model.fedgraph', "train this row once on everybody, as a model"))
-    found += [(f'fedgraph sheet {run} "{row.name}"', f"a page to sign: {row.name}") for row in picked[:3]]
+            some = row.kind == "node_classification" and row.facts.get("public") not in _NOBODY
+            public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
+            line = f"fedgraph fit {run} {_quote(row.name)}{public} -o model.fedgraph"
+            found.append((line, f"train this row once on everybody, as a model{who}"))
+    found += [(f"fedgraph sheet {run} {_quote(row.name)}", f"a page to sign: {row.name}") for row in picked[:3]]
     for row in picked[:1]:
         if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
             found.append(
                 (
-                    f'fedgraph export {run} "{row.name}" project --to flower',
+                    f"fedgraph export {run} {_quote(row.name)} project --to flower",
                     "the same row on Flower, where its method sums clients' releases (or: --to nvflare)",
                 )
             )
     return [*found, (f"fedgraph explain {run}", "every release of the run, and what it costs, in words")]
+
+
+def _quote(text: str) -> str:
+    """As a shell reads it: what a person typed may hold a $ or a quote."""
+    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
 
 
 def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, ...], tuple[str, ...]]]:

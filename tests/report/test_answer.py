@@ -243,6 +243,20 @@ def test_where_nothing_private_is_better_than_what_releases_nothing_this_is_said
     assert page._level_words(question) == "All edges of one node are private; features and labels are public"
 
 
+def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended() -> None:
+    """At ε = 1 the private row is above it by chance alone; at 8 by more, so that this is what the privacy buys."""
+    facts = NodeClassificationCellFacts(tested=500)
+    made = functools.partial(cell, unit="edge", facts=facts)
+    free, low = made("own", 0.760, provable=0.0, paths={}), made("hop", 0.763)
+    (question,) = ask(free, low)
+    assert question.pick is None
+    assert "no private row does better than own, which releases nothing private and is right for 76" in question.found
+    (question,) = ask(free, low, made("hop", 0.9, epsilon=8.0))
+    assert question.pick is not None
+    assert question.pick.row.name == "hop, curator, ε=8"
+    assert "; own, which releases nothing private, is right for 76 of 100" in question.found
+
+
 def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
     """It releases nothing of an edge, and everything else of a node."""
     free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
@@ -288,6 +302,27 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
         (question,) = ask(cell("a", 0.93, metrics={**found, "auroc": area}, facts=facts))
         assert (question.pick is not None) == use
         assert ("finds 60 of 100 of the rare class (AUROC 0.89; 0.84 to 0.94; 0.5 is chance)" in question.found) == use
+
+
+def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
+    """10 of 100 are of the class: of 400 tested, 0.14 is no more than chance, and 0.5 is (Boyd, Eng & Page, 2013)."""
+    facts, rare = NodeClassificationCellFacts(tested=400), {"accuracy": 0.9, "majority_share": 0.9, "precision_at_alerts": 0.6}
+    for precision, use in ((0.14, False), (0.5, True)):
+        (question,) = ask(cell("a", 0.9, metrics=rare | {"average_precision_positive": precision}, facts=facts))
+        assert (question.pick is not None) == use
+        assert ("is right in 60 of 100 alerts (average precision 0.50; 0.35 to 0.65)" in question.found) == use
+
+
+def test_no_two_questions_have_one_title() -> None:
+    """By two metrics, on two splits, or with other people public, where the words for the task do not say so."""
+    split = functools.partial(NodeClassificationCellFacts, protocol="transductive")
+    asking = functools.partial(NodeClassificationCellFacts, protocol="asking", split="random")
+    found = ask(
+        cell("a", 0.7, facts=split(split="random")), cell("a", 0.7, task="u", facts=split()),
+        cell("a", 0.7, task="p", facts=asking(public="nothing")), cell("a", 0.7, task="q", facts=asking(public="share 0.1")),
+        cell("a", 0.7, task="r", metrics={"accuracy": 0.7, "average_precision_positive": 0.3}, facts=asking(public="nothing")),
+    )  # fmt: skip
+    assert len({question.title for question in found}) == len(found) == 5
 
 
 def test_what_is_public_is_a_question_of_its_own() -> None:
