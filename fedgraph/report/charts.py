@@ -20,6 +20,7 @@ _FEWEST = 2  # points that a single line needs to be drawn
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
 _LONGEST = 250  # pixels of a horizontal's label
+_LINE = 0.03  # of the height, half a line of text
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100",
@@ -299,7 +300,7 @@ def draw_question(question: Question) -> Panel:
             )
         )
         layers.append(
-            alt.Chart(pandas.DataFrame(_labels(best, span))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            alt.Chart(pandas.DataFrame(_labels(best, span, rules))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
             .encode(x, y, colour, alt.Text("label:N"))
         )  # fmt: skip
     layers += [] if best else texts
@@ -360,8 +361,8 @@ def _tips() -> list[Panel]:
     return [alt.Tooltip(f"{key}:N", title=title) for key, title in named.items()]
 
 
-def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
-    """A label at the last point of each line, moved apart where they would cover each other."""
+def _labels(best: Sequence[Spec], span: tuple[float, float], rules: Sequence[tuple[float, str, bool]]) -> list[Spec]:
+    """A label at the last point of each line, moved apart where they would cover each other, and off the labels of rules."""
     last = {point["trust"]: point for point in best}  # budgets come in order
     right = max(point["x"] for point in last.values())
     placed: list[Spec] = []
@@ -371,8 +372,16 @@ def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
         placed.append(
             {"x": right if point["x"] > right / 1.3 else point["x"], "y": at, "trust": point["trust"], "label": point["trust"]}
         )
-    over = max(0.0, max(one["y"] for one in placed) - (span[1] - 0.02 * (span[1] - span[0])))
-    return [one | {"y": one["y"] - over} for one in placed]
+    low, high = (end / (span[1] - span[0]) for end in span)
+    heights = [one["y"] / (span[1] - span[0]) for one in placed]
+    taken = [value / (span[1] - span[0]) + (_LINE if up else -_LINE) for value, _, up in rules]
+
+    def fit(by: float) -> tuple[int, float]:
+        out = sum(not low + _LINE / 2 < y + by < high - _LINE / 2 for y in heights)
+        return out + sum(abs(y + by - other) < 1.5 * _LINE for y in heights for other in taken), abs(by)
+
+    moved = min((k * _LINE / 2 for k in range(-8, 9)), key=fit) * (span[1] - span[0])
+    return [one | {"y": one["y"] + moved} for one in placed]
 
 
 def draw_for_notebook(questions: Sequence[Question]) -> Figure:

@@ -254,10 +254,12 @@ def find_doubt(rows: Sequence[Row]) -> str:
     why = []
     if fewest is not None and fewest.tested < _FEWEST_TESTED:
         was = "was" if fewest.tested == 1 else "were"
-        why.append(f"only {describe_tested(fewest)} {was} tested (it takes {_FEWEST_TESTED})")
+        why.append(f"only {describe_tested(fewest)} {was} tested, at least {_FEWEST_TESTED} are needed")
     if least is not None and least < _FEWEST_OF_A_CLASS:
         what = _TESTED.get(rows[0].kind, rows[0].one)
-        why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {_FEWEST_OF_A_CLASS})")
+        why.append(
+            f"the smallest class has {least} {what}{'' if least == 1 else 's'}, at least {_FEWEST_OF_A_CLASS} are needed"
+        )
     if worst is not None and delta > _LARGEST_DELTA * (1 + 1e-9):
         one = worst.one if worst.unit == "node" else worst.unit
         why.append(

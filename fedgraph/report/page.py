@@ -303,6 +303,11 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
 def commands(content: PageContent) -> list[tuple[str, str]]:
     """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
     found = []
+    typed = shlex.split(dict(content.made.facts).get("Command", ""))
+    if "--quick" in typed:  # nothing is decided by its numbers
+        own = ("--quick", "--out", "--resume")
+        kept = [word for before, word in zip(["", *typed], typed, strict=False) if word not in own and before not in own[1:]]
+        found.append((shlex.join(kept), "the whole run: this one was shrunk"))
     run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
     picked = list({q.pick.row.name: q.pick.row for q in content.questions if q.pick is not None}.values())
     for row in picked[:1]:

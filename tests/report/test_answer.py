@@ -124,7 +124,9 @@ def test_the_smallest_epsilon_that_has_most_of_the_gain_then_the_least_trust_is_
 def test_seven_tested_people_conclude_nothing_and_no_row_is_named() -> None:
     (question,) = ask(cell("one", 1.0, facts=NodeClassificationCellFacts(tested=7)), cell("two", 0.4))
     assert question.pick is None
-    assert question.finding.startswith("On d, node level: nothing can be concluded (only 7 nodes were tested (it takes 100))")
+    assert question.finding.startswith(
+        "On d, node level: nothing can be concluded (only 7 nodes were tested, at least 100 are needed)"
+    )
     assert "one" not in question.found.replace("concluded", "")
 
 

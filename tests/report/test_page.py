@@ -55,6 +55,9 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
     assert {"curator", "sums", "without privacy 90 (clear)", "largest class 20"} <= set(said)
     lines = {point["row"] for layer in spec["layer"] if layer["mark"]["type"] == "line" and "color" in layer["encoding"]
              for point in spec["datasets"][layer["data"]["name"]]}  # fmt: skip
+    heights = {point["label"]: point["y"] for point in marks(spec, "text")}
+    assert abs(heights["curator"] - heights["sums"]) > 0.05 * (90 - 20)
+    assert all(abs(heights[trust] - heights["without privacy 90 (clear)"]) > 2 for trust in ("curator", "sums"))
     assert lines == {"a, curator, ε=1", "a, curator, ε=8", "b, sums, ε=1", "b, sums, ε=8"}
     assert {point["row"] for point in marks(spec, "point")} >= {"weak, sums, ε=1"}
     asked = spec["layer"][1]["encoding"]["tooltip"]
@@ -138,6 +141,15 @@ def test_commands_run_as_they_stand() -> None:
     made = replace(content(cell("features", 0.5, facts=facts)), folder="runs/my $HOME")
     typed = [line for line, _ in page.commands(made)]
     assert typed[0] == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
+
+
+def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:
+    short = replace(
+        content(cell("features", 0.5), notices=("SHORT RUN",)),
+        made=page.PageHowMade((("Command", "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"),)),
+    )
+    assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
+    assert 'data-say="would be recommended"' in page.render_report_page(short)
 
 
 def test_what_is_signed_stands_before_the_picture() -> None:
