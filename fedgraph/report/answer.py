@@ -23,6 +23,7 @@ from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, p
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
+WEAK = ", so that the proof alone protects little"
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -121,13 +122,13 @@ class Question:
 
         Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance. Not worse: by no more than
         two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
-        seed, or none is better than what releases nothing private.
+        seed, or none is better than what releases nothing private by more than chance.
         """
         cells = [(b, t, row) for b in self.budgets for t in self.trusts if (row := self.within(b, t)) is not None]
-        if self.doubt or not any(row.private for *_, row in cells):
+        useful = [c for c in cells if compared.beats_guessing(c[2]) and self.repays(c[2])]
+        if self.doubt or not useful:
             return None
-        top = max((row for *_, row in cells), key=lambda row: row.mean)
-        useful = [c for c in cells if compared.beats_guessing(c[2])]
+        top = max((row for *_, row in useful), key=lambda row: row.mean)
         enough = [
             b
             for b, _, row in useful
@@ -138,7 +139,11 @@ class Question:
         here = [c for c in useful if c[0] == min(enough)]
         first = max((row for *_, row in here), key=lambda row: row.mean)
         budget, _, row = min((c for c in here if not compared.is_worse(c[2], first)), key=lambda c: c[1].rank)
-        return Pick(row, budget) if row.private else None
+        return Pick(row, budget)
+
+    def repays(self, row: Row) -> bool:
+        """Whether a private row is better, by more than chance, than what releases nothing private."""
+        return row.private and (self.free is None or compared.is_worse(self.free, row))
 
     # ---- words ------------------------------------------------------------------------------------------------------
 
@@ -157,18 +162,16 @@ class Question:
     @property
     def what(self) -> str:
         """What is to be done; and of what, where the run's questions differ in it."""
-        _, metric, protocol, split, public = self.head.asked
-        alike = [row.asked for row in self.every if row.asked[1] == metric]
-        words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol").format(one=self.one)
-        if metric == "ari":
-            words = "find the classes of whole graphs"
-        elif metric == "auc":
-            words = f"say which {self.one}s will be linked"
-        elif self.of_graphs or self.one == "graph":
-            words = "classify whole graphs"
-        if protocol == "inductive" and len({a[4] for a in alike}) > 1:
-            words += word_public(public, self.one)
-        return words + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
+        words = _word_task(self.head, self.every)
+        alike = {r.asked: r for r in self.every if r.dataset == self.head.dataset and _word_task(r, self.every) == words}
+        if len(alike) < 2:
+            return words
+        _, metric, _, split, public = self.head.asked
+        names = read_phrases()["short_metrics"]
+        scope = f"{split} split" if split else "no split"
+        beside = (f"by {names.get(metric, metric)}", scope, f"public: {public or 'as usual'}")
+        differ = [len({asked[k] for asked in alike}) > 1 for k in (1, 3, 4)]
+        return ", ".join([words, *(said for said, told in zip(beside, differ, strict=True) if told)])
 
     @property
     def data(self) -> str:
@@ -193,7 +196,7 @@ class Question:
         top = self.ceiling
         beside = "" if top is None else f"; without privacy {good(top, short=True)}"
         if top is not None and any(compared.is_worse(top, row) for row in self.kept):
-            beside += " (no upper line: a private row is above it)"
+            beside += ", which is no upper limit (a private row is better)"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
         row, budget = self.pick.row, self.pick.budget
@@ -204,6 +207,8 @@ class Question:
             more_trusting, other = known[0]
             aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
             said.append(f"{_SUBJECT[more_trusting.value]} would be no better{aside}")
+        if self.free is not None:
+            said.append(f"{self.free.label}, which releases nothing private, {good(self.free)}")
         return "; ".join(said) + f"{beside}."
 
     def _nothing(self) -> str:
@@ -243,6 +248,21 @@ class Question:
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
         return "" if self.pick is None else strength(self.pick.row, self.one)
+
+
+def _word_task(row: Row, every: Sequence[Row]) -> str:
+    _, metric, protocol, split, public = row.asked
+    alike = [r.asked for r in every if r.asked[1] == metric]
+    words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol").format(one=row.one)
+    if metric == "ari":
+        words = "find the classes of whole graphs"
+    elif metric == "auc":
+        words = f"say which {row.one}s will be linked"
+    elif row.kind.startswith("graph") or row.one == "graph":
+        words = "classify whole graphs"
+    if protocol == "inductive" and len({a[4] for a in alike}) > 1:
+        words += word_public(public, row.one)
+    return words + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
 
 
 def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
@@ -302,6 +322,13 @@ def good(row: Row, short: bool = False) -> str:
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
         return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
+    if row.metric == "average_precision_positive" and "precision_at_alerts" in row.means:
+        found = f"{100 * row.means['precision_at_alerts']:.0f} of 100"
+        return (
+            f"{found} ({row.mean:.2f})"
+            if short
+            else f"is right in {found} alerts (average precision {row.mean:.2f}; {span(row)})"
+        )
     name = {"ari": "adjusted Rand index", "auc": "AUC", "auroc": "AUROC"}.get(row.metric, _METRICS.get(row.metric, row.metric))
     scale = {"ari": "0 is chance, 1 the classes", "auc": "0.5 is chance", "auroc": "0.5 is chance"}.get(row.metric, "")
     aside = "; ".join(filter(None, (span(row), scale)))
@@ -330,8 +357,8 @@ def strength(row: Row, one: str) -> str:
         "client": "one client's data are in", "graph": "one client holds this graph or that",
     }.get(row.unit, f"one given {one} took part")  # fmt: skip
     who = f"whoever suspects 50 : 50 that {subject}, and sees all that is released"
-    said = f"How strong is this: {who}, can be {sure_at_most(row)} % sure at most"
-    said += ", so that the proof alone protects little" if _belief(row) >= _SURE else ""
+    said = f"How strong is this: {who}, can be {sure_at_most(row.provable)} sure at most"
+    said += WEAK if is_weak(row.provable) else ""
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
     if row.people and (row.delta or 0) * row.people > _LARGEST_SHARE:
@@ -339,14 +366,15 @@ def strength(row: Row, one: str) -> str:
     return f"{said}."
 
 
-def _belief(row: Row) -> float:
-    return 1 / (1 + math.exp(-row.provable))
+def is_weak(epsilon: float) -> bool:
+    """Whether an attacker who suspected 50 : 50 can be all but sure."""
+    return 1 / (1 + math.exp(-epsilon)) >= _SURE
 
 
-def sure_at_most(row: Row) -> str:
-    """What an attacker can at most believe, in percent, who suspected 50 : 50; rounded up."""
-    belief = _belief(row)
-    return f"{math.ceil(1000 * belief) / 10:g}" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g}"
+def sure_at_most(epsilon: float) -> str:
+    """What an attacker can at most believe who suspected 50 : 50: ``73.2 %``; rounded up."""
+    belief = 1 / (1 + math.exp(-epsilon))
+    return f"{math.ceil(1000 * belief) / 10:g} %" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g} %"
 
 
 def word_public(public: str, one: str) -> str:

@@ -29,6 +29,16 @@ def area_error(area: float, positives: float, negatives: float) -> float:
     return math.sqrt(max(spread / (positives * negatives), 0.0))
 
 
+def precision_interval(average: float, positives: float) -> tuple[float, float]:
+    """(low, high) of an average precision by how many of the class were tested: its logit interval (Boyd, Eng & Page, 2013)."""
+    if not 0 < average < 1:
+        return wilson_chance_interval(average, max(1, round(positives)))
+    middle = math.log(average / (1 - average))
+    half = CHANCE_STANDARD_ERRORS / math.sqrt(max(1.0, positives) * average * (1 - average))
+    low, high = (1 / (1 + math.exp(-(middle + side * half))) for side in (-1, 1))
+    return low, high
+
+
 def paired_chance_variance(one: str, other: str, tested: int) -> float | None:
     """Of the mean difference of answers to the same questions; None where they were not kept, or are of other questions."""
     if not tested or not one or len(one) != len(other):

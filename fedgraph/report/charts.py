@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _FEWEST = 2  # points that a single line needs to be drawn
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
+_LONGEST = 250  # pixels of a horizontal's label
+_LINE = 0.03  # of the height, half a line of text
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100",
@@ -268,6 +270,7 @@ def draw_question(question: Question) -> Panel:
     colours, shapes = (_scale(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
     colour = alt.Color("trust:N", scale=colours, legend=None)
     layers: list[Panel] = []
+    texts: list[Panel] = []  # above lines, below points
     if others:
         light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
         layers.append(light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N")))
@@ -279,27 +282,28 @@ def draw_question(question: Question) -> Panel:
     for value, label, up in rules:
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "x": [ends[0]]}))
         layers.append(level.mark_rule(strokeDash=[5, 4], color=GREY).encode(alt.Y("y:Q")))
-        layers.append(
-            level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11).encode(x, y, alt.Text("label:N"))
-        )
+        named = level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
+        texts.append(named.encode(x, y, alt.Text("label:N")))
     if below:
         level = alt.Chart(pandas.DataFrame({"y": [span[0]], "label": [below], "x": [ends[0]]}))
-        layers.append(level.mark_text(align="left", dx=3, dy=-8, color=INK, fontSize=11).encode(x, y, alt.Text("label:N")))
+        texts.append(level.mark_text(align="left", dx=3, dy=-8, color=INK, fontSize=11).encode(x, y, alt.Text("label:N")))
     if best:
         base = alt.Chart(pandas.DataFrame(best)).encode(x, colour)
         layers.append(base.mark_line(strokeWidth=2.4).encode(y))
         layers.append(base.mark_rule(strokeWidth=1.2, opacity=0.55).encode(alt.Y("low:Q"), alt.Y2("high")))
         if len(seeds) > len(best):
             layers.append(alt.Chart(pandas.DataFrame(seeds)).mark_point(filled=True, size=14, opacity=0.8).encode(x, y, colour))
+        layers += texts
         layers.append(
             base.mark_point(filled=True, size=78, opacity=1).encode(
                 y, alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
             )
         )
         layers.append(
-            alt.Chart(pandas.DataFrame(_labels(best, span))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            alt.Chart(pandas.DataFrame(_labels(best, span, rules))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
             .encode(x, y, colour, alt.Text("label:N"))
         )  # fmt: skip
+    layers += [] if best else texts
     return alt.layer(*layers, title=alt.TitleParams(question.title, limit=WIDTH + 60), width=WIDTH + 40, height=HEIGHT + 30)
 
 
@@ -311,7 +315,7 @@ def _rules(
     if top is not None:
         rules.append((scale * top.mean, f"without privacy {answer.format_mean(top)} ({top.label})", True))
     if free is not None:
-        rules.append((scale * free.mean, f"releases nothing private {answer.format_mean(free)} ({free.label})", False))
+        rules.append((scale * free.mean, f"nothing private released {answer.format_mean(free)} ({free.label})", False))
     values = [*heights, *(value for value, *_ in rules)]
     if question.head.metric == "ari":  # small numbers around chance are not drawn large
         values += [-0.05, 0.3]
@@ -357,8 +361,8 @@ def _tips() -> list[Panel]:
     return [alt.Tooltip(f"{key}:N", title=title) for key, title in named.items()]
 
 
-def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
-    """A label at the last point of each line, moved apart where they would cover each other."""
+def _labels(best: Sequence[Spec], span: tuple[float, float], rules: Sequence[tuple[float, str, bool]]) -> list[Spec]:
+    """A label at the last point of each line, moved apart where they would cover each other, and off the labels of rules."""
     last = {point["trust"]: point for point in best}  # budgets come in order
     right = max(point["x"] for point in last.values())
     placed: list[Spec] = []
@@ -368,8 +372,16 @@ def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
         placed.append(
             {"x": right if point["x"] > right / 1.3 else point["x"], "y": at, "trust": point["trust"], "label": point["trust"]}
         )
-    over = max(0.0, max(one["y"] for one in placed) - (span[1] - 0.02 * (span[1] - span[0])))
-    return [one | {"y": one["y"] - over} for one in placed]
+    low, high = (end / (span[1] - span[0]) for end in span)
+    heights = [one["y"] / (span[1] - span[0]) for one in placed]
+    taken = [value / (span[1] - span[0]) + (_LINE if up else -_LINE) for value, _, up in rules]
+
+    def fit(by: float) -> tuple[int, float]:
+        out = sum(not low + _LINE / 2 < y + by < high - _LINE / 2 for y in heights)
+        return out + sum(abs(y + by - other) < 1.5 * _LINE for y in heights for other in taken), abs(by)
+
+    moved = min((k * _LINE / 2 for k in range(-8, 9)), key=fit) * (span[1] - span[0])
+    return [one | {"y": one["y"] + moved} for one in placed]
 
 
 def draw_for_notebook(questions: Sequence[Question]) -> Figure:

@@ -197,6 +197,8 @@ def interval(metric: str, value: float, row: Row) -> tuple[float, float]:
     """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
     if metric == "accuracy" and row.tested:
         return chance.wilson_chance_interval(value, row.tested)
+    if metric == "average_precision_positive" and row.tested and row.guess:
+        return chance.precision_interval(value, row.tested * row.guess)
     positives, negatives = float(row.tested), float(str(row.facts.get("negatives") or 0))
     if metric == "auroc":
         positives = max(1.0, row.tested * (1 - row.means.get("majority_share", 0.5)))
@@ -252,10 +254,12 @@ def find_doubt(rows: Sequence[Row]) -> str:
     why = []
     if fewest is not None and fewest.tested < _FEWEST_TESTED:
         was = "was" if fewest.tested == 1 else "were"
-        why.append(f"only {describe_tested(fewest)} {was} tested (it takes {_FEWEST_TESTED})")
+        why.append(f"only {describe_tested(fewest)} {was} tested, at least {_FEWEST_TESTED} are needed")
     if least is not None and least < _FEWEST_OF_A_CLASS:
         what = _TESTED.get(rows[0].kind, rows[0].one)
-        why.append(f"the smallest class has {least} {what}{'' if least == 1 else 's'} (it takes {_FEWEST_OF_A_CLASS})")
+        why.append(
+            f"the smallest class has {least} {what}{'' if least == 1 else 's'}, at least {_FEWEST_OF_A_CLASS} are needed"
+        )
     if worst is not None and delta > _LARGEST_DELTA * (1 + 1e-9):
         one = worst.one if worst.unit == "node" else worst.unit
         why.append(

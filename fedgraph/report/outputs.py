@@ -18,9 +18,7 @@ from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
 
 _MOST_LINES = 25  # of the table at the end
-_MOST_BUDGETS = 4  # of its columns
-_FIRST = 36  # letters of its first column
-_WIDEST = 22  # letters of its cells
+_WIDE = 100  # letters of its lines
 
 
 class _Screen(Protocol):
@@ -107,44 +105,40 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
     asked = [q for q in questions if q.kept and q.budgets]
     head = [f"{begin_phrase(questions[0].finding)} {questions[0].strength}".strip()] if questions else []
     head += [] if asked else [begin_phrase(q.finding) for q in questions[1:]]
-    blocks = [_block(question, asked) for question in asked]
-    kept: list[list[list[str]]] = []
-    for block in blocks:
-        if sum(map(len, (*kept, block))) > _MOST_LINES - 1:
+    blocks = [_block(question) for question in asked]
+    table: list[str] = []
+    for shown, block in enumerate(blocks):
+        if len(table) + len(block) > _MOST_LINES - 1:
+            table.append(f"{phrase_count(len(blocks) - shown, 'more question')}: in the report")
             break
-        kept.append(block)
-    columns = max((len(line) for block in kept for line in block), default=0)
-    lines = [line + [""] * (columns - len(line)) for block in kept for line in block]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    table = ["  ".join(f"{cell:<{w}}" for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-    more = len(blocks) - len(kept)
-    table += [f"{phrase_count(more, 'more question')}: in the report"] if more else []
+        table += block
     return [*notices, *first, *head[:6], *table]
 
 
-def _block(question: Question, asked: Sequence[Question]) -> list[list[str]]:
-    where = f", {question.data}" if len({q.data for q in asked}) > 1 else ""
-    alike = [q for q in asked if (q.level, q.data) == (question.level, question.data)]
-    what = f": {question.what}" if len(alike) > 1 else ""
-    unit = (
-        "right of 100"
-        if question.head.metric == "accuracy"
-        else read_phrases()["short_metrics"].get(question.head.metric, question.head.metric)
-    )
-    head = [f"{begin_phrase(question.level)}{what}{where}"[:_FIRST] + f" ({unit})"]
+def _block(question: Question) -> list[str]:
+    """A question, its ε, and a line for each trust: the least and the largest ε, and that of the answer or one between."""
+    name = question.head.metric
+    unit = "right of 100" if name == "accuracy" else read_phrases()["short_metrics"].get(name, name)
     last = len(question.budgets) - 1
-    shown = sorted({round(k * last / max(1, _MOST_BUDGETS - 1)) for k in range(_MOST_BUDGETS)})
-    lines = [[*head, *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
+    between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
+    shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
+    lines = [["", *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
     top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []
         for cell in (cells[k] for k in shown):
-            mark = "* " if cell.look == "best" else ""
             span = f" ({cell.span})" if cell.span else ""
             named = "" if cell.row is None else f" {cell.row.label}"
-            said.append(f"{mark}{cell.number}{span}{named}"[:_WIDEST])
-        lines.append([f"  {trust.value}", *said, top[:_WIDEST] if place == 0 else ""])
-    return lines
+            said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span}{named}")
+        lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
+    first = max(len(line[0]) for line in lines) + 2
+    wide = (_WIDE - first) // (len(shown) + 1)
+    table = [line[0].ljust(first) + "".join(_cut(cell, wide - 2).ljust(wide) for cell in line[1:]) for line in lines]
+    return [_cut(f"{question.title} ({unit})", _WIDE), *(line.rstrip() for line in table)]
+
+
+def _cut(text: str, letters: int) -> str:
+    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

@@ -8,6 +8,7 @@ import base64
 import json
 import math
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 import jinja2
 from markupsafe import Markup
 
-from fedgraph.privacy import Trust
+from fedgraph.privacy import Relation, Trust
 from fedgraph.report import answer, attack_bounds, charts, compared, references, statement, sweeps
 from fedgraph.report import rows as found_rows
 from fedgraph.report import table as tables
@@ -40,9 +41,11 @@ if TYPE_CHECKING:
 _LETTERS = 126  # that stand side by side in a table of 1,000 pixels
 _LONGEST = 26  # letters of a cell that may break into lines
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
+_PICTURES = 600_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
+_NOBODY = (None, "", "nothing", "attributes")  # where no person is public
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
 
@@ -300,21 +303,34 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
 def commands(content: PageContent) -> list[tuple[str, str]]:
     """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
     found = []
-    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else f'"{content.folder}"'
+    typed = shlex.split(dict(content.made.facts).get("Command", ""))
+    if "--quick" in typed:  # nothing is decided by its numbers
+        own = ("--quick", "--out", "--resume")
+        kept = [word for before, word in zip(["", *typed], typed, strict=False) if word not in own and before not in own[1:]]
+        found.append((shlex.join(kept), "the whole run: this one was shrunk"))
+    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
     picked = list({q.pick.row.name: q.pick.row for q in content.questions if q.pick is not None}.values())
     for row in picked[:1]:
         if row.kind in _EXPORTED:
-            found.append((f'fedgraph fit {run} "{row.name}" -o model.fedgraph', "train this row once on everybody, as a model"))
-    found += [(f'fedgraph sheet {run} "{row.name}"', f"a page to sign: {row.name}") for row in picked[:3]]
+            some = row.kind == "node_classification" and row.facts.get("public") not in _NOBODY
+            public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
+            line = f"fedgraph fit {run} {_quote(row.name)}{public} -o model.fedgraph"
+            found.append((line, f"train this row once on everybody, as a model{who}"))
+    found += [(f"fedgraph sheet {run} {_quote(row.name)}", f"a page to sign: {row.name}") for row in picked[:3]]
     for row in picked[:1]:
         if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
             found.append(
                 (
-                    f'fedgraph export {run} "{row.name}" project --to flower',
+                    f"fedgraph export {run} {_quote(row.name)} project --to flower",
                     "the same row on Flower, where its method sums clients' releases (or: --to nvflare)",
                 )
             )
     return [*found, (f"fedgraph explain {run}", "every release of the run, and what it costs, in words")]
+
+
+def _quote(text: str) -> str:
+    """As a shell reads it: what a person typed may hold a $ or a quote."""
+    return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
 
 
 def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, ...], tuple[str, ...]]]:
@@ -364,6 +380,14 @@ def render_report_page(content: PageContent) -> str:
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
+    left = _PICTURES
+
+    def picture(figure: PlotFigure) -> str:
+        """Empty where the page would grow too heavy: it names the file instead."""
+        nonlocal left
+        found = _embed(figure.jpeg)
+        left -= len(found)
+        return found if left >= 0 else ""
 
     def place(spec: Spec) -> int:
         specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
@@ -373,10 +397,11 @@ def render_report_page(content: PageContent) -> str:
     text = load_page_template("page.html").render(
         c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0), wide=_is_wide,
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=_picture,
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
+        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words, relation=Relation,
+        holds=answer.conditions,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
@@ -392,10 +417,6 @@ def _drawer() -> Markup:
     import vl_convert
 
     return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
-
-
-def _picture(figure: PlotFigure) -> str:
-    return _embed(figure.jpeg)
 
 
 def _embed_json(value: object) -> Markup:

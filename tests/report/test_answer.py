@@ -124,7 +124,9 @@ def test_the_smallest_epsilon_that_has_most_of_the_gain_then_the_least_trust_is_
 def test_seven_tested_people_conclude_nothing_and_no_row_is_named() -> None:
     (question,) = ask(cell("one", 1.0, facts=NodeClassificationCellFacts(tested=7)), cell("two", 0.4))
     assert question.pick is None
-    assert question.finding.startswith("On d, node level: nothing can be concluded (only 7 nodes were tested (it takes 100))")
+    assert question.finding.startswith(
+        "On d, node level: nothing can be concluded (only 7 nodes were tested, at least 100 are needed)"
+    )
     assert "one" not in question.found.replace("concluded", "")
 
 
@@ -161,7 +163,7 @@ def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> Non
 
 def test_a_private_row_above_the_one_without_privacy_is_told() -> None:
     cells = [*seeds("hop", 0.86, 0.85, 0.87), *seeds("clear", 0.78, 0.79, 0.80, epsilon=math.inf)]
-    assert "without privacy 79 (no upper line: a private row is above it)" in ask(*cells)[0].found
+    assert "without privacy 79, which is no upper limit (a private row is better)" in ask(*cells)[0].found
 
 
 def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
@@ -243,6 +245,20 @@ def test_where_nothing_private_is_better_than_what_releases_nothing_this_is_said
     assert page._level_words(question) == "All edges of one node are private; features and labels are public"
 
 
+def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended() -> None:
+    """At ε = 1 the private row is above it by chance alone; at 8 by more, so that this is what the privacy buys."""
+    facts = NodeClassificationCellFacts(tested=500)
+    made = functools.partial(cell, unit="edge", facts=facts)
+    free, low = made("own", 0.760, provable=0.0, paths={}), made("hop", 0.763)
+    (question,) = ask(free, low)
+    assert question.pick is None
+    assert "no private row does better than own, which releases nothing private and is right for 76" in question.found
+    (question,) = ask(free, low, made("hop", 0.9, epsilon=8.0))
+    assert question.pick is not None
+    assert question.pick.row.name == "hop, curator, ε=8"
+    assert "; own, which releases nothing private, is right for 76 of 100" in question.found
+
+
 def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
     """It releases nothing of an edge, and everything else of a node."""
     free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
@@ -288,6 +304,27 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
         (question,) = ask(cell("a", 0.93, metrics={**found, "auroc": area}, facts=facts))
         assert (question.pick is not None) == use
         assert ("finds 60 of 100 of the rare class (AUROC 0.89; 0.84 to 0.94; 0.5 is chance)" in question.found) == use
+
+
+def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
+    """10 of 100 are of the class: of 400 tested, 0.14 is no more than chance, and 0.5 is (Boyd, Eng & Page, 2013)."""
+    facts, rare = NodeClassificationCellFacts(tested=400), {"accuracy": 0.9, "majority_share": 0.9, "precision_at_alerts": 0.6}
+    for precision, use in ((0.14, False), (0.5, True)):
+        (question,) = ask(cell("a", 0.9, metrics=rare | {"average_precision_positive": precision}, facts=facts))
+        assert (question.pick is not None) == use
+        assert ("is right in 60 of 100 alerts (average precision 0.50; 0.35 to 0.65)" in question.found) == use
+
+
+def test_no_two_questions_have_one_title() -> None:
+    """By two metrics, on two splits, or with other people public, where the words for the task do not say so."""
+    split = functools.partial(NodeClassificationCellFacts, protocol="transductive")
+    asking = functools.partial(NodeClassificationCellFacts, protocol="asking", split="random")
+    found = ask(
+        cell("a", 0.7, facts=split(split="random")), cell("a", 0.7, task="u", facts=split()),
+        cell("a", 0.7, task="p", facts=asking(public="nothing")), cell("a", 0.7, task="q", facts=asking(public="share 0.1")),
+        cell("a", 0.7, task="r", metrics={"accuracy": 0.7, "average_precision_positive": 0.3}, facts=asking(public="nothing")),
+    )  # fmt: skip
+    assert len({question.title for question in found}) == len(found) == 5
 
 
 def test_what_is_public_is_a_question_of_its_own() -> None:
@@ -348,5 +385,6 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
             for k in range(9) for e in (1, 4) for trust in (Trust.CURATOR, Trust.SUMS)]  # fmt: skip
     lines = outputs.summarise([], [], ask(*many))
     assert len(lines) <= outputs._MOST_LINES + 2
-    assert lines[-1] == "1 more question: in the report"
+    assert lines[-1] == "3 more questions: in the report"
+    assert max(map(len, lines[1:])) <= 100  # of a terminal
     assert any(line.split() == ["sums", "*", "51", "a", "54", "a"] for line in lines)

@@ -55,6 +55,9 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
     assert {"curator", "sums", "without privacy 90 (clear)", "largest class 20"} <= set(said)
     lines = {point["row"] for layer in spec["layer"] if layer["mark"]["type"] == "line" and "color" in layer["encoding"]
              for point in spec["datasets"][layer["data"]["name"]]}  # fmt: skip
+    heights = {point["label"]: point["y"] for point in marks(spec, "text")}
+    assert abs(heights["curator"] - heights["sums"]) > 0.05 * (90 - 20)
+    assert all(abs(heights[trust] - heights["without privacy 90 (clear)"]) > 2 for trust in ("curator", "sums"))
     assert lines == {"a, curator, ε=1", "a, curator, ε=8", "b, sums, ε=1", "b, sums, ε=8"}
     assert {point["row"] for point in marks(spec, "point")} >= {"weak, sums, ε=1"}
     asked = spec["layer"][1]["encoding"]["tooltip"]
@@ -130,6 +133,45 @@ def test_the_page_says_the_finding_once_and_what_to_type() -> None:
     typed = [line for line, _ in page.commands(made)]
     assert typed[0] == 'fedgraph fit runs/a "features, curator, ε=1" -o model.fedgraph'
     assert typed[1:] == ['fedgraph sheet runs/a "features, curator, ε=1"', "fedgraph explain runs/a"]
+
+
+def test_commands_run_as_they_stand() -> None:
+    """A row that takes a test graph as public is fit with a graph of other people; names may hold what a shell would read."""
+    facts = NodeClassificationCellFacts(protocol="inductive", split="random", public="test-graph")
+    made = replace(content(cell("features", 0.5, facts=facts)), folder="runs/my $HOME")
+    typed = [line for line, _ in page.commands(made)]
+    assert typed[0] == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
+
+
+def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:
+    short = replace(
+        content(cell("features", 0.5), notices=("SHORT RUN",)),
+        made=page.PageHowMade((("Command", "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"),)),
+    )
+    assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
+    assert 'data-say="would be recommended"' in page.render_report_page(short)
+
+
+def test_what_is_signed_stands_before_the_picture() -> None:
+    """Unit, relation, δ, whom one trusts, and how many conditions there are."""
+    text = page.render_report_page(content(cell("features", 0.5, trust=Trust.SUMS)))
+    header = text[text.index("<header>") : text.index("</header>")]
+    assert "One node with its features, label and edges is private (relation: node-replace)" in header
+    assert Trust.SUMS.words in header
+    assert "δ = 0.00001" in header
+    assert "It holds only if 2 conditions do" in header
+
+
+def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    maps = [plots.PlotFigure(f"map-{k}", "Map.", (plots.plot_heatmap(np.eye(3), "", "a", "b"),), live=False) for k in (1, 2)]
+    monkeypatch.setattr(page, "_PICTURES", len(page._embed(maps[0].jpeg)))
+    one = cell("features", 0.5, facts=NodeClassificationCellFacts(clients=3, protocol="inductive", split="random"))
+    made = content(one, records=(record("t", [one]),))
+    (chapter,) = made.chapters
+    part = replace(chapter.parts[0], section=replace(chapter.parts[0].section, figures=tuple(maps)))
+    text = page.render_report_page(replace(made, chapters=(replace(chapter, parts=(part,)),)))
+    assert text.count('<img alt="Map."') == 1
+    assert '<a href="map-2.png">' in text
 
 
 def test_conditions_beyond_three_are_folded_in_place() -> None:
