@@ -186,11 +186,10 @@ class PrivateModel:
         failed = found[found["status"] != "ok"]
         if len(failed):
             raise ScenarioError(f"the attack did not run: {failed['status'].iloc[0]}")
-        values = dict(zip(found["metric"], found["value"], strict=True))
-        if "attack_auc" not in values:
+        if "attack_auc" not in found or found["attack_auc"].isna().all():
             raise ScenarioError(f"nobody could be a canary among {self.graph.num_nodes:,} people; allowed: four with a label")
-        measured, proven = (float(found[name].iloc[0]) for name in ("epsilon_measured", "epsilon_provable"))
-        return PrivateModelAttack(measured, proven, float(values["attack_auc"]), float(values["accuracy"]))
+        shown = ("epsilon_measured", "epsilon_provable", "attack_auc", "accuracy")
+        return PrivateModelAttack(*(float(found[name].iloc[0]) for name in shown))
 
 
 def private(
