@@ -142,9 +142,13 @@ def _block(question: Question, asked: Sequence[Question]) -> list[list[str]]:
             mark = "* " if cell.look == "best" else ""
             span = f" ({cell.span})" if cell.span else ""
             named = "" if cell.row is None else f" {cell.row.label}"
-            said.append(f"{mark}{cell.number}{span}{named}"[:_WIDEST])
-        lines.append([f"  {trust.value}", *said, top[:_WIDEST] if place == 0 else ""])
+            said.append(_cut(f"{mark}{cell.number}{span}{named}"))
+        lines.append([f"  {trust.value}", *said, _cut(top) if place == 0 else ""])
     return lines
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

@@ -350,3 +350,6 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
     assert len(lines) <= outputs._MOST_LINES + 2
     assert lines[-1] == "1 more question: in the report"
     assert any(line.split() == ["sums", "*", "51", "a", "54", "a"] for line in lines)
+    long = outputs.summarise([], [], ask(cell("a name that is too long", 0.5)))
+    (cut,) = [line.rstrip() for line in long if line.startswith("  curator")]
+    assert cut.endswith("* 50 a name that is t…")
