@@ -14,7 +14,8 @@ own number: one thing more or less moves no other thing's coin. A permutation of
 
 **The key and other processes.** A pickled ``SecretSeed`` holds the key's name and never the key, so that whatever is stored,
 shared or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by
-``hold_secret_seed``, as an argument of a call of its own that goes from memory to memory; without it, it refuses to unpickle.
+``hold_secret_seed``, which goes from memory to memory; without it, it draws nothing. It may be given the key after it has
+unpickled the seed: Ray unpickles all arguments of a call before the call begins.
 """
 
 from __future__ import annotations
@@ -38,29 +39,35 @@ class SecretSeed(int):
     written nowhere, so a run that is resumed has another one.
 
     Attributes:
-        key: 32 random bytes.
+        name: The name of the key for who holds it: a digest of 256 random bits, which says nothing of them.
 
     Raises:
         ValueError: The key has another length.
     """
 
-    key: bytes
+    name: str
 
     def __new__(cls, key: bytes) -> SecretSeed:
         if len(key) != SEED_KEY_BYTES:
             raise ValueError(f"a secret root has {8 * SEED_KEY_BYTES} bits, found {8 * len(key)}")
-        made = super().__new__(cls, 0)
-        made.key = key
         hold_secret_seed(key)
+        return cls._named(_name_of(key))
+
+    @classmethod
+    def _named(cls, name: str) -> SecretSeed:
+        made = super().__new__(cls, 0)
+        made.name = name
         return made
 
     @property
-    def name(self) -> str:
-        """The name of the key for who holds it: a digest of 256 random bits, which says nothing of them."""
-        return _name_of(self.key)
+    def key(self) -> bytes:
+        """32 random bytes. ``RuntimeError`` in a process that was not given them."""
+        if self.name not in _held:
+            raise RuntimeError("this process was not given the key of the run's secret seed, so it can draw no noise")
+        return _held[self.name]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, SecretSeed) and other.key == self.key
+        return isinstance(other, SecretSeed) and other.name == self.name
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -74,11 +81,11 @@ class SecretSeed(int):
     __str__ = __repr__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _of_name, (self.name,)
+        return SecretSeed._named, (self.name,)
 
 
 def hold_secret_seed(key: bytes) -> None:
-    """Let this process unpickle the ``SecretSeed`` of a key.
+    """Let this process draw from the ``SecretSeed`` of a key.
 
     Args:
         key: 32 bytes, handed over as a plain argument and never in a shared value.
@@ -88,12 +95,6 @@ def hold_secret_seed(key: bytes) -> None:
 
 def _name_of(key: bytes) -> str:
     return hashlib.blake2b(key, digest_size=16, person=b"fedgraph-name").hexdigest()
-
-
-def _of_name(name: str) -> SecretSeed:
-    if name not in _held:
-        raise RuntimeError("this process was not given the key of the run's secret seed, so it can draw no noise")
-    return SecretSeed(_held[name])
 
 
 def root_seed(seed: int | str) -> int:

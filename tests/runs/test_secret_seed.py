@@ -90,11 +90,15 @@ def test_what_is_pickled_names_the_key_and_never_holds_it(monkeypatch: pytest.Mo
         for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
             written = pickle.dumps(holder, protocol)
             assert not any(form in written for form in (root.key, root.key.hex().encode(), repr(root.key).encode()))
+    key = root.key
     monkeypatch.setattr(seeds, "_held", {})
-    with pytest.raises(RuntimeError, match="was not given the key"):
-        pickle.loads(written)
-    seeds.hold_secret_seed(root.key)
-    assert pickle.loads(written).root == root
+    found = pickle.loads(written).root
+    for draw in (lambda: seeds.secret_seeded_generator(found, "noise"), lambda: seeds.coins(found, "x", things=np.arange(3))):
+        with pytest.raises(RuntimeError, match="was not given the key"):
+            draw()
+    seeds.hold_secret_seed(key)
+    assert found == root
+    assert found.key == key
 
 
 @pytest.mark.parametrize("name", ["noise", "sample", "batch", "batches"])

@@ -244,6 +244,10 @@ def test_a_secret_root_reaches_the_workers_and_not_the_store(engine: Runtime) ->
     expected = seeds.secret_seeded_generator(root, "noise", 1).random(3).tolist()
     assert all(found == expected for found in engine.federate(asks_two, drawn, handle, path=("task", "drawn")))
     assert list(engine.map(drawn, [range(1)], handle)) == [expected]
+    fresh = seeds.root_seed("secret")  # as an argument itself, which an actor unpickles before it hears of the key
+    assert isinstance(fresh, seeds.SecretSeed)
+    engine.tell(seeds.hold_secret_seed, fresh.key)
+    assert engine.on_server(drawn, range(1), fresh) == seeds.secret_seeded_generator(fresh, "noise", 1).random(3).tolist()
 
 
 def drawn(items: range, root: int) -> list[float]:

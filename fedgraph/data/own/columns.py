@@ -40,7 +40,9 @@ from fedgraph.errors import DataError
 from fedgraph.types import GraphColumns
 
 _TRUE, _FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
-_NO_NUMBER = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
+_NO_NUMBER = frozenset(
+    {"na", "n/a", "#n/a", "nan", "null", "none", "-", "–", ".", *(f".{one}" for one in "abcdefghijklmnopqrstuvwxyz")}
+)
 _MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
 _DAY_ZERO = datetime.date(1970, 1, 1)

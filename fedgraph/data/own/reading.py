@@ -33,6 +33,7 @@ _FEW = 20  # people of a class below which nothing can be said about it
 _FEWEST = 10  # people from which on a column of which each cell is another one is told to be the label again
 _RARE = 0.15  # share of the people, of a class below it accuracy says little
 _MOST_CLASSES = 200
+_CODE = re.compile(r"-9{1,5}|-[678]|-9{1,3}[678]")  # by which surveys say why somebody gave no answer
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _SHOWN = 24  # columns, and classes, that the words list
 _BESIDE = "it stands beside the label in"
@@ -112,6 +113,8 @@ def of_roles(
         _require_everywhere(label, *owners_of)
     n = len(roles.ids)
     known = labelled and label is not None
+    if known and label is not None:
+        roles.remarks += _coded(label.column, label.texts)
     left_out: list[tuple[str, str]] = []
     read = _columns_of(roles, label, rules, faults, left_out, labelled)
     faults.refuse()
@@ -413,6 +416,8 @@ def _columns_of(
                 continue
             called = column if column not in seen else f"{column} ({table.stem})"
             kept[called] = cells
+            if column not in rules.bounds:
+                roles.remarks += _coded(column, cells)
             seen.add(called)
         found += _read_columns(holder, kept, rules, faults, roles.ids)
         if table.matrix is not None:
@@ -435,6 +440,17 @@ def _columns_of(
         remarks,
         tuple(row for one in found for row in one.table),
     )
+
+
+def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
+    """A remark where numbers below 0 are such as surveys write for no answer, and nothing else is below 0."""
+    below = {cell for cell in cells if cell and cell.startswith("-")}
+    if not below or not all(map(_CODE.fullmatch, below)):
+        return []
+    listed = ", ".join(sorted(below))
+    return [
+        f"{listed} of {column} may stand for no answer; if so, empty these cells, since as it is each is a value like others"
+    ]
 
 
 def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:

@@ -16,7 +16,18 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fedgraph.data.own.tables import SIDES, WEAK_SIDES, Gathered, Table, id_text, is_id_name, plain_name, sides_of, spread
+from fedgraph.data.own.tables import (
+    NOTHING,
+    SIDES,
+    WEAK_SIDES,
+    Gathered,
+    Table,
+    id_text,
+    is_id_name,
+    plain_name,
+    sides_of,
+    spread,
+)
 from fedgraph.errors import DataError, ScenarioError
 
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
@@ -28,7 +39,10 @@ _PARTS = {
     "val": "validation",
     "test": "test",
 }
+_SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
+_FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
+_MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 _OF_TIES = re.compile(
     r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail"
@@ -119,8 +133,12 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
-    v = [*ties.ids(pair[0]), *ties.ids(pair[1])]
-    wanted = set(v) - {""}
+    wanted = {*ties.ids(pair[0]), *ties.ids(pair[1])} - {""}
+    if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
+        raise DataError(
+            f"{ties.where}: the end {short!r} is a number that a spreadsheet shortened, so different people have one name; "
+            "allowed: ids as they are (give the column the format text before the numbers are put in)"
+        )
     if not others:
         ids = sorted(wanted, key=_by_number)
         if not ids:
@@ -220,12 +238,22 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         either = " or ".join(f"{table.title} ({', '.join(pairs[0])})" for table, _, pairs in first)
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
-    table, _, pairs = first[0]
+    table, rank, pairs = first[0]
+    if rank == 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0]):
+        (one, two), row = pairs[0], table.frame.iloc[0]
+        asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? Nobody stands in both columns, "
+        asked += f"and they have no names. If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
+        raise ReadingQuestion(asked, "ends", pairs)
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
+
+
+def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
+    """Whether somebody stands in both columns."""
+    return not set(table.ids(pair[0])).isdisjoint(table.ids(pair[1]))
 
 
 def _cover(table: Table, pair: tuple[str, str], keys: Sequence[set[str]]) -> float:
@@ -258,11 +286,13 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     first = (names[0], names[1])
     if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
-    pairs = [(one, two) for k, one in enumerate(likely) for two in likely[k + 1 :]] if len(likely) <= 14 else []
-    if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0 and len(table.frame)]:
+    filled = [name for name in likely if any(table.ids(name))]
+    pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
+    if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
     if not table.headed and len(names) in (2, 3) and not keys:
-        return 0.5, [first]
+        outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
+        return 0.5, [first if _shared_ids(table, first) or not _shared_ids(table, outer) else outer]
     return (0.4, [first]) if _OF_TIES.search(table.stem) and len(names) == 2 else None
 
 
@@ -305,24 +335,48 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 
 
 def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
-    """A column whose cells list ids of the same table, such as ``Ann, Bob``, as ties; the column leaves the table."""
-    for name in table.names if table.matrix is None else ():
-        lists = [[one.strip(" '\"") for one in re.split(r"[,;|\n]", cell.strip("[]{}()"))] for cell in table.texts(name)]
-        listed = [id_text(one) for own in lists for one in own if one]
+    """Columns whose cells name ids of the same table, as ties; they leave the table.
+
+    One column of lists, such as ``Ann, Bob``; several that differ in a number, such as ``friend1, friend2``; one that names one
+    other, such as a superior, where ids are words: a number may be anything.
+    """
+    if table.matrix is not None:
+        return None
+    groups: dict[str, list[str]] = {}
+    for name in table.names:
+        groups.setdefault(re.sub(r"[ _.-]*\d+$", "", name), []).append(name)
+    for names in [[name] for name in table.names] + [own for own in groups.values() if len(own) > 1]:
+        cells = zip(*(table.texts(name) for name in names), strict=True)
+        lists = [
+            [id_text(one.strip(" '\"")) for cell in row for one in re.split(r"[,;|\n]", cell.strip("[]{}()")) if one]
+            for row in cells
+        ]
+        listed = [one for own in lists for one in own if one]
         for key, ids in keys.items():
-            if key in (name, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
+            if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
                 continue
-            if sum(one in ids for one in listed) >= _NEARLY * len(listed) and any(len(own) > 1 for own in lists):
+            share = sum(one in ids for one in listed) / len(listed)
+            words = not any(one.isdigit() for one in ids)
+            if len(names) == 1:
+                found = share >= _NEARLY and (words or any(len(own) > 1 for own in lists))
+            else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
+                found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
+            if found:
                 rows = [
-                    (row, mine, id_text(one))
+                    (row, mine, one)
                     for row, (mine, own) in enumerate(zip(table.ids(key), lists, strict=True))
                     for one in own
                     if one
                 ]
                 frame = pd.DataFrame([pair for _, *pair in rows], columns=["source", "target"], dtype=object)
                 places = [table.place(row) for row, *_ in rows]
-                table.frame, table.id = table.frame.drop(columns=[name]), key
-                remark = f"column {name!r} of {table.title} lists ids: each is a tie"
+                table.frame, table.id = table.frame.drop(columns=names), key
+                called = (
+                    f"column {names[0]!r} of {table.title} lists"
+                    if len(names) == 1
+                    else f"{', '.join(names)} of {table.title} list"
+                )
+                remark = f"{called} ids: each is a tie"
                 return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
     return None
 
@@ -344,7 +398,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
         return table
     try:
         weights = body.to_numpy(dtype=object)
-        weights = np.where(weights == "", "0", weights).astype(np.float64)
+        weights = np.where(np.isin(weights.astype(str), list(NOTHING)), "0", weights).astype(np.float64)
     except ValueError:
         return table
     if not table.headed:
@@ -359,7 +413,8 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
         {"source": np.array(rows, dtype=object)[at[:, 0]], "target": np.array(columns, dtype=object)[at[:, 1]]}, dtype=object
     )
     ordered = [] if table.headed else [f"rows of the matrix {table.title} are the people in the order of {people[0].title}"]
-    weighted = ["weights of ties are not used"] if np.unique(weights).size > 2 else []
+    range_ = f"{weights.min():g} … {weights.max():g}"
+    weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
     return Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
 
 
@@ -495,14 +550,21 @@ def _without_header(ties: Table, pair: tuple[str, str], position: dict[str, int]
     return replace(ties, frame=ties.frame.iloc[1:].reset_index(drop=True), lines=ties.lines[1:])
 
 
+def _letters(one: str) -> str:
+    """An id without case, spaces and signs."""
+    return re.sub(r"[\W_]", "", one.casefold())
+
+
 def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
     cells = ties.ids(column)
     places = np.array([position.get(one, -1) for one in cells], dtype=np.int64)
     allowed = f"allowed: the {len(position):,} ids of the nodes"
+    alike = {_letters(one): one for one in position} if (places < 0).any() else {}
     for row in np.flatnonzero(places < 0):
         if cells[row] in lost and cells[row]:
             continue
         what = f"unknown node {cells[row][:60]!r}" if cells[row] else f"an empty cell in column {column!r}"
+        what += f" (written {near[:60]!r} there?)" if cells[row] and (near := alike.get(_letters(cells[row]))) else ""
         found.faults.note(ties.place(int(row)), f"{what}; {allowed}")
     return places
 

@@ -32,11 +32,12 @@ if TYPE_CHECKING:
 
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
+_MOST_ABOVE = 5  # lines of words above a table
 _MOST_UNPACKED = 8 * 1024**3
 _FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
 _ASIDE = frozenset({".md", ".yaml", ".yml", ".py", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh"})
-_NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-"})
+NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _TYPED = re.compile(r"^(?P<name>[^:]*):(?P<kind>[A-Za-z_]+)(\[\])?(\((?P<space>[^)]*)\))?(\{.*\})?$")
 _KINDS = frozenset(
     {"id", "start_id", "end_id", "label", "type", "int", "integer", "long", "float", "double", "boolean", "bool", "byte",
@@ -225,6 +226,14 @@ FORMATS = (
 )
 
 
+_OTHERS = (
+    (b"\xd0\xcf\x11\xe0", "an old Office file; allowed: the same saved as .xlsx, or as CSV"),
+    (b"$FL", "an SPSS file; allowed: the same exported as CSV, or read by pandas.read_spss and handed over"),
+    (b"<stata_dta>", "a Stata file; allowed: the same exported as CSV, or read by pandas.read_stata and handed over"),
+    (b"SQLite format 3", "an SQLite database; allowed: each table exported as CSV"),
+)
+
+
 def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
     """Adds the tables of one file, or says what it looks like."""
     ending = Path(name).suffix.casefold()
@@ -238,8 +247,12 @@ def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.arrays[name] = content
     elif content[:4] == b"PK\x03\x04" and (ending == ".xlsx" or b"xl/workbook" in content):
         found.tables += _excel(content, where)
+    elif content[:4] == b"PK\x03\x04" and b"mimetypeapplication/vnd.oasis.opendocument" in content[:200]:
+        found.aside[name] = "an OpenDocument file; allowed: each sheet saved as CSV, or all as .xlsx"
     elif content[:4] == b"PK\x03\x04":
         _unzip(content, where, found)
+    elif said := next((words for mark, words in _OTHERS if content.startswith(mark)), ""):
+        found.aside[name] = said
     elif content[:4] == b"PAR1":
         found.tables.append(_parquet(content, where))
     elif content[:1] == b"\x80" and content[1:2] <= b"\x05" and content.endswith(b"."):
@@ -281,6 +294,9 @@ def _decoded(content: bytes, where: str) -> tuple[str | None, list[str]]:
                 return content.decode(encoding), []
             except UnicodeDecodeError as error:
                 raise DataError(f"{where}: not whole {encoding} text ({error.reason})") from error
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):  # every other byte is nothing, and no mark says so
+        if len(content) > 20 and len(content) % 2 == 0 and not any(content[first:200:2]) and any(content[1 - first : 200 : 2]):
+            return content.decode(encoding, "replace"), [f"{Path(where).name} was read as {encoding}, which no mark says"]
     try:
         text = content.decode("utf-8")
         return (None if "\0" in text else text), []
@@ -311,6 +327,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _pajek(text, where)
     elif ending == ".sql" or re.search(r"^(CREATE TABLE|INSERT INTO) ", start, re.MULTILINE):
         raise DataError(f"{where}: an SQL dump, whose statements are not run; allowed: each table exported as CSV")
+    elif re.search(r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{", start, re.MULTILINE):
+        raise DataError(
+            f"{where}: a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"
+        )
+    elif re.match(r"[\w.]+\s*=\s*[\[{]", start):
+        raise DataError(f"{where}: JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own")
     elif start.startswith(("{", "[")):
         found.tables += _json(text, where)
     else:
@@ -339,23 +361,25 @@ def _lines_of(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
 
 def _separator(lines: Sequence[str]) -> str | None:
     """What splits the lines; "" for spaces, None where nothing does."""
-    best: tuple[float, int, str] | None = None
+    best: tuple[float, bool, int, str] | None = None
     for one in (*_SEPARATORS, ""):
+        widths: list[int] = []
         try:
-            widths = [len(cells) for _, cells in _lines_of("\n".join(lines), one)]
-        except csv.Error:
-            try:  # a quoted cell may go on beyond the sample
-                widths = [len(cells) for _, cells in _lines_of("\n".join(lines[: len(lines) // 2]), one)]
-            except csv.Error:
+            widths.extend(len(cells) for _, cells in _lines_of("\n".join(lines), one))
+        except csv.Error as error:
+            if "unexpected end" not in str(error):  # a quoted cell may go on beyond the sample
                 continue
         if not widths:
             continue
         width, count = Counter(widths).most_common(1)[0]
         share = count / len(widths)
-        if width > 1 and share > 0.5 and abs(widths[0] - width) <= 1:
-            rank = (round(share, 1), min(width, 99) if one else 0, one)
-            best = rank if best is None or rank[:2] > best[:2] else best
-    return None if best is None else best[2]
+        if width > 1 and share > 0.5 and any(abs(own - width) <= 1 for own in widths[: _MOST_ABOVE + 1]):
+            from_the_top = (
+                bool(one) and widths[0] > 1 and abs(widths[0] - width) <= 1
+            )  # no words above the table, and no commas
+            rank = (round(share, 1), from_the_top, min(width, 99) if one else 0, one)
+            best = rank if best is None or rank[:3] > best[:3] else best
+    return None if best is None else best[3]
 
 
 def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | None:
@@ -424,8 +448,9 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     """(rows without lines above the table, and with a header of two rows as one; what was done, in words)."""
     filled = [sum(map(bool, cells)) for _, cells in rows[:_SAMPLE]]
     usual = Counter(filled).most_common(1)[0][0]
+    width = Counter(len(cells) for _, cells in rows[:_SAMPLE]).most_common(1)[0][0]
     above, remarks = 0, []
-    while usual > 2 and above < min(5, len(rows) - 2) and filled[above] == 1:
+    while usual > 2 and above < min(_MOST_ABOVE, len(rows) - 2) and (filled[above] == 1 or 2 * len(rows[above][1]) <= width):
         above += 1
     if above:
         remarks.append(f"{above} line{'s' if above > 1 else ''} above the table left out, {max(rows[0][1])[:40]!r}")
@@ -442,7 +467,8 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     merged = not all(first) or len(set(first)) < len(first)
     texts = not any(map(_number_like, (*first, *second)))
     if merged and texts and any(second[place] for place in numbers):
-        names = [" ".join(filter(None, (one, two))) for one, two in zip(_spread_right(first, second), second, strict=True)]
+        spread_right = zip(_spread_right(first, second), second, strict=True)
+        names = [" ".join(dict.fromkeys(filter(None, (one, two)))) for one, two in spread_right]
         remarks.append("its first two rows are its header")
         rows = [(number, names), *rows[2:]]
     return rows, remarks
@@ -500,19 +526,22 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
     texts = [cell for cell in first if not _number_like(cell)]
     twice = len(set(first)) < len(first)
-    if not texts or (twice and not (paired or typed or known[0])):
+    if not texts:
         return False
+    if twice and not (paired or typed or known[0]):  # names, which ``_named`` refuses, where words alone stand above numbers
+        columns = [[cells[place] for cells in below if place < len(cells) and cells[place]] for place in range(len(first))]
+        return len(texts) == len(first) and any(column and all(map(_number_like, column)) for column in columns)
     if not below:
         return (paired or typed or any(map(is_id_name, first))) and len(texts) == len(first)
     if not first[0] and all(first[1:]) and all(cells[0] for cells in below):  # pandas names no index
         return True
     kinds: list[bool | None] = []  # of each column: the first cell differs from all others in kind; None: it may or may not
     for place, cell in enumerate(first):
-        column = [cells[place] for cells in below if place < len(cells) and cells[place].casefold() not in _NOTHING]
+        column = [cells[place] for cells in below if place < len(cells) and cells[place].casefold() not in NOTHING]
         if not column:
             kinds.append(None)
         elif all(map(_number_like, column)):
-            kinds.append((not _number_like(cell) and cell.casefold() not in _NOTHING | {""}) or (None if not cell else False))
+            kinds.append((not _number_like(cell) and cell.casefold() not in NOTHING) or (None if not cell else False))
         elif len(column) >= 10 and len(set(column)) * 5 <= len(column) and cell:
             kinds.append(True if cell not in column else None)
         else:
@@ -566,6 +595,7 @@ def _excel(content: bytes, where: str) -> list[Table]:
         sheets = pd.read_excel(
             io.BytesIO(content), sheet_name=None, header=None, dtype=object, na_filter=False, engine="openpyxl"
         )
+        merged = _merged(content)
     except ImportError as error:
         raise DataError(f"{where}: Excel needs the package openpyxl; install it, or save each sheet as CSV") from error
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
@@ -573,12 +603,36 @@ def _excel(content: bytes, where: str) -> list[Table]:
     tables = []
     for name, sheet in sheets.items():
         cells = [[cell_text(value) for value in row] for row in sheet.itertuples(index=False)]
+        down = _fill_down(cells, merged.get(str(name), ()))
         rows = [(number, row) for number, row in enumerate(cells, 1) if any(row)]
         if rows:
             faults = DataFileFaults()
-            tables.append(_of_rows(rows, f"{where}/{name}" if len(sheets) > 1 else where, faults))
+            table = _of_rows(rows, f"{where}/{name}" if len(sheets) > 1 else where, faults)
             faults.refuse()
+            table.remarks += [f"{table.title}: what stands in a merged cell is said of each of its rows"] if down else []
+            tables.append(table)
     return tables
+
+
+def _merged(content: bytes) -> dict[str, list[tuple[int, int, int, int]]]:
+    """Of each sheet of a workbook the cells that were merged: first column, first row, last column, last row, from 1."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        sheets = [one for one in archive.namelist() if one.startswith("xl/worksheets/")]
+        if not any(b"<mergeCell " in archive.read(one) for one in sheets):
+            return {}
+    from openpyxl import load_workbook
+
+    return {sheet.title: [one.bounds for one in sheet.merged_cells.ranges] for sheet in load_workbook(io.BytesIO(content))}
+
+
+def _fill_down(cells: list[list[str]], merged: Iterable[tuple[int, int, int, int]]) -> bool:
+    """Writes a cell that was merged over several rows into each of them; whether there was one below the header."""
+    found = False
+    for column, first, _, last in merged:
+        for row in range(first, min(last, len(cells))):
+            cells[row][column - 1] = cells[first - 1][column - 1]
+        found |= last > first + 1 and bool(cells[first - 1][column - 1])
+    return found
 
 
 def _matrix_market(content: bytes, where: str) -> Table:

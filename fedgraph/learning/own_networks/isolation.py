@@ -68,11 +68,11 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     module, undrawn = own_network.drawn(spec, 0)
     if undrawn:
         raise ScenarioError(
-            f"{spec.model}: no reset_parameters() draws {', '.join(undrawn[:3])}, so the values that it came with would train "
+            f"{spec.called}: no reset_parameters() draws {', '.join(undrawn[:3])}, so the values that it came with would train "
             "on: from what data are they? Allowed: weights='public', if those data are public and hold nobody of this graph"
         )
     if not own_network.trained(module):
-        raise ScenarioError(f"{spec.model}: has no parameter that trains; allowed: a module with one at least")
+        raise ScenarioError(f"{spec.called}: has no parameter that trains; allowed: a module with one at least")
     _require_parts(spec, module)
     _require_still(spec, module)
     return _require_alone(spec, module)
@@ -86,7 +86,7 @@ def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str) ->
         (said for known, said in _IN_ITS_PLACE.items() if known in kind), "a layer whose rows follow from edges alone"
     )
     where = f"layer {name} ({kind})" if name else f"its forward ({kind})"
-    raise ScenarioError(f"{spec.model}: {where} {what}, so one example's gradient is not its own; use {instead}")
+    raise ScenarioError(f"{spec.called}: {where} {what}, so one example's gradient is not its own; use {instead}")
 
 
 def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
@@ -119,7 +119,7 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
     try:
         one = example_gradients.looped(spec, vector, whole)
     except Exception as error:
-        raise ScenarioError(f"{spec.model}: its gradient cannot be taken ({' '.join(str(error).split())[:200]})") from error
+        raise ScenarioError(f"{spec.called}: its gradient cannot be taken ({' '.join(str(error).split())[:200]})") from error
     try:
         together = example_gradients.vmapped(spec, vector, whole)
         if _differ(one, together) is None:

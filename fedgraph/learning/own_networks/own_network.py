@@ -53,6 +53,11 @@ class NetworkSpec:
     classes: int
     weights: str = "fresh"
 
+    @property
+    def called(self) -> str:
+        """Its class in a message; a module in memory has no name that its owner knows."""
+        return "the network" if self.model.startswith(HELD_NETWORK) else self.model
+
 
 def hold(module: torch.nn.Module) -> str:
     """Keeps a module in the memory of this process, and gives the name by which a ``NetworkSpec`` asks for it."""
@@ -143,13 +148,13 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
     except Exception as error:
         text = " ".join(str(error).split())[:300]
         raise ScenarioError(
-            f"{spec.model}: cannot be run on 3 nodes with {spec.inputs} columns ({type(error).__name__}: {text}); allowed: a "
+            f"{spec.called}: cannot be run on 3 nodes with {spec.inputs} columns ({type(error).__name__}: {text}); allowed: a "
             "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]"
         ) from error
     if not isinstance(scores, torch.Tensor) or tuple(scores.shape) != (3, spec.classes):
         shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise ScenarioError(
-            f"{spec.model}: gives {shape} for 3 nodes; allowed: one "
+            f"{spec.called}: gives {shape} for 3 nodes; allowed: one "
             f"score for each of {spec.classes} classes, [3, {spec.classes}]"
         )
     return module
@@ -294,5 +299,5 @@ def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.c
         given = (rows, edges) if reads_edges(module) else (rows,)
         found = torch.func.functional_call(module, parameters, given)
     if not bool(torch.isfinite(found).all()):
-        raise DataError(f"{spec.model}: gives scores that are not finite; allowed: a smaller learning rate, or other layers")
+        raise DataError(f"{spec.called}: gives scores that are not finite; allowed: a smaller learning rate, or other layers")
     return np.asarray(found.cpu().numpy(), dtype=np.float32)

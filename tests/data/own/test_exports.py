@@ -1,0 +1,195 @@
+"""What programs of offices, banks and surveys export: the right graph, one question, or a refusal that says what to do."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fedgraph.data.own.door import read
+from fedgraph.data.own.reading import Reading
+from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+N = 40
+RNG = np.random.default_rng(5)
+PAIRS = sorted({(int(a), int(b)) for a, b in np.sort(RNG.integers(0, N, (90, 2))) if a != b})
+GROUPS = ["red", "green"]
+
+
+def ties_of(reading: Reading) -> set[frozenset[str]]:
+    graph = reading.graph
+    assert isinstance(graph, Graph)
+    arcs = graph.adjacency.tocoo()
+    return {frozenset((graph.ids[a], graph.ids[b])) for a, b in zip(*arcs.coords, strict=True)}
+
+
+def named(form: str) -> set[frozenset[str]]:
+    return {frozenset((form.format(a), form.format(b))) for a, b in PAIRS}
+
+
+def test_a_cell_that_is_merged_over_rows_is_said_of_each(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    people, ties = book.active, book.create_sheet("lifts")
+    for row in (["Members"], ["no.", "person", None, "club"], [None, "age", "town", "section"]):
+        people.append(row)
+    people.merge_cells("A2:A3")
+    people.merge_cells("B2:C2")
+    for k in range(N):
+        people.append([f"m{k}", 20 + k, "Graz", GROUPS[k // 20] if k % 20 == 0 else None])
+    for first in (4, 24):
+        people.merge_cells(f"D{first}:D{first + 19}")
+    ties.append(["member a", "member b"])
+    for a, b in PAIRS:
+        ties.append([f"m{a}", f"m{b}"])
+    book.save(tmp_path / "club.xlsx")
+    reading = read(tmp_path / "club.xlsx", label="club section")
+    assert isinstance(reading.graph, Graph)
+    assert np.bincount(reading.graph.labels).tolist() == [20, 20]
+    assert ties_of(reading) == named("m{}")
+    assert "merged cell is said of each of its rows" in reading.says
+    assert "named by 'no.'" in reading.says
+
+
+def test_a_bank_writes_words_above_its_table(tmp_path: Path) -> None:
+    head = "Umsätze;Zeitraum: 01.01.2026 - 31.03.2026\r\n\r\nTag;IBAN Auftraggeber;IBAN Empfänger;Zweck;Betrag\r\n"
+    lines = [f'02.01.26;DE0 {a};DE0 {b};"Miete; Jan";-1.{100 + a},50' for a, b in PAIRS]
+    (tmp_path / "sales.csv").write_bytes((head + "\r\n".join(lines)).encode("cp1252"))
+    people = "IBAN;Gruppe;Einkommen\n" + "".join(f"DE0 {k};{GROUPS[k % 2]};2.{100 + k},50\n" for k in range(N))
+    (tmp_path / "customers.csv").write_text(people, encoding="utf-8")
+    reading = read(tmp_path)
+    assert ties_of(reading) == named("DE0 {}")
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.features.toarray().ravel().tolist() == [2100.5 + k for k in range(N)]
+
+
+def test_a_cell_may_go_on_over_any_lines_of_the_sample(tmp_path: Path) -> None:
+    rows = [f'P-{k},"A text,\nwith ""quotes"" and lines","{", ".join(f"P-{b}" for a, b in PAIRS if a == k)}"' for k in range(N)]
+    rows += [f'P-{k},"A text,\nand lines",' for k in range(N, 240)]
+    (tmp_path / "issues.csv").write_text("Key,Description,Linked\n" + "\n".join(rows), encoding="utf-8")
+    assert ties_of(read(tmp_path / "issues.csv")) == named("P-{}")
+
+
+def test_names_that_come_twice_are_no_row_of_data(tmp_path: Path) -> None:
+    lines = "".join(f"P-{k},{k},Ann,Bob,P-{(k + 1) % N}\n" for k in range(N))
+    (tmp_path / "issues.csv").write_text(f"Summary,Votes,Watchers,Watchers,Blocks\n{lines}", encoding="utf-8")
+    with pytest.raises(DataError, match=r"issues\.csv:1: column 'Watchers' is named twice"):
+        read(tmp_path / "issues.csv")
+
+
+@pytest.mark.parametrize("between", [" -- ", " -> ", "\tknows\t", ";likes;"])
+def test_a_sign_or_a_word_between_two_ends_is_no_end(between: str, tmp_path: Path) -> None:
+    (tmp_path / "ties.txt").write_text("".join(f"p{a}{between}p{b}\n" for a, b in PAIRS), encoding="utf-8")
+    assert ties_of(read(tmp_path / "ties.txt")) == named("p{}")
+
+
+@pytest.mark.parametrize("line", ["person{},{}", "{:02d}.03.24, 11:{:02d} - Ann: hello"])
+def test_columns_without_names_that_share_nobody_are_asked_about(line: str, tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("".join(line.format(1 + k % 28, 20 + k) + "\n" for k in range(N)), encoding="utf-8")
+    with pytest.raises(ReadingQuestion, match=r"the ends of a tie\? .*say --ends 'column 1' 'column 2'") as asked:
+        read(tmp_path / "list.csv")
+    assert asked.value.option == "ends"
+    reading = read(tmp_path / "list.csv", ends=asked.value.choices[0])
+    assert len(ties_of(reading)) == N
+
+
+@pytest.mark.parametrize("short", ["4,92E+11", "4.92E+11", "5E+11"])
+def test_numbers_that_a_spreadsheet_shortened_are_no_ids(short: str, tmp_path: Path) -> None:
+    (tmp_path / "calls.csv").write_text("from;to\n" + f"{short};{short}\n" * 5, encoding="utf-8")
+    with pytest.raises(DataError, match=r"shortened, so different people have one name; allowed: ids as they are"):
+        read(tmp_path / "calls.csv")
+
+
+def test_an_id_that_is_written_in_another_way_is_named(tmp_path: Path) -> None:
+    people = "phone,group\n" + "".join(f"+49 151 {k},{GROUPS[k % 2]}\n" for k in range(N))
+    (tmp_path / "people.csv").write_text(people, encoding="utf-8")
+    (tmp_path / "calls.csv").write_text("from,to\n+49 151 1,+49 151 2\n+49 151 2,+491513\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"calls\.csv:3: unknown node '\+491513' \(written '\+49 151 3' there\?\)"):
+        read(tmp_path)
+
+
+def test_a_matrix_may_have_strokes_and_its_weights_are_said(tmp_path: Path) -> None:
+    names = [f"s{k}" for k in range(N)]
+    cells = [
+        ["–" if a == b else "-99" if (a, b) == (0, 1) else "0.5" if (a, b) in PAIRS else "" for b in range(N)] for a in range(N)
+    ]
+    rows = "".join(f"{name},{','.join(row)}\n" for name, row in zip(names, cells, strict=True))
+    (tmp_path / "hours.csv").write_text(f",{','.join(names)}\n{rows}", encoding="utf-8")
+    reading = read(tmp_path / "hours.csv")
+    assert ties_of(reading) == named("s{}") | {frozenset(("s0", "s1"))}
+    assert "weights of ties (-99 … 0.5) are not used: each cell but 0 is a tie" in reading.says
+
+
+def test_named_friends_in_numbered_columns_are_ties_and_codes_among_them_are_wrong(tmp_path: Path) -> None:
+    friends = {k: [str(2000 + b) for a, b in PAIRS if a == k] for k in range(N)}
+    friends = {k: [*own, *[""] * 9][:9] for k, own in friends.items()}
+    head = "CASEID,GRADE1,GRADE2," + ",".join(f"FR_{k}" for k in range(1, 10)) + ",SMOKES\n"
+    lines = [f"{2000 + k},{1 + k % 4},{1 + k % 5},{','.join(friends[k])},{k % 2}\n" for k in range(N)]
+    (tmp_path / "wave.csv").write_text(head + "".join(lines), encoding="utf-8")
+    reading = read(tmp_path / "wave.csv", label="SMOKES")
+    assert ties_of(reading) == {frozenset((str(2000 + a), str(2000 + b))) for a, b in PAIRS}
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("GRADE1", "GRADE2")
+    (tmp_path / "wave.csv").write_text(head + "".join(lines).replace(",,,0\n", ",-99,9999,0\n"), encoding="utf-8")
+    with pytest.raises(DataError, match=r"unknown node '-99'"):
+        read(tmp_path / "wave.csv", label="SMOKES")
+
+
+def test_who_somebody_answers_to_is_a_tie_where_ids_are_words(tmp_path: Path) -> None:
+    lines = "".join(f"E{k},{GROUPS[k % 2]},{'' if not k else f'E{k // 2}'}\n" for k in range(N))
+    (tmp_path / "staff.csv").write_text(f"employee,group,manager\n{lines}", encoding="utf-8")
+    assert ties_of(read(tmp_path / "staff.csv")) == {frozenset((f"E{k}", f"E{k // 2}")) for k in range(1, N)}
+    (tmp_path / "staff.csv").write_text(f"employee,group,manager\n{lines}".replace("E", ""), encoding="utf-8")
+    with pytest.raises(DataError, match="no table of ties"):  # a number may be an age
+        read(tmp_path / "staff.csv")
+
+
+def test_codes_for_no_answer_are_named(tmp_path: Path) -> None:
+    people = "id,income,balance,vote\n" + "".join(
+        f"{k},{-98 if k < 3 else k},{k - 20},{-99 if k % 4 == 0 else k % 4}\n" for k in range(N)
+    )
+    (tmp_path / "people.csv").write_text(people, encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in PAIRS), encoding="utf-8")
+    says = read(tmp_path, label="vote").says
+    assert "-99 of vote may stand for no answer" in says
+    assert "-98 of income may stand for no answer" in says
+    assert "of balance may stand" not in says
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "ties.csv").write_bytes("".join(["source;target\n", *(f"ä{a};ä{b}\n" for a, b in PAIRS)]).encode(encoding))
+    assert ties_of(read(tmp_path / "ties.csv")) == named("ä{}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("g.dot", b"digraph G {\n a -> b;\n}\n", "a Graphviz file; allowed"),
+        ("g.gv", b"// made by hand\nstrict graph {\n a -- b\n}\n", "a Graphviz file; allowed"),
+        ("follower.js", b'window.YTD.follower.part0 = [ {"follower": {"accountId": "1"}} ]', "JavaScript, which is not run"),
+        ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "saved as .xlsx"),
+        ("wave.sav", b"$FL2@(#) SPSS DATA FILE\0", "an SPSS file"),
+        ("wave.dta", b"<stata_dta><header>\0", "a Stata file"),
+        ("people.db", b"SQLite format 3\0", "an SQLite database"),
+    ],
+)
+def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: bytes, says: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(DataError, match=says):
+        read(tmp_path / name)
+
+
+def test_an_open_document_beside_tables_is_put_aside(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "club.ods", "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", "<office/>")
+    with pytest.raises(DataError, match=r"an OpenDocument file; allowed: each sheet saved as CSV"):
+        read(tmp_path)
+    (tmp_path / "ties.csv").write_text("source,target\na,b\n", encoding="utf-8")
+    assert "aside    club.ods: an OpenDocument file" in read(tmp_path).says
