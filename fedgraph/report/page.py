@@ -231,7 +231,7 @@ def render_page_of_runs(rows: Sequence[found_rows.Row], runs: Sequence[str], not
 def _page_library(
     rows: Sequence[found_rows.Row], described: Collection[str], kinds: Sequence[str]
 ) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
-    """(methods, data sets, papers), each method with the rows that use it."""
+    """(methods, data sets, papers)."""
     methods: dict[str, references.ReferencedEntry] = {}
     datasets: dict[str, references.ReferencedEntry] = {}
     for row in rows:
@@ -239,7 +239,6 @@ def _page_library(
         if method not in methods:
             keys = tuple(r.key for r in references.find_method_references(method))
             methods[method] = references.ReferencedEntry(method, references.describe_referenced_method(method), keys)
-        methods[method].rows.setdefault(f"{row.name} ({row.head.task})", row.anchor)
         if dataset not in datasets:
             keys = tuple(r.key for r in references.find_data_references(dataset))
             datasets[dataset] = references.ReferencedEntry(dataset, "", keys)
