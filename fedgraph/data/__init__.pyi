@@ -11,8 +11,6 @@ from .base import set_data_search_root as set_data_search_root
 from .base import splits as splits
 from .base.csv_tables import CSV_ID_COLUMNS as CSV_ID_COLUMNS
 from .base.csv_tables import csv_number as csv_number
-from .base.files import DataFileFaults as DataFileFaults
-from .base.files import cache_folder as cache_folder
 from .base.splits import random_split as random_split
 from .own import collection as collection
 from .own.columns import ReadRules as ReadRules

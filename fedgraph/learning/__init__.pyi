@@ -51,7 +51,6 @@ from .own_networks import own_network as own_network
 from .own_networks import rooted as rooted
 from .own_networks.example_gradients import NetworkExamples as NetworkExamples
 from .own_networks.own_network import NetworkSpec as NetworkSpec
-from .own_networks.rooted import RootedSamples as RootedSamples
 from .projection import ProjectedRows as ProjectedRows
 from .projection import project_features as project_features
 from .projection import project_features_sparsely as project_features_sparsely

@@ -160,15 +160,15 @@ def _number(value: float | int | str | None) -> Tree:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def round_up_quote(value: float, digits: int = 4) -> float:
-    """``value`` to ``digits`` significant digits, never below it.
+def round_up_quote(value: float) -> float:
+    """``value`` to four significant digits, never below it.
 
     >>> round_up_quote(20640.3), round_up_quote(1.0)
     (20650.0, 1.0)
     """
     if not math.isfinite(value) or value <= 0:
         return value
-    places = digits - 1 - math.floor(math.log10(value))
+    places = 3 - math.floor(math.log10(value))
     near = round(value, places)
     return near if near >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
 

@@ -15,8 +15,6 @@ from .accounting import amplification as amplification
 from .accounting import best_accuracy as best_accuracy
 from .accounting import calibrate as calibrate
 from .accounting import gaussian as gaussian
-from .accounting import losses as losses
-from .accounting import mixture as mixture
 from .accounting import rdp as rdp
 from .accounting import selection as selection
 from .accounting.accountant import Epsilon as Epsilon

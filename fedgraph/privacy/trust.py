@@ -51,11 +51,6 @@ class Trust(Enum):
         return f"{self.value} ({self._told('meaning')})"
 
     @property
-    def clause(self) -> str:
-        """Completes “0.68 …”."""
-        return self._told("clause")
-
-    @property
     def words(self) -> str:
         """One sentence."""
         return self._told("words")

@@ -111,7 +111,6 @@ class Assumption(WordedUnit):
     """What must be true for the statement to hold; ``words`` says each in a phrase."""
 
     COUNTS_PUBLIC = "counts-public"
-    HYPERPARAMETERS_PUBLIC = "hyperparameters-public"
     SPLIT_PUBLIC = "split-public"
     SPLIT_FROM_EDGES = "split-from-edges"
     SPLIT_FROM_LABELS = "split-from-labels"

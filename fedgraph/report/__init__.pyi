@@ -14,9 +14,7 @@ from .outside import reduce_to_outside as reduce_to_outside
 from .phrases import phrase_first as phrase_first
 from .phrases import phrase_number as phrase_number
 from .phrases import phrase_upper_bound as phrase_upper_bound
-from .rows import METRICS as METRICS
 from .rows import Row as Row
-from .rows import format_row as format_row
 from .rows import format_row_mean as format_row_mean
 from .saved_run import SavedRun as SavedRun
 from .saved_run import load_saved_run as load_saved_run

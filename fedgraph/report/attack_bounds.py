@@ -32,12 +32,6 @@ def describe_attack_bound(row: Row) -> str:
     )
 
 
-def leads_with_attack_bounds(rows: Sequence[Row]) -> bool:
-    """Whether more than half of the rows were attacked, so that what attacks found is what a reader asks first."""
-    tried = [r for r in rows if r.measured is not None or any(e.facts.named and e.facts.named.found for e in r.results)]
-    return 2 * len(tried) > len(rows)
-
-
 def summarise_attack_bounds(rows: Sequence[Row]) -> list[str]:
     """For the answer: which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and
     which came closest to its proof.

@@ -76,7 +76,7 @@ class ChartPanel:
 
 
 def draw_chart(
-    name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, height: float = HEIGHT, shared: bool = False
+    name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, shared: bool = False
 ) -> tuple[PlotFigure, ...]:
     """One figure with all panels that have two lines, or one of ``_FEWEST`` points; none without them.
 
@@ -87,7 +87,7 @@ def draw_chart(
         return ()
     values = [v for p in panels for v in _heights(p)]
     looks = _looks(panels)
-    drawn = tuple(_panel(p, looks, _domain(values if shared else _heights(p)), height) for p in panels)
+    drawn = tuple(_panel(p, looks, _domain(values if shared else _heights(p))) for p in panels)
     return (PlotFigure(name, caption, drawn, notice),)
 
 
@@ -114,7 +114,7 @@ def _looks(panels: Sequence[ChartPanel]) -> tuple[list[str], list[str]]:
     return list(dict.fromkeys(k[0] for k in keys)), list(dict.fromkeys(k[1] for k in keys if len(k) > 1))
 
 
-def _panel(panel: ChartPanel, looks: tuple[list[str], list[str]], domain: tuple[float, float], height: float) -> Panel:
+def _panel(panel: ChartPanel, looks: tuple[list[str], list[str]], domain: tuple[float, float]) -> Panel:
     import altair as alt
     import pandas
 
@@ -162,7 +162,7 @@ def _panel(panel: ChartPanel, looks: tuple[list[str], list[str]], domain: tuple[
         layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))
         above = level.mark_text(align="left", dx=4, dy=-6 if place % 2 == 0 else 10, color=INK, fontSize=11)
         layers.append(above.encode(y, alt.Text("label:N"), x=alt.value(0)))
-    return alt.layer(*layers, title=alt.TitleParams(panel.title, limit=WIDTH), width=WIDTH, height=height)
+    return alt.layer(*layers, title=alt.TitleParams(panel.title, limit=WIDTH), width=WIDTH, height=HEIGHT)
 
 
 def _scale(names: Sequence[str], looks: Sequence[str]) -> Panel:
@@ -228,13 +228,13 @@ def draw_bars(title: str, x: Iterable[float], heights: Sequence[float], line: Se
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(name: str, questions: Sequence[Question], notice: str | None = None) -> PlotFigure | None:
+def draw_questions(name: str, questions: Sequence[Question]) -> PlotFigure | None:
     """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
 
     None where no private row of any has a number.
     """
     panels = tuple(draw_question(question) for question in questions if question.kept)
-    return PlotFigure(name, "", panels, notice, columns=3) if panels else None
+    return PlotFigure(name, "", panels, columns=3) if panels else None
 
 
 def draw_question(question: Question) -> Panel:

@@ -38,8 +38,6 @@ from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 if TYPE_CHECKING:
     import pandas
 
-_LETTERS = 126  # that stand side by side in a table of 1,000 pixels
-_LONGEST = 26  # letters of a cell that may break into lines
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _PICTURES = 600_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
@@ -234,7 +232,7 @@ def render_page_of_runs(rows: Sequence[found_rows.Row], runs: Sequence[str], not
 def _page_library(
     rows: Sequence[found_rows.Row], described: Collection[str], kinds: Sequence[str]
 ) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
-    """(methods, data sets, papers), each method with the rows that use it."""
+    """(methods, data sets, papers)."""
     methods: dict[str, references.ReferencedEntry] = {}
     datasets: dict[str, references.ReferencedEntry] = {}
     for row in rows:
@@ -242,7 +240,6 @@ def _page_library(
         if method not in methods:
             keys = tuple(r.key for r in references.find_method_references(method))
             methods[method] = references.ReferencedEntry(method, references.describe_referenced_method(method), keys)
-        methods[method].rows.setdefault(f"{row.name} ({row.head.task})", row.anchor)
         if dataset not in datasets:
             keys = tuple(r.key for r in references.find_data_references(dataset))
             datasets[dataset] = references.ReferencedEntry(dataset, "", keys)
@@ -395,8 +392,8 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_page_template("page.html").render(
-        c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound,
-        widest=max((len(table.header) for table in (*shown, *inside)), default=0), wide=_is_wide,
+        c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number,
+        widest=max((len(table.header) for table in (*shown, *inside)), default=0),
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
@@ -472,16 +469,6 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 def _markup(name: str) -> Markup:
     return Markup(read_phrase_asset(f"templates/{name}"))
-
-
-def _is_wide(table: SectionTable) -> bool:
-    """Whether a table needs more room than a page of 1,000 pixels has; its rows are then shown as cards there."""
-    columns = [[row[i] for row in table.rows if i < len(row)] for i in range(len(table.header))]
-    needed = [
-        max(max(map(len, head.split() or [""])), min(_LONGEST, max(map(len, cells), default=0)))
-        for head, cells in zip(table.header, columns, strict=True)
-    ]
-    return sum(needed) + 2 * len(needed) > _LETTERS
 
 
 def _word_columns(table: SectionTable) -> frozenset[int]:

@@ -6,7 +6,7 @@ it also has the papers of data sets.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import yaml
@@ -34,18 +34,13 @@ class Reference:
     doi: str | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class ReferencedEntry:
-    """A method or a data set that a run used.
-
-    Attributes:
-        rows: Name of a row → the place of the first row so called.
-    """
+    """A method or a data set that a run used."""
 
     name: str
     idea: str
     references: tuple[str, ...]
-    rows: dict[str, str] = field(default_factory=dict)
 
     @property
     def anchor(self) -> str:

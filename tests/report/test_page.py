@@ -252,10 +252,7 @@ def test_two_values_are_no_axis() -> None:
     assert list(sweeps._varied_within(replace(part, short=True))) == ["hops"], "--quick keeps the outer two"
 
 
-def test_a_table_of_short_columns_stays_a_table_and_a_wide_one_becomes_cards() -> None:
-    short = base.SectionTable("t", tuple("abcdefgh"), (tuple(f"{x}.123" for x in range(8)),))
-    wide = base.SectionTable("t", tuple("abcdefgh"), (tuple("a sentence of some words" for _ in range(8)),))
-    assert (page._is_wide(short), page._is_wide(wide)) == (False, True)
+def test_columns_of_words_are_told_from_columns_of_numbers() -> None:
     assert page._word_columns(base.SectionTable("t", ("a", "b", "c"), (("x", "1", "—"), ("“y”", "2 ± 1", "")))) == frozenset(
         {0}
     )

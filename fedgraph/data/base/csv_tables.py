@@ -35,13 +35,10 @@ def _require_names(names: Sequence[str], name: str) -> None:
         raise DataError(f"{name}:1: column {twice!r} is {said}; allowed: each name once")
 
 
-def read_headed_csv(
-    content: bytes, name: str, needed: Sequence[str] = (), faults: DataFileFaults | None = None
-) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def read_headed_csv(content: bytes, name: str, needed: Sequence[str] = ()) -> tuple[list[str], list[tuple[int, list[str]]]]:
     """(names of the columns, the lines after the header with their numbers), each line as wide as the header.
 
-    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks. With ``faults`` the former are
-    noted there, and such lines are returned, too.
+    ``DataError`` lists the lines of other widths, or says which needed columns the header lacks.
     """
     (_, head), *lines = read_csv_lines(content, name, least=1)
     head = [cell.casefold() if cell.casefold() in needed else cell for cell in head]
@@ -50,12 +47,11 @@ def read_headed_csv(
         listed = ", ".join(head)[:_MOST_CHARACTERS]
         raise DataError(f"{name}:1: no column {' and '.join(lacking)}; found: {listed}; a header is needed")
     _require_names(head, name)
-    found = DataFileFaults() if faults is None else faults
+    faults = DataFileFaults()
     for number, cells in lines:
         if len(cells) != len(head):
-            found.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {len(head)}, as in the header")
-    if faults is None:
-        found.refuse()
+            faults.note(f"{name}:{number}", f"{len(cells)} columns; allowed: {len(head)}, as in the header")
+    faults.refuse()
     return head, lines
 
 

@@ -35,10 +35,10 @@ class OwnerPart:
     values: np.ndarray | None = None
 
 
-def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphProvenance, labelled: bool = True) -> Graph:
+def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphProvenance) -> Graph:
     """One graph: columns are the sorted names of all parts, classes the sorted labels (numbers in numerical order).
 
-    Raises ``DataError`` for no part, no feature at all, or no label where there should be some (``labelled``).
+    Raises ``DataError`` for no part, no feature at all, or no label.
     """
     if not parts:
         raise DataError(f"{name}: a federation needs at least one client")
@@ -46,7 +46,7 @@ def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphPro
     if not named:
         raise DataError(f"{name}: no node has a feature; allowed: at least one")
     given = owner_part_classes(parts)
-    if labelled and not given:
+    if not given:
         raise DataError(f"{name}: no node has a label; allowed: at least one labelled node")
     column = {c: i for i, c in enumerate(named)}
     position = np.concatenate([np.array([column[c] for c in p.column_names], np.int64)[p.columns] for p in parts])

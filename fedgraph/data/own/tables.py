@@ -916,8 +916,8 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     return Table(where, found, headed=not numbered, **said)
 
 
-def network_tables(graph: Any, where: str, vector: str = "x") -> list[Table]:
-    """The two tables of a NetworkX graph: attributes of nodes are columns, an attribute of vectors several.
+def network_tables(graph: Any, where: str) -> list[Table]:
+    """The two tables of a NetworkX graph: attributes of nodes are columns, an attribute ``x`` of vectors several.
 
     Raises:
         DataError: some nodes have the vector and others not, or its lengths differ.
@@ -928,17 +928,17 @@ def network_tables(graph: Any, where: str, vector: str = "x") -> list[Table]:
         raise DataError(f"{where}: two nodes are called the same when written as text; allowed: each once")
     names = dict.fromkeys(key for row in rows for key in row)
     matrix, called = None, tuple[str, ...]()
-    vectors = [row[vector] for row in rows if row.get(vector) is not None]
+    vectors = [row["x"] for row in rows if row.get("x") is not None]
     if vectors and not isinstance(vectors[0], (str, bytes)):
         if len(vectors) < len(rows):
-            lacking = next(node for node, row in zip(ids, rows, strict=True) if row.get(vector) is None)
-            raise DataError(f"{where}: node {lacking!r} has no attribute {vector!r}, others have; allowed: all nodes or none")
+            lacking = next(node for node, row in zip(ids, rows, strict=True) if row.get("x") is None)
+            raise DataError(f"{where}: node {lacking!r} has no attribute 'x', others have; allowed: all nodes or none")
         try:
             stacked = np.stack([np.atleast_1d(np.asarray(one, dtype=np.float64)) for one in vectors])
         except (ValueError, TypeError) as error:
-            raise DataError(f"{where}: the nodes' attributes {vector!r} are no numbers of one length ({error})") from error
+            raise DataError(f"{where}: the nodes' attributes 'x' are no numbers of one length ({error})") from error
         matrix, called = sp.csr_array(stacked), tuple(f"column {place}" for place in range(stacked.shape[1]))
-        names.pop(vector)
+        names.pop("x")
     key = "id" if "id" not in names else "node"
     cells = {key: ids} | {name: [cell_text(row.get(name)) for row in rows] for name in names}
     people = Table(

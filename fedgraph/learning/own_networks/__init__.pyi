@@ -2,6 +2,3 @@ from . import example_gradients as example_gradients
 from . import isolation as isolation
 from . import own_network as own_network
 from . import rooted as rooted
-from .example_gradients import NetworkExamples as NetworkExamples
-from .own_network import NetworkSpec as NetworkSpec
-from .rooted import RootedSamples as RootedSamples

@@ -209,7 +209,7 @@ class RayRuntime(CuratorConductor, Runtime):
         self.open(*kinds, most=most)
         self.look()
 
-    def _answer(self, asked: ray.ObjectRef) -> Any:
+    def _answer(self, asked: ray.ObjectRef) -> object:
         while not ray.wait([asked], timeout=1.0, fetch_local=False)[0]:
             self.look()
         return super()._answer(asked)

@@ -31,7 +31,7 @@ from fedgraph.runtime import process
 from fedgraph.runtime.base import RuntimeFunction
 
 ActorTold: TypeAlias = tuple[tuple[Any, ...], ...]  # (function, its arguments …), in order
-ActorAnswer: TypeAlias = tuple[Any, float]  # what was computed, and its seconds
+ActorAnswer: TypeAlias = tuple[object, float]  # what was computed, and its seconds
 MOST_RETRIES = 3  # of a call that killed its actor; then its work is what kills (memory, a crash in compiled code)
 SECONDS_TO_START = 400.0  # of an actor that imports torch, on a busy machine, or waits for a machine
 _SECONDS_TO_ANSWER = 10.0  # then an actor is asked whether it lives, and has as long to say so
@@ -123,7 +123,7 @@ class Actor:
     """
 
     def __init__(self, gpus: float, modules: Sequence[str]) -> None:
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, object] = {}
         self._told: ActorTold = ()
         self._hearing, self._thread = threading.Lock(), threading.local()
         if not gpus:
@@ -162,7 +162,7 @@ class Actor:
                 function(*args)
             self._told = max(self._told, told, key=len)
 
-    def _resolve(self, value: object) -> Any:
+    def _resolve(self, value: object) -> object:
         if not isinstance(value, SharedWithActors):
             return value
         if value.key not in self._values:

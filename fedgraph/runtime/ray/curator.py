@@ -129,7 +129,7 @@ class CuratorConductor(RuntimeParties):
         ref: ray.ObjectRef = method(self._server).remote(self._told, *as_sent(args))
         return ref
 
-    def _answer(self, asked: ray.ObjectRef) -> Any:
+    def _answer(self, asked: ray.ObjectRef) -> object:
         with self._waiting():
             try:
                 return ray.get(asked)
@@ -156,7 +156,7 @@ class Curator(Actor):
         self._computes = threading.Lock()
 
     @ray.method(concurrency_group="cells", max_task_retries=0)
-    def cell(self, told: ActorTold, server: ActorHandle | None, function: RuntimeFunction, *task: object) -> Any:
+    def cell(self, told: ActorTold, server: ActorHandle | None, function: RuntimeFunction, *task: object) -> object:
         """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server.
 
         Ray does not make this call again: the driver does, where nobody else is at work, since a cell may be what kills.

@@ -94,7 +94,7 @@ class Server(Actor):
         self.computes = threading.Lock()
 
     @ray.method(concurrency_group="trainings")
-    def train(self, told: ActorTold, function: RuntimeFunction, path: RuntimeCountPath, *args: object) -> Any:
+    def train(self, told: ActorTold, function: RuntimeFunction, path: RuntimeCountPath, *args: object) -> object:
         """``function(clients, *args)``: all rounds of one training (``federation.rounds``)."""
         self._hear(told)
         leads = _Leads(self, path)
@@ -119,7 +119,7 @@ class Server(Actor):
             client.drop.remote(key)
 
     @ray.method(concurrency_group="pairs")
-    def distances(self, told: ActorTold, function: RuntimeFunction, task: object, *args: object) -> Any:
+    def distances(self, told: ActorTold, function: RuntimeFunction, task: object, *args: object) -> object:
         """``function(task, *args)`` in one of the server's own processes; the first call starts them."""
         self._hear(told)
         slot = self._idle.get()
@@ -132,7 +132,7 @@ class Server(Actor):
         finally:
             self._idle.put(slot)
 
-    def judge(self, told: ActorTold, function: RuntimeFunction, *args: object) -> Any:
+    def judge(self, told: ActorTold, function: RuntimeFunction, *args: object) -> object:
         """``function(*args)`` in this process: clusters, classes, barycentres."""
         return self.compute(told, function, *args)[0]
 
