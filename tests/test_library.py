@@ -96,7 +96,7 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     assert cli.main(["compare", str(tiny.folder), "--html", str(page)]) == 2, "nothing is replaced unasked"
     assert cli.main(["show", str(tiny.folder)]) == 0
     printed = capsys.readouterr().out
-    assert "Node level (right of 100)" in printed
+    assert "(right of 100)" in printed
     score = tiny.scores[0]
     assert any(score.short in line and score.trust.value in line for line in printed.splitlines())
 
