@@ -196,7 +196,7 @@ class Question:
         top = self.ceiling
         beside = "" if top is None else f"; without privacy {good(top, short=True)}"
         if top is not None and any(compared.is_worse(top, row) for row in self.kept):
-            beside += ", which is no upper limit (a private row is better)"
+            beside += ", below the best private row"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
         row, budget = self.pick.row, self.pick.budget

@@ -163,7 +163,7 @@ def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> Non
 
 def test_a_private_row_above_the_one_without_privacy_is_told() -> None:
     cells = [*seeds("hop", 0.86, 0.85, 0.87), *seeds("clear", 0.78, 0.79, 0.80, epsilon=math.inf)]
-    assert "without privacy 79, which is no upper limit (a private row is better)" in ask(*cells)[0].found
+    assert "without privacy 79, below the best private row" in ask(*cells)[0].found
 
 
 def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
