@@ -170,16 +170,13 @@ def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_pa
 
 
 # Draws over a list, in the rooms that hold people's data: a permutation of a private list moves everybody's coin when one thing
-# goes (`seeds.coins` does not). What stands here permutes as many things as everybody may count, or guarantees nothing.
+# goes (`seeds.coins` does not). What stands here permutes as many things as everybody may count.
 COUNTED, SHARED, PROVEN = (
     "of all people of a public count, picked from afterwards",
     "of clients or pairs of them",
     "the proof's own",
 )
-STATED, NOISELESS = (
-    "the guarantee states what it was made from (split-from-labels, membership-from-labels)",
-    "guarantees nothing",
-)
+STATED = "the guarantee states what it was made from (split-from-labels, membership-from-labels)"
 PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
 LISTS = {
     "tasks/base/graphs/graph_collections.py prepare": COUNTED,

@@ -33,7 +33,6 @@ from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphProvenance, plain_graph
 
-_KINDS = ("card", "salary", "transfer")  # of edges
 _REGIONS, _AGES, _SEGMENTS, WORDS = 6, 5, 4, 24
 _WRONG = 0.1  # of the regions
 _TYPICAL = 0.7  # of card payments go to shops that sell what the payer's segment buys

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph.runtime import base
 from fedgraph.runtime.base import (
     OnRuntimeRound,
     Runtime,
@@ -49,14 +48,12 @@ class SerialClients(RuntimeClients):
         tally: Counts what the training costs.
         path: Names the training.
         on_round: Told (done, total) after each round.
-        actors: Among how many actors the clients would be dealt.
     """
 
-    def __init__(self, tally: RuntimeCountTally, path: RuntimeCountPath, on_round: OnRuntimeRound, actors: int = 1) -> None:
+    def __init__(self, tally: RuntimeCountTally, path: RuntimeCountPath, on_round: OnRuntimeRound) -> None:
         self._tally = tally
         self._path = path
         self._on_round = on_round
-        self._actors = actors
 
     def share(self, key: str, value: object) -> _Held:
         return _Held(key, _frozen_copy(value))
@@ -64,10 +61,10 @@ class SerialClients(RuntimeClients):
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         given = [a.value if isinstance(a, _Held) else _frozen_copy(a) for a in args]
         began = time.perf_counter()
-        answers = [function(items, *given) for items in base.split_into_blocks(num_items, self._actors)]
+        answer = function(range(num_items), *given)
         busy = time.perf_counter() - began
-        self._tally.add(self._path, RuntimeCount(calls=len(answers), clients_busy=busy, server_busy=-busy))
-        return [_frozen_copy(answer) for answer in answers]
+        self._tally.add(self._path, RuntimeCount(calls=1, clients_busy=busy, server_busy=-busy))
+        return [_frozen_copy(answer)]
 
     def seal(self, value: RuntimeValue) -> RuntimeValue:
         return _frozen_copy(value)

@@ -58,31 +58,30 @@ def _loss(module: torch.nn.Module, parameters: dict[str, torch.Tensor], *example
     return torch.nn.functional.cross_entropy(scores[:1], label[None])
 
 
-def vmapped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """[b, p]: the gradient of each example.
+def vmapped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples) -> torch.Tensor:
+    """float64 [b, p]: the gradient of each example.
 
     Args:
         spec: Of the network.
         vector: float [p].
         examples: b of them.
-        dtype: In which it is computed; default: float64.
     """
-    module, parameters = own_network.filled(spec, vector, dtype or torch.float64)
+    module, parameters = own_network.filled(spec, vector, torch.float64)
 
     def gradient(*example: torch.Tensor) -> dict[str, torch.Tensor]:
         return torch.func.grad(lambda given: _loss(module, given, *example))(parameters)
 
-    found = torch.func.vmap(gradient)(*examples.at(slice(None), dtype or torch.float64))
+    found = torch.func.vmap(gradient)(*examples.at(slice(None), torch.float64))
     return torch.cat([found[name].reshape(len(examples.labels), -1) for name in parameters], dim=1)
 
 
-def looped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, dtype: torch.dtype | None = None) -> torch.Tensor:
+def looped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples) -> torch.Tensor:
     """As ``vmapped``, one example after another, each with a copy of the network of its own."""
     rows = []
     for number in range(len(examples.labels)):
-        module, parameters = own_network.filled(spec, vector, dtype or torch.float64)
+        module, parameters = own_network.filled(spec, vector, torch.float64)
         given = {name: value.requires_grad_(True) for name, value in parameters.items()}
-        x, arcs, labels = examples.at(slice(number, number + 1), dtype or torch.float64)
+        x, arcs, labels = examples.at(slice(number, number + 1), torch.float64)
         found = torch.autograd.grad(_loss(module, given, x[0], arcs[0], labels[0]), list(given.values()), allow_unused=True)
         parts = [torch.zeros_like(p) if g is None else g for p, g in zip(given.values(), found, strict=True)]
         rows.append(torch.cat([part.reshape(-1) for part in parts]))
