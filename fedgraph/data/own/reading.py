@@ -448,9 +448,7 @@ def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
     if not below or not all(map(_CODE.fullmatch, below)):
         return []
     listed = ", ".join(sorted(below))
-    return [
-        f"{listed} of {column} may stand for no answer; if so, empty these cells, since as it is each is a value like others"
-    ]
+    return [f"{listed} of {column} may stand for no answer, and is a value like others as it is: if so, empty these cells"]
 
 
 def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:

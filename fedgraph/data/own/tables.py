@@ -216,7 +216,7 @@ def gather_files(path: Path, apart: Sequence[str] = ()) -> Gathered:
     found.checksums = raw.checksums
     if single and not (found.tables or found.arrays):
         found.faults.refuse()
-        raise DataError(f"{path}: {found.aside.get(path.name, 'holds no table')}; allowed: {FORMATS}")
+        raise DataError(f"{path}: {_with_way_out(found.aside.get(path.name, 'holds no table'))}")
     return found
 
 
@@ -232,6 +232,10 @@ _OTHERS = (
     (b"<stata_dta>", "a Stata file; allowed: the same exported as CSV, or read by pandas.read_stata and handed over"),
     (b"SQLite format 3", "an SQLite database; allowed: each table exported as CSV"),
 )
+
+
+def _with_way_out(said: str) -> str:
+    return said if "allowed: " in said else f"{said}; allowed: {FORMATS}"
 
 
 def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:

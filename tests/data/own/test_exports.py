@@ -156,7 +156,7 @@ def test_codes_for_no_answer_are_named(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text(people, encoding="utf-8")
     (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in PAIRS), encoding="utf-8")
     says = read(tmp_path, label="vote").says
-    assert "-99 of vote may stand for no answer" in says
+    assert "-99 of vote may stand for no answer, and is a value like others as it is: if so, empty these cells" in says
     assert "-98 of income may stand for no answer" in says
     assert "of balance may stand" not in says
 
@@ -181,8 +181,9 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
 )
 def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: bytes, says: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(DataError, match=says):
+    with pytest.raises(DataError, match=says) as refused:
         read(tmp_path / name)
+    assert str(refused.value).count("allowed:") == 1
 
 
 def test_an_open_document_beside_tables_is_put_aside(tmp_path: Path) -> None:
