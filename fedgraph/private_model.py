@@ -28,6 +28,7 @@ from fedgraph.learning import NetworkSpec, isolation, own_network
 from fedgraph.models import Model
 from fedgraph.models import fit as fits
 from fedgraph.privacy import Trust
+from fedgraph.scenario import wanted
 from fedgraph.types import Graph
 from fedgraph.worlds import world_of_trust
 
@@ -67,7 +68,7 @@ class PrivateModel:
 
     Attributes:
         epsilon: ε of the training.
-        delta: δ; None: one over the people of the graph.
+        delta: δ; None: a tenth of one over the people of the graph, and at most 10⁻⁴.
         settings: Of the method ``own_model``, the network among them.
         reading: The people who train.
         public: People whose rows and edges are public; None: nobody.
@@ -103,11 +104,11 @@ class PrivateModel:
             "task": "node_classification", "label": _TASK, "protocol": "inductive", "trust": ["curator"], "epsilons": [epsilon],
             "public": "nothing" if self.public is None else "test-graph", "methods": [dict(self.settings)],
         }  # fmt: skip
-        task |= {"delta": self.delta or 1 / self.graph.num_nodes}
+        task |= {"delta": self.delta or wanted.delta_of(self.graph.num_nodes)}
         asked = {"name": _NAME, "datasets": [{"name": "own/object", "label": _NAME}], "tasks": [task]}
         whole = world_of_trust(Trust.CURATOR)
         row = Cell(_TASK, _NAME, "own_model", _ROW, whole, self.epsilon, "provable", 0)  # the one cell of that scenario
-        wanted = fits.FitOptions(
+        options = fits.FitOptions(
             budget=None if budget is None else str(budget),
             public=self.public,
             nothing_protected=nothing_protected,
@@ -116,7 +117,7 @@ class PrivateModel:
         )
         with tempfile.TemporaryDirectory(prefix="fedgraph-") as folder:
             (Path(folder) / "scenario.yaml").write_text(yaml.safe_dump(asked), encoding="utf-8")
-            self.fitted = fits.fit_row(Path(folder), row, self.reading.graph, wanted)
+            self.fitted = fits.fit_row(Path(folder), row, self.reading.graph, options)
         return self
 
     @property
@@ -178,7 +179,7 @@ class PrivateModel:
         attacked = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
         run = library.compare(
             self.reading, [dict(self.settings)], [self.epsilon], ["curator"],
-            protocol="inductive", delta=self.delta or 1 / self.graph.num_nodes, attack=attacked,
+            protocol="inductive", delta=self.delta or wanted.delta_of(self.graph.num_nodes), attack=attacked,
         )  # fmt: skip
         found = run.table().iloc[0]
         if found["status"] != "ok":
@@ -213,7 +214,7 @@ def private(
         graph: What ``fedgraph.read`` reads: the people who train.
         unit: What one person's data are: ``node``.
         epsilon: ε, above 0.
-        delta: δ, between 0 and 1; by default one over the people who train.
+        delta: δ, between 0 and 1; by default a tenth of one over the people who train, and at most 10⁻⁴.
         public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing, and the network
             may read edges when it answers. Without such people each answer follows from one's own row.
         arguments: Keyword arguments of a class.

@@ -15,6 +15,8 @@ mkdir "$PLACE/home"
 export PATH=$PATH:$FLARE
 flare() { HOME=$PLACE/home nvflare "$@"; }  # FLARE lists start-up kits in ~/.nvflare; these ones go with PLACE
 say() { printf '\n== %s\n' "$*"; }
+# By name: 'flare poc stop' alone first aborts every job that the server calls running, and gives up at one that went with its site
+stop_all() { flare poc stop -p server -p client-0 -p client-1 -p client-2 >> "$PLACE/poc.log" 2>&1; }
 
 say "The server's side exports the row, and prices what was written"
 fedgraph export "$RUN" "$ROW" "$PLACE/app" --to nvflare
@@ -31,7 +33,9 @@ say "Each site makes its file of its own tables, and pins the planned noise in i
 mkdir "$PLACE/graphs"
 number=0
 for tables in "$TABLES"/*/; do
-  fedgraph site "$tables" --for "$PLACE/app" --client $number -o "$PLACE/graphs/client-$number.json"
+  said=$(fedgraph site "$tables" --for "$PLACE/app" --client $number -o "$PLACE/graphs/client-$number.json")
+  echo "$said"
+  [[ $said != *"would be refused"* ]] || { echo "rehearse with a copy of the tables, without its budget" >&2; exit 1; }
   cp "$PLACE/app/sites/privacy.json" "$kits/client-$number/local/privacy.json"
   number=$((number + 1))
 done
@@ -40,7 +44,7 @@ export FEDGRAPH_GRAPHS=$PLACE/graphs FEDGRAPH_OUT=$PLACE/answer PYTHONPATH=$PLAC
 
 say "Server and sites are started, and the job is submitted"
 flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
-trap 'flare poc stop >> "$PLACE/poc.log" 2>&1 || true' EXIT
+trap 'stop_all || true' EXIT
 submit() { flare job submit -j "$PLACE/app/job" | tee -a "$PLACE/jobs.log"; }
 done_rounds() { python3 -c "import json,sys; print(len(json.load(open(sys.argv[1]))['done']))" "$PLACE/answer/state.json" 2>/dev/null || echo 0; }
 rounds=$(python3 -c "import json,sys; print(json.load(open(sys.argv[1]))['rounds'])" "$PLACE/app/fedgraph_export.json")
@@ -58,7 +62,7 @@ wait_for 1 900
 say "Site client-1 is killed: the job cannot go on. It is started again, and the job is submitted again: it goes on where it stopped"
 pkill -9 -f "$kits/client-1" || true
 echo "client-1 is gone after $(done_rounds) rounds"
-flare poc stop >> "$PLACE/poc.log" 2>&1
+stop_all
 flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
 [ "$(done_rounds)" -ge "$rounds" ] || submit
 wait_for "$rounds" 900

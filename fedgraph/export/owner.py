@@ -56,8 +56,9 @@ def write_site(tables: Path, app: Path, client: int, out: Path) -> str:
 
     Raises:
         DataError: tables that cannot be read, an unknown column or class, more people than were planned, or no such client.
+        PrivacyError: the owner's budget cannot be read, or somebody is not in it.
     """
-    agreed, _ = read_app(app)
+    agreed, plan = read_app(app)
     facts = agreed.plan.facts
     if not 0 <= client < facts.num_clients:
         raise DataError(f"client {client}; allowed: 0 … {facts.num_clients - 1}, as agreed who is which")
@@ -74,10 +75,22 @@ def write_site(tables: Path, app: Path, client: int, out: Path) -> str:
     first = sum(facts.clients[:client])
     book = budget_book.find(None, tables)
     place = budget_book.absolute(book or f"{str(tables).rstrip('/')}.budget")
-    site.write_site_file(out, Subgraph(client, graph, np.arange(first, first + found.num_nodes)), budget=place)
+    held = Subgraph(client, graph, np.arange(first, first + found.num_nodes))
+    charged = f"charged to {place}" + (
+        _refusal(agreed, held, plan, place) if book is not None else ", which is made with the ε of the plan as its cap"
+    )
+    site.write_site_file(out, held, budget=place)
     digest = hashlib.sha256(out.read_bytes()).hexdigest()[:12]
-    charged = f"charged to {place}{'' if book is not None else ', which is made with the ε of the plan as its cap'}"
     return f"{found.num_nodes:,} people of at most {most:,}, client {client}, SHA-256 {digest}; what it releases is {charged}"
+
+
+def _refusal(agreed: SitePlan, held: Subgraph, plan: Path, place: str) -> str:
+    """What a book says to a new deployment: nothing where it is allowed."""
+    paid, cap = site.price_of_another(agreed, held, site.digest_of(plan), place)
+    if paid <= cap:
+        return ""
+    again = "one that is charged already goes on"
+    return f", where a new deployment would be refused: the dearest person would have paid ε = {paid:.4g} of {cap:g} ({again})"
 
 
 def _with_classes(graph: Graph, agreed: SitePlan, tables: Path) -> Graph:

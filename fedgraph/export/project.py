@@ -99,7 +99,9 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
             clients, params = tasks.load(stage.task.kind).TASK.clients, stage.task.params
             whole = experiment.plan_cell(ready, stage, cell)
             if whole is None or clients is None:
-                raise ScenarioError(f"{folder}: rows of {stage.task.kind} train no model together; there is nothing to deploy")
+                raise ScenarioError(
+                    f"{folder}: rows of {stage.task.kind} are not deployed; write 'task: node_classification' and run it again"
+                )
             plan, partition = deployable.training_of(whole), clients(params, cell, stage.context)
             deployable.require(plan)
             cohorts = _round_cohorts(plan, cell, stage.context) if isinstance(params, Params) else []

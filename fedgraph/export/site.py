@@ -215,28 +215,47 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
         PrivacyError: the budget does not allow it.
     """
     plan = site.plan
-    own = plan.schedule.of_client(site.client)
-    if cohorts:
-        asked = [r for r, here in enumerate(cohorts) if site.client in here]
-        own = tuple(dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own)
-    row = Candidate.planned(f"{plan.method}, plan {digest[:12]}", plan.guarantee, own)
+    row = _planned_row(plan, site.client, digest, cohorts)
+    held = read_site_file(graph, Subgraph)
     named = json.loads(graph.read_text(encoding="utf-8")).get("budget")
-    said, beside, ids = budget_book.find(None), str(named or f"{graph}.budget"), _people(graph)
+    said, beside, ids = budget_book.find(None), str(named or f"{graph}.budget"), _people(held)
     place = said or beside
     if said is None and not budget_book.is_url(place) and not Path(place).exists():
         delta = plan.guarantee.delta
         with contextlib.suppress(PrivacyError):  # another process has made it
             cap = settle.jointly([row.dearest], delta) * (1 + 1e-9)
             budget_book.create(place, plan.guarantee.protection.unit, cap, delta, ids)
-    everybody = plan.guarantee.protection.unit is Unit.ENTITY
     whose = json.dumps([digest, deployment, site.client, str(graph.resolve()), ids])
     mark = hashlib.sha256(whose.encode()).hexdigest()[:32]
-    budget_book.charge(place, f"deployment {deployment[:8]} of {row.name}", [row], None if everybody else ids, mark)
+    budget_book.charge(place, f"deployment {deployment[:8]} of {row.name}", [row], _charged_ids(plan, ids), mark)
 
 
-def _people(graph: Path) -> list[str]:
+def price_of_another(agreed: SitePlan, held: Subgraph, digest: str, place: str) -> tuple[float, float]:
+    """(the ε that the dearest person of a client would have paid after a new deployment, the cap) in the book at a place.
+
+    Raises:
+        PrivacyError: the book cannot be read, or somebody is not in it.
+    """
+    book, plan = budget_book.read(place), agreed.plan
+    row = _planned_row(plan, held.client, digest, agreed.cohorts)
+    return book.epsilon_with(row.dearest, book.people_of(_charged_ids(plan, _people(held)))), book.epsilon
+
+
+def _planned_row(plan: Plan, client: int, digest: str, cohorts: Sequence[Sequence[int]]) -> Candidate:
+    """All that a plan lets a client release in one deployment."""
+    own = plan.schedule.of_client(client)
+    if cohorts:
+        asked = [r for r, here in enumerate(cohorts) if client in here]
+        own = tuple(dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own)
+    return Candidate.planned(f"{plan.method}, plan {digest[:12]}", plan.guarantee, own)
+
+
+def _charged_ids(plan: Plan, ids: list[str]) -> list[str] | None:
+    return None if plan.guarantee.protection.unit is Unit.ENTITY else ids
+
+
+def _people(held: Subgraph) -> list[str]:
     """The ids of an owner's people; the public numbers of their rows where they have none."""
-    held = read_site_file(graph, Subgraph)
     return list(held.graph.names.ids) or [str(node) for node in held.nodes]
 
 

@@ -273,19 +273,6 @@ def test_flares_filter_rejects_every_result_but_the_planned_one(
 
 
 SCRIPTS = {"Flower": "three_owners_flower.sh", "NVIDIA FLARE": "three_owners_flare.sh"}
-BANKS = """name: banks
-seed: 1
-runtime: {engine: serial}
-datasets: [{name: own/read, path: banks, parameters: {bounds: {age: [0, 100]}, text: one-hot}}]
-tasks:
-  - task: node_classification
-    protocol: asking
-    trust: [sums]
-    epsilons: [8]
-    delta: 1.0e-4
-    partition: {partition: natural}
-    methods: [{method: features, label: Features, steps: 3}]
-"""
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS))
@@ -297,14 +284,14 @@ def test_three_owners_over_tls_from_tables_to_a_model(name: str, tmp_path: Path)
     for k, count in enumerate((60, 50, 40)):
         write_people(tmp_path / "banks" / f"bank_{k}", count, 1000 * k, k)
     write_people(tmp_path / "newcomers", 12, 5000, 3, known=False)
-    (tmp_path / "banks.yaml").write_text(BANKS, encoding="utf-8")
+    (tmp_path / "banks.yaml").write_text(blocks("yaml", "Three owners")[0], encoding="utf-8")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "fedgraph").write_text(f'#!/bin/sh\nexec {sys.executable} -m fedgraph "$@"\n', encoding="utf-8")
     (tmp_path / "bin" / "fedgraph").chmod(0o755)
     tools = FOLDERS[name] or str(Path(shutil.which(COMMANDS[name]) or "").parent)
     own = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}", "FLOWER": tools, "FLARE": tools, "PORT": free_port()}
     script = ROOT / "docs" / "deploy" / SCRIPTS[name]
-    words = f"fedgraph run banks.yaml --out run && bash {script} run features-features-sums banks place"
+    words = f"fedgraph run banks.yaml --out run && bash {script} run 'Features, sums' banks place"
     words += " && fedgraph predict place/people.model newcomers --people own -o answers.csv"
     env = environment(name, tmp_path) | own
     done = subprocess.run(["bash", "-c", words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)

@@ -20,7 +20,7 @@ from fedgraph.export import deployment, owner, project
 from fedgraph.export import wire as wire_room
 from fedgraph.export.site import charge_site, open_site
 from fedgraph.pricing import price
-from fedgraph.privacy import budget_book
+from fedgraph.privacy import Unit, budget_book
 from tests.models.conftest import BOUNDS, write_people
 
 Imported = Callable[[Path], ModuleType]
@@ -94,7 +94,12 @@ def graphs(place: Path, tmp_path: Path) -> list[Path]:
 
 
 def test_from_tables_to_a_model_that_answers_by_name(
-    place: Path, graphs: list[Path], imported: Imported, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: Path,
+    graphs: list[Path],
+    imported: Imported,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     capsys.readouterr()
     carried_out(place, tmp_path / "answer", graphs, imported, 8)
@@ -119,6 +124,11 @@ def test_from_tables_to_a_model_that_answers_by_name(
     assert spent.num_people == 60
     words = ["site", str(tmp_path / "bank_0"), "--for", str(place / "app"), "--client", "0", "-o", str(tmp_path / "again.json")]
     assert cli.main(words) == 0, "a second file of the same tables"
+    assert re.search(r"would be refused: the dearest person would have paid ε = [0-9.]+ of 8 ", capsys.readouterr().out)
+    budget_book.create(tmp_path / "more.budget", Unit.NODE, 20, 1e-4, [f"p{k}" for k in range(60)])
+    monkeypatch.setenv("FEDGRAPH_BUDGET", str(tmp_path / "more.budget"))
+    assert owner.write_site(tmp_path / "bank_0", place / "app", 0, tmp_path / "more.json").endswith("more.budget")
+    monkeypatch.delenv("FEDGRAPH_BUDGET")
     digest = json.loads((place / "app" / "fedgraph_export.json").read_text(encoding="utf-8"))["plan_sha256"]
     here = open_site(place / "app" / "fedgraph_app" / "plan.json", digest, tmp_path / "again.json")
     with pytest.raises(PrivacyError, match=r"bank_0\.budget: with deployment 0123 of"):
