@@ -15,8 +15,6 @@ mkdir "$PLACE/home"
 export PATH=$PATH:$FLARE
 flare() { HOME=$PLACE/home nvflare "$@"; }  # FLARE lists start-up kits in ~/.nvflare; these ones go with PLACE
 say() { printf '\n== %s\n' "$*"; }
-# By name: 'flare poc stop' alone first aborts every job that the server calls running, and gives up at one that went with its site
-stop_all() { flare poc stop -p server -p client-0 -p client-1 -p client-2 >> "$PLACE/poc.log" 2>&1; }
 
 say "The server's side exports the row, and prices what was written"
 fedgraph export "$RUN" "$ROW" "$PLACE/app" --to nvflare
@@ -44,7 +42,8 @@ export FEDGRAPH_GRAPHS=$PLACE/graphs FEDGRAPH_OUT=$PLACE/answer PYTHONPATH=$PLAC
 
 say "Server and sites are started, and the job is submitted"
 flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
-trap 'stop_all || true' EXIT
+# At the end by name: 'poc stop' alone would first abort the job that went with its site, and give up because it is not running
+trap 'flare poc stop -p server -p client-0 -p client-1 -p client-2 >> "$PLACE/poc.log" 2>&1 || true' EXIT
 submit() { flare job submit -j "$PLACE/app/job" | tee -a "$PLACE/jobs.log"; }
 done_rounds() { python3 -c "import json,sys; print(len(json.load(open(sys.argv[1]))['done']))" "$PLACE/answer/state.json" 2>/dev/null || echo 0; }
 rounds=$(python3 -c "import json,sys; print(json.load(open(sys.argv[1]))['rounds'])" "$PLACE/app/fedgraph_export.json")
@@ -62,7 +61,7 @@ wait_for 1 900
 say "Site client-1 is killed: the job cannot go on. It is started again, and the job is submitted again: it goes on where it stopped"
 pkill -9 -f "$kits/client-1" || true
 echo "client-1 is gone after $(done_rounds) rounds"
-stop_all
+flare poc stop >> "$PLACE/poc.log" 2>&1
 flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1
 [ "$(done_rounds)" -ge "$rounds" ] || submit
 wait_for "$rounds" 900
