@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fedgraph.runtime import base
 from fedgraph.runtime.base import (
     OnRuntimeRound,
     Runtime,
@@ -48,12 +49,14 @@ class SerialClients(RuntimeClients):
         tally: Counts what the training costs.
         path: Names the training.
         on_round: Told (done, total) after each round.
+        actors: Among how many actors the clients would be dealt.
     """
 
-    def __init__(self, tally: RuntimeCountTally, path: RuntimeCountPath, on_round: OnRuntimeRound) -> None:
+    def __init__(self, tally: RuntimeCountTally, path: RuntimeCountPath, on_round: OnRuntimeRound, actors: int = 1) -> None:
         self._tally = tally
         self._path = path
         self._on_round = on_round
+        self._actors = actors
 
     def share(self, key: str, value: object) -> _Held:
         return _Held(key, _frozen_copy(value))
@@ -61,10 +64,10 @@ class SerialClients(RuntimeClients):
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         given = [a.value if isinstance(a, _Held) else _frozen_copy(a) for a in args]
         began = time.perf_counter()
-        answer = function(range(num_items), *given)
+        answers = [function(items, *given) for items in base.split_into_blocks(num_items, self._actors)]
         busy = time.perf_counter() - began
-        self._tally.add(self._path, RuntimeCount(calls=1, clients_busy=busy, server_busy=-busy))
-        return [_frozen_copy(answer)]
+        self._tally.add(self._path, RuntimeCount(calls=len(answers), clients_busy=busy, server_busy=-busy))
+        return [_frozen_copy(answer) for answer in answers]
 
     def seal(self, value: RuntimeValue) -> RuntimeValue:
         return _frozen_copy(value)
