@@ -33,7 +33,7 @@ number=0
 for tables in "$TABLES"/*/; do
   said=$(fedgraph site "$tables" --for "$PLACE/app" --client $number -o "$PLACE/graphs/client-$number.json")
   echo "$said"
-  [[ $said != *"would be refused"* ]] || { echo "rehearse with a copy of the tables, without its budget" >&2; exit 1; }
+  [[ $said != *"would be refused"* ]] || { echo "rehearse with a copy of the tables, without its *.budget*" >&2; exit 1; }
   cp "$PLACE/app/sites/privacy.json" "$kits/client-$number/local/privacy.json"
   number=$((number + 1))
 done

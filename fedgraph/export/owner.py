@@ -76,9 +76,12 @@ def write_site(tables: Path, app: Path, client: int, out: Path) -> str:
     book = budget_book.find(None, tables)
     place = budget_book.absolute(book or f"{str(tables).rstrip('/')}.budget")
     held = Subgraph(client, graph, np.arange(first, first + found.num_nodes))
-    charged = f"charged to {place}" + (
-        _refusal(agreed, held, plan, place) if book is not None else ", which is made with the ε of the plan as its cap"
-    )
+    if book is not None:
+        charged = f"charged to {place}{_refusal(agreed, held, plan, place)}"
+    elif budget_book.is_lost(place):
+        charged = f"charged to {place}, which was deleted (the hash of its last line is there), so that it would be refused"
+    else:
+        charged = f"charged to {place}, which is made with the ε of the plan as its cap"
     site.write_site_file(out, held, budget=place)
     digest = hashlib.sha256(out.read_bytes()).hexdigest()[:12]
     return f"{found.num_nodes:,} people of at most {most:,}, client {client}, SHA-256 {digest}; what it releases is {charged}"

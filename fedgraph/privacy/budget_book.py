@@ -477,6 +477,11 @@ def create(
     return made
 
 
+def is_lost(place: str) -> bool:
+    """Whether the book at a path was deleted: the hash of its last line still stands beside it, and nothing can be charged."""
+    return not Path(place).exists() and _beside(place).is_file()
+
+
 def _beside(place: str) -> Path:
     """Where the hash of a file's last line stands."""
     return Path(f"{place}.last")

@@ -125,6 +125,10 @@ def test_from_tables_to_a_model_that_answers_by_name(
     words = ["site", str(tmp_path / "bank_0"), "--for", str(place / "app"), "--client", "0", "-o", str(tmp_path / "again.json")]
     assert cli.main(words) == 0, "a second file of the same tables"
     assert re.search(r"would be refused: the dearest person would have paid ε = [0-9.]+ of 8 ", capsys.readouterr().out)
+    (tmp_path / "bank_0.budget").rename(tmp_path / "elsewhere")
+    assert cli.main([*words[:-1], str(tmp_path / "third.json")]) == 0
+    assert "bank_0.budget, which was deleted" in (said := capsys.readouterr().out)
+    assert "it would be refused" in said
     budget_book.create(tmp_path / "more.budget", Unit.NODE, 20, 1e-4, [f"p{k}" for k in range(60)])
     monkeypatch.setenv("FEDGRAPH_BUDGET", str(tmp_path / "more.budget"))
     assert owner.write_site(tmp_path / "bank_0", place / "app", 0, tmp_path / "more.json").endswith("more.budget")
