@@ -129,6 +129,7 @@ def test_from_tables_to_a_model_that_answers_by_name(
     assert cli.main([*words[:-1], str(tmp_path / "third.json")]) == 0
     assert "bank_0.budget, which was deleted" in (said := capsys.readouterr().out)
     assert "it would be refused" in said
+    (tmp_path / "elsewhere").rename(tmp_path / "bank_0.budget")
     budget_book.create(tmp_path / "more.budget", Unit.NODE, 20, 1e-4, [f"p{k}" for k in range(60)])
     monkeypatch.setenv("FEDGRAPH_BUDGET", str(tmp_path / "more.budget"))
     assert owner.write_site(tmp_path / "bank_0", place / "app", 0, tmp_path / "more.json").endswith("more.budget")
