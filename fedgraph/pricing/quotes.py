@@ -122,7 +122,7 @@ class Quote:
 
         Returns:
             A mapping with ``total``, ``per_round``, ``published``, ``unprotected`` and ``questions``; with ``fix`` where one
-            was asked for, and with ``details``. ∞ is the text ``"inf"``, as in results.json. An ε that a missing fact leaves
+            was asked for, and with ``details``. ∞ is the text ``"inf"``. An ε that a missing fact leaves
             open is None.
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
