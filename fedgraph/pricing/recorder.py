@@ -13,8 +13,8 @@ way. Its rate is that of the sampler that drew them. A batch that serves two sum
 no loader gave. A step of an optimizer that follows no noised sum is a step in clear on what is walked at that moment.
 
 **A process may be killed.** With a folder, each process writes each event down before anything can use what it stands for: a
-noised sum before its step, a message before it is sent, gradients before they are computed. So a file holds all that its process
-did, up to its last line, whenever it ends. Gradients that neither a noised sum nor a step followed count as used in clear.
+noised sum before its step, a message before it is sent, gradients before they are computed. So its file holds all that it did,
+however it ends. Gradients that neither a noised sum nor a step followed count as used in clear.
 
 This file uses the standard library alone: ``fedgraph price --run`` loads it into interpreters that have no fedgraph.
 """
@@ -231,7 +231,7 @@ class Recording:
         kept = [key for key in self._told if key[0] in ("data", "graph", "standardised", "weights")]
         self._lock, self._file = threading.RLock(), None
         for held in (self._told, self._lines, self._walks, self._gradients):
-            held.clear()  # type: ignore[attr-defined]
+            held.clear()
         for key in kept:
             self._tell(key[0], **dict(key[1:]))
 
@@ -370,14 +370,14 @@ def replayed(path: str | os.PathLike[str], until: float) -> dict[str, Foreign]:
                     break
                 time.sleep(0.05)
         lines = file.read().split(b"\n")
-    events: dict[int, tuple[dict[str, Foreign], int]] = {}
+    events: dict[int, tuple[Mapping[str, Foreign], int]] = {}
     unused: dict[int, tuple[int | None, str]] = {}
     doubt, version = "" if ended else "a process ran on when the command had ended", VERSION
     try:
         for line in lines[:-1]:
-            held = json.loads(line)
+            held: Foreign = json.loads(line)
             if isinstance(held, int):
-                number, (event, times) = held, events[held]
+                number, event, times = held, *events[held]
             elif "fedgraph_record" in held:
                 version = held["fedgraph_record"]
                 continue
@@ -483,7 +483,7 @@ def _standardised(data: Foreign) -> bool:
     That a mean is 0 to 5·10⁻⁵ happens to rows of their own accord in one of some thousand tables; it is asked then for nothing.
     """
     for table in getattr(data, "tensors", None) or (data,):
-        shape = getattr(table, "shape", ())
+        shape: Sequence[int] = getattr(table, "shape", ())
         if not hasattr(table, "reshape") or len(shape) < 2 or shape[0] < 8 or "float" not in str(table.dtype):
             continue
         columns = table.reshape(shape[0], -1)[:, :64]
@@ -776,7 +776,8 @@ def _watch_central(recording: Recording, module: Foreign) -> None:
                 effective = ((moves / noise) ** 2 + float(count) ** -2) ** -0.5 if noise and count else 0.0
             else:
                 effective = noise / moves
-            recording.message(f"{type(self).__name__}({type(self.strategy).__name__})", "all clients", "models", noise=effective)
+            by = f"{type(self).__name__}({type(self.strategy).__name__})"
+            recording.message(by, "all clients", "models", noise=effective)
         return made
 
     for held in vars(module).values():

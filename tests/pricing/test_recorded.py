@@ -234,7 +234,8 @@ if __name__ == "__main__":
 def test_children_are_counted_whether_they_end_or_are_killed(how: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(CHILDREN, encoding="utf-8")
-    whole = pricing.run([sys.executable, str(script), *(["kill"] if how == "is killed" else [])], {"delta": DELTA}).headline.total
+    command = [sys.executable, str(script), "kill"] if how == "is killed" else [sys.executable, str(script)]
+    whole = pricing.run(command, {"delta": DELTA}).headline.total
     assert whole is not None
     assert whole.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 25, DELTA), rel=6e-3)
 
@@ -242,7 +243,6 @@ def test_children_are_counted_whether_they_end_or_are_killed(how: str, tmp_path:
 KILLED = """
 import glob, os, signal, subprocess, sys, time
 if len(sys.argv) == 1:
-    os.environ["FEDGRAPH_DIED"] = "1"
     child = subprocess.Popen([sys.executable, __file__, "child"], stdout=subprocess.PIPE)
     child.stdout.readline()
     {parent}
@@ -262,14 +262,18 @@ for step in range(10**9):
 """
 
 
+KILL = "child.kill(); child.wait()"
+ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
+
+
 @pytest.mark.parametrize(
     ("child", "parent", "why"),
     [
-        ("pass", "child.kill(); child.wait()", ""),
-        ("model(data.tensors[0]).sum().backward()", "child.kill(); child.wait()", "1 optimizer steps at train.py"),
+        ("pass", KILL, ""),
+        ("model(data.tensors[0]).sum().backward()", KILL, "1 optimizer steps at train.py"),
         ("pass", "pass", "ran on when the command had ended"),
-        ("open(glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0], 'a').write('1')", "child.kill(); child.wait()", "in the middle"),
-        ("open(glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0], 'a').write('1{\\n')", "child.kill(); child.wait()", "a line that is"),
+        (f"open({ITS_RECORD}, 'a').write('1')", KILL, "ends in the middle of a line"),
+        (f"open({ITS_RECORD}, 'a').write('1{{\\n')", KILL, "holds a line that is none"),
     ],
     ids=["between two steps", "after gradients", "not killed", "a torn line", "a broken line"],
 )
