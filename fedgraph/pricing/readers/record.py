@@ -101,7 +101,7 @@ class _Seen:
 
 def read(document: Document) -> Reading:
     """The rows of a run; in clear, with the reason, where a record or an answer does not rule that out."""
-    runs, seen = [r for r in document.checked(_Record).runs if r.sums or r.clear or r.messages], _Seen()
+    runs, seen = [r for r in document.checked(_Record).runs if r.sums or r.clear or r.messages or r.doubt], _Seen()
     for number, run in enumerate(runs):
         first = len(seen.data)
         seen.data += run.data
