@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,12 @@ from fedgraph.pricing.documents import Document, catalogue
 from fedgraph.pricing.facts import Facts, OpenFact, answers, fact_name
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
 from fedgraph.pricing.readings import Reading, Row
-from fedgraph.pricing.recorder import Recording
+from fedgraph.pricing.recorder import Recording, replayed
 from fedgraph.privacy import Epsilon, Repeated
 
 _MOST_ROUNDS = 10**12
 _LOUDEST = 4.0**59  # times the noise of the file
+_LONGEST_END = 5.0  # seconds that processes of a command may run on after it
 _ANSWERS = (".yaml", ".yml", ".json", ".toml")
 
 
@@ -96,7 +98,8 @@ def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, 
             raise PricingError(f"--run {shlex.join(words)}: cannot be started: {error}") from None
         if status != 0:
             raise PricingError(f"--run {shlex.join(words)}: ended with status {status}; what a broken run did is not priced")
-        records = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(Path(folder).glob("*.json"))]
+        until = time.monotonic() + _LONGEST_END
+        records = [replayed(path, until) for path in sorted(Path(folder).glob("*.jsonl"))]
     return price_records(records, given, fix, shlex.join(words))
 
 

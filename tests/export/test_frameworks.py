@@ -272,6 +272,27 @@ def test_flares_filter_rejects_every_result_but_the_planned_one(
     assert said[7:] == ["noised int64 True", "twice True", again, "other model refused", "other start refused"]
 
 
+def test_flares_simulator_with_opacus_is_priced_and_its_ties_are_compared(tmp_path: Path) -> None:
+    """The team of ``docs/from_tables_to_graphs.md``: FLARE kills its clients, and what they did is the price."""
+    require("NVIDIA FLARE")
+    python = Path(shutil.which("nvflare", path=FOLDERS["NVIDIA FLARE"] or None) or "").with_name("python")
+    if subprocess.run([python, "-c", "import opacus"], capture_output=True, check=False).returncode:
+        pytest.skip(f"Opacus is not installed beside FLARE ({python})")
+    page = (ROOT / "docs" / "from_tables_to_graphs.md").read_text(encoding="utf-8")
+    for file in (ROOT / "docs" / "tables").glob("*.py"):
+        shutil.copy(file, tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    subprocess.run([sys.executable, "people.py"], cwd=tmp_path, check=True)
+    given = ["--given", "delta=1e-5", "--given", "data sets hold different people=1"]
+    command = [sys.executable, "-m", "fedgraph", "price", "--run", f"{python} job.py", *given, "--edges", "people"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "2.977" in done.stdout, "20 steps at each site"
+    shown = next(block for block in page.split("```text\n") if block.startswith("published")).partition("```")[0]
+    for line in shown.strip().splitlines():  # accuracies may differ in their last digits on another machine
+        assert re.sub(r"0\.\d+", "#", line) in re.sub(r"0\.\d+", "#", done.stdout)
+
+
 SCRIPTS = {"Flower": "three_owners_flower.sh", "NVIDIA FLARE": "three_owners_flare.sh"}
 
 

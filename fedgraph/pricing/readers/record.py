@@ -71,9 +71,8 @@ class _Claim(Keys):
 class _Run(Keys):
     """The record of one process."""
 
-    fedgraph_record: Literal[1]
-    complete: bool
-    program: list[str]
+    fedgraph_record: Literal[2]
+    doubt: str
     data: list[_Data]
     cells: list[list[int]]
     sums: list[_Sum]
@@ -102,7 +101,7 @@ class _Seen:
 
 def read(document: Document) -> Reading:
     """The rows of a run; in clear, with the reason, where a record or an answer does not rule that out."""
-    runs, seen = document.checked(_Record).runs, _Seen()
+    runs, seen = [r for r in document.checked(_Record).runs if r.sums or r.clear or r.messages or r.doubt], _Seen()
     for number, run in enumerate(runs):
         first = len(seen.data)
         seen.data += run.data
@@ -153,8 +152,8 @@ def read(document: Document) -> Reading:
 def _reasons(document: Document, runs: Sequence[_Run], seen: _Seen, files: list[str]) -> Iterator[str]:
     """Why the data may have been used in clear: what was seen, unless an answer takes it back."""
     whether = document.facts.whether
-    if not all(run.complete for run in runs):
-        yield "a process was killed before it wrote all that it did: let the run end, and record it again"
+    for doubt in sorted({run.doubt for run in runs if run.doubt}):
+        yield f"{doubt}: let the run end, and record it again"
     private = {seen.base[s.data] for s in seen.sums}
     for step in seen.clear:
         steps = f"{step.count:,} optimizer steps at {step.where}"
