@@ -372,7 +372,7 @@ def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
 
 
 def read_select(path: Path) -> TaskRowSelect:
-    """What a YAML file says of a choice: the mapping ``over, among, by, shape``, or one under ``select``.
+    """What a YAML file says of a choice: the mapping ``over, among, by``, or one under ``select``.
 
     Args:
         path: the file.
