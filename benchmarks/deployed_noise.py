@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from fedgraph import pricing
-from fedgraph.pricing.quotes import PricedRow, Quote, claimed, render, shown
+from fedgraph.pricing.quotes import PricedRow, Quote, claimed, readable, render
 
 
 def markdown(folder: Path, command: str) -> str:
@@ -37,12 +37,12 @@ def _worth(quote: Quote) -> str:
         return _prices(quote.headline)
     asked = max((a for a in quote.asked if a.unknown.worst is None), key=lambda a: len(a.answers))
     epsilons = [epsilon for _, epsilon in asked.answers]
-    return f"open: {shown(min(epsilons))} to {shown(max(epsilons))} by {asked.unknown.name}"
+    return f"open: {readable(min(epsilons))} to {readable(max(epsilons))} by {asked.unknown.name}"
 
 
 def _prices(priced: PricedRow) -> str:
-    total = "open" if priced.total is None else shown(priced.total.epsilon)
-    return f"{shown(priced.per_round.epsilon)} → {total}"
+    total = "open" if priced.total is None else readable(priced.total.epsilon)
+    return f"{readable(priced.per_round.epsilon)} → {total}"
 
 
 def _name(quote: Quote) -> str:

@@ -47,15 +47,10 @@ _MOST = {
 
 @dataclass(frozen=True)
 class SettingNotes:
-    """What a field says about its values, beside its type.
+    """What a field says about its values, beside its type."""
 
-    Attributes:
-        infinite: Whether ∞ is a value.
-        per_dataset: Whether the keys of a mapping are names of the scenario's data sets.
-    """
-
-    infinite: bool = False
-    per_dataset: bool = False
+    infinite: bool = False  # Whether ∞ is a value
+    per_dataset: bool = False  # Whether the keys of a mapping are names of the scenario's data sets
 
 
 InfiniteSetting = SettingNotes(infinite=True)  # ∞ is a value here
@@ -147,16 +142,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validate(model: type[Model], data: object, source: YamlSource, at: SourceLocation) -> Model:
-    """Plain data as settings.
-
-    Args:
-        model: The class that describes them.
-        data: What the user wrote.
-        source: Where it stands, for the line of an error.
-        at: The place of ``data`` in that source.
-
-    Returns:
-        An instance of ``model``.
+    """Plain data as an instance of ``model``. at: the place of ``data`` in ``source``, for the line of an error.
 
     Raises:
         ScenarioError: The first problem, in one line that names place, found and allowed. A key that is not known comes first.

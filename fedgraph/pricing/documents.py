@@ -113,13 +113,7 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """A file as data. Nothing in it is run.
-
-    Args:
-        path: A file; or the folder of an app, of a FLARE job, of a run or of an export.
-
-    Returns:
-        The document, without answers and system.
+    """A file as data, without answers and system; or the folder of an app, of a FLARE job, of a run or of an export.
 
     Raises:
         PricingError: One line, where it is missing, larger than a megabyte, of another type, damaged, or expands without end.
@@ -156,15 +150,7 @@ def text(path: Path) -> str:
 
 
 def from_text(path: Path, body: str) -> Document:
-    """A document of a text that has no suffix to tell its format.
-
-    Args:
-        path: What messages call it.
-        body: A command line.
-
-    Raises:
-        PricingError: It is none.
-    """
+    """The document of a command line. path: what messages call it. ``PricingError`` where the text is no one command line."""
     python = r"(^|\s|/)(python[\d.]*|torchrun|accelerate|\S+\.py|compute_dp_sgd_privacy\w*)\s"
     body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#"))
     runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]
@@ -183,11 +169,7 @@ def from_text(path: Path, body: str) -> Document:
 
 
 def system_of(document: Document, named: str | None = None) -> str:
-    """The system that a document belongs to.
-
-    Args:
-        document: The file, read as data.
-        named: A key of ``catalogue`` that the user named; None where the document is to tell.
+    """The key of the system that a document belongs to. named: the one that the user named; None where the document is to tell.
 
     Raises:
         PricingError: There is no system of that name, no system recognises the document, or several do.

@@ -123,13 +123,7 @@ def table(value: object, *keys: str) -> Table:
 
 
 def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
-    """Answers that a user gave.
-
-    Args:
-        pairs: As it was typed, the name of a fact, and its value.
-
-    Returns:
-        Normal name of a fact → its value. True is 1 and false is 0.
+    """Normal name of a fact → the user's answer, from (as it was typed, name, value). True is 1 and false is 0.
 
     Raises:
         PricingError: A value is no finite number, or a fact is answered twice.

@@ -149,13 +149,7 @@ def price_command(
 
 
 def given_facts(facts: Sequence[str]) -> dict[str, float]:
-    """Answers of a command line.
-
-    Args:
-        facts: As they were typed: ``name=number``, or the path of a YAML, JSON or TOML file of such pairs.
-
-    Returns:
-        Normal name of a fact → its value.
+    """Normal name of a fact → its value, from a command line: ``name=number``, or a path of a YAML, JSON or TOML file of them.
 
     Raises:
         PricingError: Something is neither of both, is no finite number, or is said twice.

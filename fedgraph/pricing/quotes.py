@@ -85,7 +85,7 @@ class Quote:
         return self.rows[0]
 
     def to_dict(self, details: bool = False) -> Table:
-        """The quote as ``--json`` prints it: ``total``, ``per_round``, ``published``, ``unprotected``, ``questions`` and ``fix``.
+        """The quote as ``--json`` prints it: ``total``, ``per_round``, ``published``, ``unprotected``, ``questions``, ``fix``.
 
         ∞ is the text ``"inf"``; an ε that a missing fact leaves open is None. details: every row, the source, the assumptions
         and the order of steps, too.
@@ -125,10 +125,10 @@ def _number(value: float | int | str | None) -> Tree:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def shown(epsilon: float | None) -> str:
+def readable(epsilon: float | None) -> str:
     """An ε for people: ∞, a dash for none, else four significant digits, never below it.
 
-    >>> shown(20640.3), shown(1.0), shown(float("inf"))
+    >>> readable(20640.3), readable(1.0), readable(float("inf"))
     ('2.065e4', '1', '∞')
     """
     if epsilon is None:
@@ -144,7 +144,7 @@ def shown(epsilon: float | None) -> str:
 
 def claimed(said: Claim) -> str:
     """The ε that a file states, as tables show it."""
-    return "no ε" if said.epsilon is None else f"ε = {shown(said.epsilon)}"
+    return "no ε" if said.epsilon is None else f"ε = {readable(said.epsilon)}"
 
 
 def html(quotes: Sequence[Quote]) -> str:
@@ -169,7 +169,7 @@ def render(name: str, escaped: bool, folder: Traversable = _HERE, **values: obje
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
-    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=shown, **values)
+    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=readable, **values)
 
 
 def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
@@ -191,7 +191,7 @@ def _result(quote: Quote, limit: float | None) -> Table:
     dear = limit is not None and total is not None and total > limit
     rule = "open" if total is None else "unprotected" if math.isinf(total) else "too-dear" if dear else "priced"
     level = {"priced": "note", "open": "warning"}.get(rule, "error" if limit is not None else "warning")
-    said = "open" if total is None else f"ε = {shown(total)}"
+    said = "open" if total is None else f"ε = {readable(total)}"
     asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
     seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
     words = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"

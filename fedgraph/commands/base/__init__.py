@@ -32,15 +32,10 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def guard(act: Callable[[], int]) -> int:
-    """Runs a command so that no error ends in a page of Python.
+    """Runs a command so that no error ends in a page of Python, and gives its exit status.
 
     Every error becomes one line on stderr; several faults of data become a line each. SIGTERM ends a command as Ctrl-C does.
-
-    Args:
-        act: What is run; it returns an exit status.
-
-    Returns:
-        The status of ``act``; 2 where a file or an option is wrong; 1 for any other error.
+    Status: that of ``act``; 2 where a file or an option is wrong; 1 for any other error.
     """
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _terminated) if main else None
@@ -131,14 +126,7 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command.
-
-    Args:
-        arguments: Words after ``fedgraph``; None for those of this process.
-
-    Returns:
-        Its exit status.
-    """
+    """The command; gives its exit status. arguments: words after ``fedgraph``; None for those of this process."""
     replace_unprintable()
 
     def act() -> int:

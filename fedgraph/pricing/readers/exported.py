@@ -24,7 +24,7 @@ import re
 import zlib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
@@ -75,7 +75,7 @@ class _Manifest(SomeKeys):
     """What the export says of itself; what its code says must be the same."""
 
     framework: str
-    protection: dict[str, Any]
+    protection: dict[str, object]
     epsilon: AmountOrNone = None
     delta: Delta
     clients: Times
@@ -155,9 +155,9 @@ def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Re
         content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         plan = _within(json.loads(header["__metadata__"]["fedgraph"]), "plan")
-        held = _within(plan, "guarantee", "protection")["fields"]
-        found = (Relation[held["relation"]["name"]], Viewer[held["viewer"]["name"]])
-        made = {r["fields"]["path"]: _of_plan(r["fields"], honest) for r in _within(plan, "schedule", "releases")["tuple"]}
+        relation, viewer = (str(_within(plan, "guarantee", "protection", name)["name"]) for name in ("relation", "viewer"))
+        found, releases = (Relation[relation], Viewer[viewer]), _within(plan, "schedule", "releases")["tuple"]
+        made = {str(table(r, "fields")["path"]): _of_plan(r, honest) for r in (releases if isinstance(releases, list) else ())}
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
     if found != (protection.relation, protection.viewer):
@@ -166,20 +166,21 @@ def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Re
     return made
 
 
-def _within(record: Any, *names: str) -> Any:
+def _within(record: object, *names: str) -> Table:
     """A field of a record in a file of ours, or of one inside: ``{"record": its class, "fields": …}``."""
     for name in names:
-        record = record["fields"][name]
-    return record
+        record = table(record, "fields", name)
+    return table(record)
 
 
-def _of_plan(release: dict[str, Any], honest: int) -> _Release:
+def _of_plan(release: object, honest: int) -> _Release:
     """One release: what its bound lets one unit move, and the sensitivity that its noise was made for."""
-    bound, mechanism, event = (release[part]["fields"] for part in ("bound", "mechanism", "event"))
-    if (multiplier := event.get("noise_multiplier")) is None or (std := mechanism.get("std")) is None:
-        return _Release(sensitivity=event.get("epsilon") or math.inf)
-    kind, clip = release["bound"]["record"].rpartition(":")[2], bound.get("clip", bound.get("radius"))
-    return _Release(sensitivity=std * math.sqrt(honest) / multiplier, bound=kind, clip=clip)
+    bound, mechanism, event = (table(release, "fields", part, "fields") for part in ("bound", "mechanism", "event"))
+    multiplier, std = event.get("noise_multiplier"), mechanism.get("std")
+    if not isinstance(multiplier, float) or not isinstance(std, float):
+        return _Release.model_validate({"sensitivity": event.get("epsilon") or math.inf})
+    kind, clip = str(_within(release, "bound")["record"]).rpartition(":")[2], bound.get("clip", bound.get("radius"))
+    return _Release.model_validate({"sensitivity": std * math.sqrt(honest) / multiplier, "bound": kind, "clip": clip})
 
 
 def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:

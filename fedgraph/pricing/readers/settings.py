@@ -217,7 +217,7 @@ _Word = Annotated[str, BeforeValidator(lambda word: str(word).rsplit(".", 1)[-1]
 
 class _Filter(SomeKeys):
     name: _Word | None = Field(None, validation_alias=AliasChoices("name", "class_path", "path"))
-    args: dict[str, Any] | None = None
+    args: dict[str, object] | None = None
 
 
 class _Group(SomeKeys):
@@ -237,8 +237,8 @@ class _Flare(SomeKeys):
 
     task_result_filters: list[_Group] = Field(default_factory=list)
     task_data_filters: list[_Group] = Field(default_factory=list)
-    executors: list[dict[str, Any]] = Field(default_factory=list)
-    workflows: list[dict[str, Any]] = Field(default_factory=list)
+    executors: list[dict[str, object]] = Field(default_factory=list)
+    workflows: list[dict[str, object]] = Field(default_factory=list)
     num_rounds: TimesOrNone = None
 
     @property
@@ -278,9 +278,9 @@ class _Svt(Keys):
     epsilon_query: PositiveOrNone = None
     epsilon_release: PositiveOrNone = None
     data_kinds: list[_Word] | None = None
-    gamma: Any = None
-    tau: Any = None
-    replace: Any = None
+    gamma: object = None
+    tau: object = None
+    replace: object = None
 
     @model_validator(mode="after")
     def _adds_up(self) -> "_Svt":
