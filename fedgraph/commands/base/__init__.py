@@ -125,6 +125,21 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     return p
 
 
+def add_scenario(to: argparse.ArgumentParser, quick: str) -> None:
+    """SCENARIO, and how it is changed and where its data lie. quick: what ``--quick`` does."""
+    to.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario")
+    to.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a key (dotted)")
+    to.add_argument("--quick", action="store_true", help=quick)
+    to.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
+
+
+def add_row(to: argparse.ArgumentParser) -> None:
+    """RUN and ROW."""
+    named = "a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
+    to.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    to.add_argument("row", metavar="ROW", help=named)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; gives its exit status. arguments: words after ``fedgraph``; None for those of this process."""
     replace_unprintable()
