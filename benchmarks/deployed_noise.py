@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from fedgraph import pricing
-from fedgraph.pricing.quotes import PricedRow, Quote, quoted_claim, quoted_epsilon, render_quotes
+from fedgraph.pricing.quotes import PricedRow, Quote, claimed, readable, render
 
 
 def markdown(folder: Path, command: str) -> str:
@@ -16,14 +16,14 @@ def markdown(folder: Path, command: str) -> str:
     apps = list(folder.glob("*/pyproject.toml"))
     quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
     quotes.sort(key=lambda quote: (_name(quote).lower(), quote.path))
-    return render_quotes(
+    return render(
         "deployed_noise.md",
         False,
         Path(__file__).parent,
         quotes=quotes,
         command=command,
         worth=_worth,
-        claim=quoted_claim,
+        claim=claimed,
         prices=_prices,
         comment=_comment,
         title=_name,
@@ -37,12 +37,12 @@ def _worth(quote: Quote) -> str:
         return _prices(quote.headline)
     asked = max((a for a in quote.asked if a.unknown.worst is None), key=lambda a: len(a.answers))
     epsilons = [epsilon for _, epsilon in asked.answers]
-    return f"open: {quoted_epsilon(min(epsilons))} to {quoted_epsilon(max(epsilons))} by {asked.unknown.name}"
+    return f"open: {readable(min(epsilons))} to {readable(max(epsilons))} by {asked.unknown.name}"
 
 
 def _prices(priced: PricedRow) -> str:
-    total = "open" if priced.total is None else quoted_epsilon(priced.total.epsilon)
-    return f"{quoted_epsilon(priced.per_round.epsilon)} → {total}"
+    total = "open" if priced.total is None else readable(priced.total.epsilon)
+    return f"{readable(priced.per_round.epsilon)} → {total}"
 
 
 def _name(quote: Quote) -> str:

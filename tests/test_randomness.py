@@ -19,7 +19,7 @@ SYSTEM = {
     "seeds/__init__.py root_seed": "the root of a run with a secret seed",
     "export/site.py Site": "the root of a deployed site",
     "cells/store.py claim_folder": "the key of the mark by which a run knows its data again",
-    "models/answers.py AnswerRoster.of": "the key of a model's roster",
+    "models/model.py AnswerRoster.of": "the key of a model's roster",
     "runs/charged.py ChargedRun.charge": "the name of a run in a budget",
 }
 

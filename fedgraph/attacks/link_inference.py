@@ -3,8 +3,8 @@
 The attacker is shown scores of pairs, as anybody is whom the predictor answers, and asks for the pairs in question. With
 ``references`` it also trains the same plan itself that often, on all that the clients hold apart from these pairs, and takes
 off the mean of what these runs say: what features and other edges explain anyway. In links that are scored by counting shared
-neighbours a pair's own edge shows in the scores of pairs that share one end with it; ``nearby`` adds these: for a pair (u, v)
-the scores of u with v's known neighbours, and of v with u's.
+neighbours a pair's own edge shows in the scores of pairs that share one end with it, so these are added: for a pair (u, v) the
+scores of u with v's known neighbours, and of v with u's.
 
 Real edges are kept or dropped by a coin each; as published attacks count, edges are also told from pairs that never had one.
 """
@@ -26,7 +26,6 @@ GAME: coin_game.CoinGameKind = "edges"
 
 class Params(Settings):
     references: int = Field(2, ge=0, description="trainings of the attacker's own on all but the pairs in question")
-    nearby: bool = Field(True, description="whether scores of pairs that share an end are read, too")
 
 
 def refuses(made: Plan) -> str | None:
@@ -41,20 +40,18 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
     asked = np.concatenate([pairs, strangers])
     absent = scene.game.dealt(np.zeros(len(pairs), dtype=bool))
     own = [scene.train(absent, f"reference-{k}") for k in range(params.references)]
-    found = _said(params, scene, scene.target.state, asked)
+    found = _said(scene, scene.target.state, asked)
     if own:
-        found = found - np.mean([_said(params, scene, state, asked) for state in own], axis=0)
+        found = found - np.mean([_said(scene, state, asked) for state in own], axis=0)
     return attack_scene.find_edges(
         found[: len(pairs)], scene.target.coins, found[len(pairs) :], "edges kept from edges dropped"
     )
 
 
-def _said(params: Params, scene: Scene, state: State, pairs: np.ndarray) -> np.ndarray:
+def _said(scene: Scene, state: State, pairs: np.ndarray) -> np.ndarray:
     """float64 [k], ranks in 0 … 1 of what ``state`` says of pairs, so that runs whose scores differ in scale compare."""
     scores = method_kinds.load_linker(scene.made.method).scores
     found = _ranks(scores(scene.made, state, pairs))
-    if not params.nearby:
-        return found
     adjacency, beside, owner = scene.known.adjacency, [pairs[:0]], [np.zeros(0, dtype=np.int64)]
     for place, (one, two) in enumerate(pairs.tolist()):
         for end, other in ((one, two), (two, one)):

@@ -13,6 +13,7 @@ Lower bounds on ε for a mechanism of one's own are functions of ``fedgraph.audi
 import argparse
 from pathlib import Path
 
+from fedgraph.commands import base
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 
@@ -25,10 +26,7 @@ _SHOWN = 5  # differences of a row
 def configure(parser: argparse.ArgumentParser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     worlds = kinds.add_parser("worlds", help=_WORLDS, description="Nothing private leaves beside the desk.")
-    worlds.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario")
-    worlds.add_argument("--quick", action="store_true", help=f"as fedgraph run --quick, and {_FEW} neighbours of each row")
-    worlds.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a key (dotted)")
-    worlds.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
+    base.add_scenario(worlds, f"as fedgraph run --quick, and {_FEW} neighbours of each row")
     worlds.add_argument("--neighbours", type=int, metavar="N", help=f"neighbours of each row (default {_NEIGHBOURS})")
     wire = kinds.add_parser("wire", help="is each message of a deployment a line of its ledger, and what did it cost?")
     wire.add_argument("capture", type=Path, metavar="CAPTURE", help="the folder wire in the folder 'out' of the server")

@@ -10,6 +10,7 @@ method is run: its seconds, times the number of the method's cells, are printed.
 import argparse
 from pathlib import Path
 
+from fedgraph.commands import base
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.scenario import shipped
 
@@ -19,17 +20,9 @@ HELP = "validate a scenario, count its cells, and time the cheapest cell of each
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario")
-    parser.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a key (dotted)")
-    parser.add_argument("--quick", action="store_true", help="as fedgraph run --quick would run it")
-    parser.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
-    parser.add_argument(
-        "--probe",
-        type=float,
-        default=20.0,
-        metavar="SECONDS",
-        help="processor seconds to try; 0: only count (default 20)",
-    )
+    base.add_scenario(parser, "as fedgraph run --quick would run it")
+    seconds = "processor seconds to try; 0: only count (default 20)"
+    parser.add_argument("--probe", type=float, default=20.0, metavar="SECONDS", help=seconds)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -10,14 +10,13 @@ also writes private graphs, for a rehearsal on one machine.
 import argparse
 from pathlib import Path
 
+from fedgraph.commands import base
+
 HELP = "write a row as a project for Flower or NVIDIA FLARE, with exactly the noise that was proven"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument(
-        "row", metavar="ROW", help="a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
-    )
+    base.add_row(parser)
     parser.add_argument("out", type=Path, metavar="DIR", help="a new folder for the project")
     parser.add_argument("--to", required=True, metavar="FRAMEWORK", help="flower or nvflare")
     parser.add_argument("--clients", type=Path, metavar="DIR", help="also write the private graphs of the run's clients here")

@@ -11,23 +11,19 @@ A row whose ε is ∞ is trained only where the option that says so is given.
 import argparse
 from pathlib import Path
 
+from fedgraph.commands import base
+
 HELP = "train a row of a run once, on everybody, and write it as a model"
 _ACCEPT = "--i-know-that-nothing-is-protected"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
-    parser.add_argument(
-        "row", metavar="ROW", help="a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
-    )
+    base.add_row(parser)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="the file to write")
     parser.add_argument("--graph", metavar="GRAPH", help="folder, file or data set of the people (default: the run's)")
     parser.add_argument("--public", metavar="GRAPH", help="people whose rows and edges are public, where the row needs some")
-    parser.add_argument(
-        "--budget",
-        metavar="BOOK",
-        help="charge this book before anything is released (default: the run's, or beside the people)",
-    )
+    charged = "charge this book before anything is released (default: the run's, or beside the people)"
+    parser.add_argument("--budget", metavar="BOOK", help=charged)
     parser.add_argument("--epsilon", type=float, metavar="ε", help="in the place of the row's")
     parser.add_argument("--delta", type=float, metavar="δ", help="in the place of the row's (with --budget: of the budget's)")
     parser.add_argument("--select", type=Path, metavar="YAML", help="choose settings privately: over, among, by")
@@ -35,11 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.commands.base import require_free_file
     from fedgraph.models import fit
     from fedgraph.runs import open_run
 
-    require_free_file(options.out)
+    base.require_free_file(options.out)
     row = open_run(options.run).score(options.row)
     budget = fit.find_book(options.run, options.graph, options.budget)
     model = row.fit(

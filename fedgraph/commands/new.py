@@ -36,6 +36,7 @@ _BOUNDS = "{}: least and largest value that anybody could have, known without th
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     data = parser.add_mutually_exclusive_group()
     data.add_argument(
         "--graph",
@@ -43,30 +44,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="your file, folder of tables, or folder of graphs, as it is; or a name (fedgraph ls data)",
     )
     data.add_argument("--federation", type=Path, metavar="DIR", help="your federation: a folder with one folder per client")
-    parser.add_argument(
-        "--task", choices=wishes.WANTED_TASKS, default="nodes", help="classify nodes, or say who will be linked"
-    )
-    parser.add_argument("--owner", metavar="COLUMN", help="links: column of edges.csv that says who owns each record")
-    parser.add_argument("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
-    parser.add_argument("--id", metavar="COLUMN", help="the column that names people, or row: the number of a row")
-    parser.add_argument("--ends", nargs=2, metavar="COLUMN", help="the two columns of the ends of ties")
-    parser.add_argument(
-        "--unit", choices=wishes.WANTED_UNITS, help="what is one person's data: a node, an edge, or an owner's edges"
-    )
-    parser.add_argument(
-        "--asked", choices=wishes.WANTED_ASKED, help="whether the people whose answers you want are private, too"
-    )
-    parser.add_argument("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
-    parser.add_argument("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
-    parser.add_argument(
-        "--bounds", nargs="+", default=[], metavar="COLUMN=LEAST:LARGEST", help="of columns of numbers, known without the data"
-    )
-    parser.add_argument("--clients", type=int, metavar="N", help="clients that share one graph (default 10)")
-    parser.add_argument("--yes", action="store_true", help="ask nothing: the most private answer to every question")
-    parser.add_argument("--no-probe", action="store_true", help="do not try what fits into two minutes")
-    parser.add_argument("--name", help="name of the scenario (default: of the data)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where to write it (default NAME.yaml)")
-    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    add("--task", choices=wishes.WANTED_TASKS, default="nodes", help="classify nodes, or say who will be linked")
+    add("--owner", metavar="COLUMN", help="links: column of edges.csv that says who owns each record")
+    add("--label", metavar="COLUMN", help="what is to be predicted, where a table has several columns")
+    add("--id", metavar="COLUMN", help="the column that names people, or row: the number of a row")
+    add("--ends", nargs=2, metavar="COLUMN", help="the two columns of the ends of ties")
+    add("--unit", choices=wishes.WANTED_UNITS, help="what is one person's data: a node, an edge, or an owner's edges")
+    add("--asked", choices=wishes.WANTED_ASKED, help="whether the people whose answers you want are private, too")
+    add("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
+    add("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
+    add("--bounds", nargs="+", default=[], metavar="COLUMN=LEAST:LARGEST", help="of columns of numbers, known without the data")
+    add("--clients", type=int, metavar="N", help="clients that share one graph (default 10)")
+    add("--yes", action="store_true", help="ask nothing: the most private answer to every question")
+    add("--no-probe", action="store_true", help="do not try what fits into two minutes")
+    add("--name", help="name of the scenario (default: of the data)")
+    add("--out", type=Path, metavar="FILE", help="where to write it (default NAME.yaml)")
+    add("--force", action="store_true", help="replace FILE where it exists")
 
 
 @dataclass(frozen=True)

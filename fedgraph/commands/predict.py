@@ -14,16 +14,15 @@ HELP = "ask a model about the people of a graph"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a file of fedgraph fit")
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL", help="a file of fedgraph fit")
     of_pairs = "of links a CSV table of pairs: source,target"
-    parser.add_argument("graph", metavar="GRAPH", help=f"folder, file or data set of those who are asked about; {of_pairs}")
-    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="answers.csv, or .parquet")
+    add("graph", metavar="GRAPH", help=f"folder, file or data set of those who are asked about; {of_pairs}")
+    add("-o", "--out", type=Path, required=True, metavar="FILE", help="answers.csv, or .parquet")
     who = "public: everybody may know their rows and edges; own: each answer is shown to its own person alone"
-    parser.add_argument("--people", choices=("public", "own"), help=who)
-    parser.add_argument("--force", action="store_true", help="replace a file that is already there")
-    parser.add_argument(
-        "--i-know-that-nothing-is-protected", action="store_true", dest="nothing_protected", help="needed where ε is ∞"
-    )
+    add("--people", choices=("public", "own"), help=who)
+    add("--force", action="store_true", help="replace a file that is already there")
+    add("--i-know-that-nothing-is-protected", action="store_true", dest="nothing_protected", help="needed where ε is ∞")
 
 
 def run(options: argparse.Namespace) -> int:

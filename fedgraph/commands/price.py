@@ -69,14 +69,14 @@ def _run(options: argparse.Namespace) -> int:
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
     if options.html:
-        _write(options.html, quotes.price_quotes_as_html(found), options.files)
+        _write(options.html, quotes.html(found), options.files)
     if options.sarif:
-        _write(options.sarif, quotes.price_quotes_as_sarif(found, options.at_most), options.files)
+        _write(options.sarif, quotes.sarif(found, options.at_most), options.files)
     if options.json:
         priced = [q.to_dict(options.details) for q in found]
         print(json.dumps(priced[0] if len(priced) == 1 else priced, ensure_ascii=False, indent=1, allow_nan=False))
     else:
-        print("\n\n".join(quotes.price_quote_as_text(q) for q in found))
+        print("\n\n".join(quotes.text(q) for q in found))
     if options.edges is not None:
         print(_worth_of_edges(found[0], options.edges))
     return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in found)

@@ -26,18 +26,17 @@ HELP = "write the privacy of a row, a model or a deployment as one page to sign"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     what = "folder of a finished run, file of a model, or the folder that a deployment wrote"
-    parser.add_argument("what", type=Path, metavar="WHAT", help=what)
-    parser.add_argument(
+    add("what", type=Path, metavar="WHAT", help=what)
+    add(
         "row",
         nargs="?",
         metavar="ROW",
         help="of a run: a row's name, as fedgraph show prints it; default: the answer, where what it is chosen by may leave",
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="where the files go (default: RUN/outside/sheets, or beside WHAT)"
-    )
-    parser.add_argument("--force", action="store_true", help="replace files that are already there")
+    add("--out", type=Path, metavar="DIR", help="where the files go (default: RUN/outside/sheets, or beside WHAT)")
+    add("--force", action="store_true", help="replace files that are already there")
 
 
 def run(options: argparse.Namespace) -> int:

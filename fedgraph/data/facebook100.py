@@ -12,13 +12,12 @@ gender, major, second major or minor, dormitory, year, high school; 0 means miss
 to 2009 and every other value counts as unknown, as in the loader by the authors of GAP and ProGAP (sisaman/pyg-datasets). Nodes
 without a label are dropped with their edges (``unlabelled: dropped``), and so are nodes that are left without an edge, as
 GAP does. The other columns are one-hot, and a missing value sets no column. The high school is left out, as GAP leaves it
-out, unless ``high_school: true``. A negative number or one above 100,000 is not a code of this collection and counts as
+out. A negative number or one above 100,000 is not a code of this collection and counts as
 missing (two people of the 28 campuses that were looked at typed such a year).
 
 **Codes.** Majors, minors and dormitories are numbered by each campus for itself: between campuses, the share of women per major
 code has a median correlation of 0.01 over the pairs of 28 campuses. So in a federation these codes get columns of their own per
-campus (``codes: per-campus``); status, gender and high school share theirs. ``codes: shared`` pretends that equal numbers mean
-the same, as concatenating the tables does. Which columns exist is read from all rows, test rows included: the vocabulary is
+campus; status and gender share theirs. Which columns exist is read from all rows, test rows included: the vocabulary is
 taken as public.
 """
 
@@ -56,7 +55,6 @@ class _CampusParams(Settings):
 
     target: Literal["year", "status", "gender", "major", "minor", "dormitory"] = Field("year", description="column to predict")
     unlabelled: Literal["dropped", "kept"] = Field("dropped", description="nodes without a label: dropped, or kept as unknown")
-    high_school: bool = Field(False, description="whether the high school is a feature")
 
 
 class _FederationParams(_CampusParams):
@@ -64,9 +62,6 @@ class _FederationParams(_CampusParams):
 
     campuses: tuple[str, ...] = Field(
         (), description="names of campuses, e.g. [MIT8, Cornell5]; none: every file that is found"
-    )
-    codes: Literal["per-campus", "shared"] = Field(
-        "per-campus", description="columns of majors, minors and dormitories: each campus its own, or shared by number"
     )
 
 
@@ -110,8 +105,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
     record = published.PublishedData(key, f"Facebook100 {title}", _FOLDER, tuple(f"{name}.mat" for name in names), True)
 
     def prepared(_: published.PublishedData, raw: RawFiles) -> Graph:
-        shared = federation is None or federation.codes == "shared"
-        parts = [_prepared(read(raw, name), params, shared) for name in names]
+        parts = [_prepared(read(raw, name), params, alone=federation is None) for name in names]
         graph = owner_parts.join_owner_parts(key, parts, raw.provenance(_detail(params, title)))
         return graph if federation else replace(graph, owner=None, owner_names=())
 
@@ -165,7 +159,7 @@ def _simple(given: sp.csr_array) -> sp.csr_array:
     return undirected_adjacency(arcs.coords[0], arcs.coords[1], given.shape[0]).adjacency
 
 
-def _prepared(campus: _Campus, params: _CampusParams, shared: bool) -> owner_parts.OwnerPart:
+def _prepared(campus: _Campus, params: _CampusParams, *, alone: bool) -> owner_parts.OwnerPart:
     target = _COLUMNS.index(params.target)
     values = campus.info[:, target].copy()
     if params.target == "year":
@@ -182,17 +176,17 @@ def _prepared(campus: _Campus, params: _CampusParams, shared: bool) -> owner_par
     rows, columns = [], []
     names: list[str] = []
     for position, column in enumerate(_COLUMNS):
-        if position == target or (column == "high_school" and not params.high_school):
+        if position == target or column == "high_school":
             continue
         codes = campus.info[keep, position]
         there = np.flatnonzero(codes > 0)
         kinds, place = np.unique(codes[there], return_inverse=True)
-        owned = f"{campus.name}:" if column in _CODED_BY_CAMPUS and not shared else ""
+        owned = f"{campus.name}:" if column in _CODED_BY_CAMPUS and not alone else ""
         rows.append(there)
         columns.append(place + len(names))
         names += [f"{owned}{column}={kind}" for kind in kinds]
     classes = tuple(str(y) for y in _YEARS) if params.target == "year" else ()
-    owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not shared else ""
+    owned = f"{campus.name}:" if params.target in _CODED_BY_CAMPUS and not alone else ""
     kinds, place = np.unique(values[keep], return_inverse=True)
     labels = np.array([f"{owned}{kind}" if kind > 0 else "" for kind in kinds])[place]
     entries = (np.concatenate(rows), np.concatenate(columns), tuple(names))
@@ -201,8 +195,7 @@ def _prepared(campus: _Campus, params: _CampusParams, shared: bool) -> owner_par
 
 def _detail(params: _CampusParams, what: str) -> str:
     kept = "nodes without it and nodes without a friend dropped" if params.unlabelled == "dropped" else "nodes without it kept"
-    school = "with" if params.high_school else "without"
-    return f"Facebook100, {what}: {params.target} from the other attributes, one-hot, {school} the high school; {kept}"
+    return f"Facebook100, {what}: {params.target} from the other attributes, one-hot, without the high school; {kept}"
 
 
 def _named(campuses: Sequence[str]) -> tuple[str, ...]:

@@ -117,10 +117,7 @@ class _BlockModelParams(Settings):
     words_spread: float = Field(5.0, ge=0, description="standard deviation of words per node")
     degree_spread: float = Field(4.0, ge=0, description="standard deviation of degrees (edges)")
     closure: float = Field(0.2, ge=0, le=1, description="share of edges that close triangles (0 … 1)")
-    isolated: int = Field(0, ge=0, description="nodes without any edge (count)")
     topic_share: float = Field(0.4, ge=0, le=1, description="mean share of a node's words that come from its class (0 … 1)")
-    misfiled: float = Field(0.0, ge=0, le=1, description="share of nodes that use the words of another class (0 … 1)")
-    zipf: float = Field(1.0, ge=0, description="exponent of word popularity (no unit); 0 makes all words equally common")
 
     @model_validator(mode="after")
     def _fits(self) -> _BlockModelParams:
@@ -128,8 +125,6 @@ class _BlockModelParams(Settings):
             raise ValueError(f"{self.classes} classes but only {self.nodes} nodes; allowed: at most one class per node")
         if self.edges > self.nodes * (self.nodes - 1) // 4:
             raise ValueError(f"{self.edges} edges on {self.nodes} nodes; allowed: at most half of all pairs")
-        if self.isolated > max(self.nodes - 2 * bool(self.edges), 0):
-            raise ValueError(f"{self.isolated} isolated nodes of {self.nodes}; the others must be able to hold the edges")
         if self.words > self.features:
             raise ValueError(f"{self.words:g} words per node; allowed: at most the vocabulary, {self.features}")
         return self

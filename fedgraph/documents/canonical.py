@@ -18,13 +18,9 @@ from pydantic import BaseModel
 def text(value: object) -> str:
     """Equal for equal values and different for different ones; arrays enter by their shape and SHA-256.
 
-    Args:
-        value: None, a truth value, number, text, path, member of an enumeration, array, sparse array, or sequences, sets,
-            mappings, records and settings of such. A record has its class's name in it; settings
-            have not, but hold the constants of their class.
-
-    Raises:
-        TypeError: anything else, of which nobody has said what makes two of it equal.
+    A value is None, a truth value, number, text, path, member of an enumeration, array, sparse array, or sequences, sets,
+    mappings, records and settings of such. A record has its class's name in it; settings have not, but hold the constants of
+    their class. ``TypeError`` for anything else, of which nobody has said what makes two of it equal.
     """
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"))
 

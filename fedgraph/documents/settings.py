@@ -47,15 +47,10 @@ _MOST = {
 
 @dataclass(frozen=True)
 class SettingNotes:
-    """What a field says about its values, beside its type.
+    """What a field says about its values, beside its type."""
 
-    Attributes:
-        infinite: Whether ∞ is a value.
-        per_dataset: Whether the keys of a mapping are names of the scenario's data sets.
-    """
-
-    infinite: bool = False
-    per_dataset: bool = False
+    infinite: bool = False  # Whether ∞ is a value
+    per_dataset: bool = False  # Whether the keys of a mapping are names of the scenario's data sets
 
 
 InfiniteSetting = SettingNotes(infinite=True)  # ∞ is a value here
@@ -147,16 +142,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def validate(model: type[Model], data: object, source: YamlSource, at: SourceLocation) -> Model:
-    """Plain data as settings.
-
-    Args:
-        model: The class that describes them.
-        data: What the user wrote.
-        source: Where it stands, for the line of an error.
-        at: The place of ``data`` in that source.
-
-    Returns:
-        An instance of ``model``.
+    """Plain data as an instance of ``model``. at: the place of ``data`` in ``source``, for the line of an error.
 
     Raises:
         ScenarioError: The first problem, in one line that names place, found and allowed. A key that is not known comes first.
@@ -172,7 +158,7 @@ def validate(model: type[Model], data: object, source: YamlSource, at: SourceLoc
 def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetails) -> str:
     key = ".".join(str(p) for p in where)
     if problem["type"] == "extra_forbidden":
-        nearest = _nearest(model, where[:-1])
+        nearest = nearest_model(model, where[:-1])
         allowed = list(nearest.model_fields)
         hint = plugins.suggest_plugin_name(str(where[-1]), allowed)
         return f"unknown key {sources.shorten(key)}{hint}; allowed: {', '.join(allowed)}"
@@ -182,7 +168,7 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
         return f"missing key {key!r}; it is needed here"
     message = problem["msg"].removeprefix("Value error, ")
     if problem["type"] in ("model_type", "model_attributes_type"):
-        message = f"a mapping was expected; allowed keys: {', '.join(_nearest(model, where).model_fields)}"
+        message = f"a mapping was expected; allowed keys: {', '.join(nearest_model(model, where).model_fields)}"
     if problem["type"] == "tuple_type":
         message = "a list was expected, such as [one, other]"
     if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
@@ -191,7 +177,7 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 
 
-def _nearest(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
+def nearest_model(model: type[BaseModel], where: SourceLocation) -> type[BaseModel]:
     """The described model that holds the keys at ``where``, or the nearest one above."""
     current = model
     for part in where:

@@ -62,17 +62,7 @@ class YamlSource:
 
     @classmethod
     def read(cls, path: Path) -> YamlSource:
-        """A file.
-
-        Args:
-            path: The file; at most a megabyte of UTF-8.
-
-        Returns:
-            Its content.
-
-        Raises:
-            ScenarioError: It cannot be read, is too large, is not UTF-8, or is not YAML.
-        """
+        """A file of at most a megabyte of UTF-8. ``ScenarioError`` where it is none, or is not YAML."""
         return cls(str(path), read_text(path, "a scenario in YAML"))
 
     def line(self, at: SourceLocation) -> int:
@@ -87,15 +77,7 @@ class YamlSource:
         return given or (f"{self.name}:{self.line(at)}" if self.lined else self.name)
 
     def error(self, at: SourceLocation, message: str) -> ScenarioError:
-        """An error at a place, which the caller raises.
-
-        Args:
-            at: The place.
-            message: What is wrong there, and what is allowed.
-
-        Returns:
-            The error, in one line.
-        """
+        """The error, in one line, of a place; message: what is wrong there, and what is allowed. The caller raises it."""
         return ScenarioError(f"{self.place(at)}: {message}")
 
     def _at(self, line: int, message: str) -> ScenarioError:
@@ -166,14 +148,7 @@ class YamlSource:
 
 
 def read_text(path: Path, allowed: str) -> str:
-    """The text of an ordinary file.
-
-    Args:
-        path: The file.
-        allowed: What the file should be, in words, for messages.
-
-    Returns:
-        The text, without a byte order mark.
+    """The text of an ordinary file, without a byte order mark. allowed: what it should be, in words, for messages.
 
     Raises:
         ScenarioError: One line, where it is no ordinary file, cannot be read, is larger than ``_MOST_BYTES``, or is not UTF-8.
@@ -203,19 +178,10 @@ def shorten(value: object) -> str:
 
 
 def assign_key(data: object, key: str, value: object, error: Callable[[str], ScenarioError]) -> SourceLocation:
-    """Sets a key in nested data.
+    """Sets a key in nested data, in place, and says where the value stands now. Mappings that are missing on the way are made.
 
-    Args:
-        data: Mappings and lists, changed in place. Mappings that are missing on the way are made.
-        key: A dotted key, such as ``tasks.0.epsilons``. Numbers are positions in lists.
-        value: What is set.
-        error: Makes the error of a message.
-
-    Returns:
-        Where the value stands now.
-
-    Raises:
-        ScenarioError: It is no dotted key, or the data have no such place.
+    key: dotted, such as ``tasks.0.epsilons``; numbers are positions in lists. error: makes the error of a message, which is
+    raised where it is no dotted key, or the data have no such place.
     """
     *path, last = key.split(".")
     if not all((*path, last)) or len(path) > _MOST_SOURCE_DEPTH:

@@ -12,16 +12,11 @@ from fedgraph.privacy import LedgerLine, ledger
 
 
 def open_model(answer: Path) -> Model:
-    """The model of a deployment, as ``fedgraph fit`` makes one.
+    """The model of a deployment, as ``fedgraph fit`` makes one, of the folder that its server wrote.
 
     Its ε is that of every release that was made: of rounds that were merged, of rounds that were left out, and of the round
-    that was asked last, in which some clients may have answered.
-
-    Args:
-        answer: the folder that the server wrote.
-
-    Raises:
-        DataError: no such folder, or one whose plan and state do not belong together.
+    that was asked last, in which some clients may have answered. ``DataError`` for another folder, or one whose plan and state
+    do not belong together.
     """
     agreed, file = read_app(answer)
     digest = site.digest_of(file)

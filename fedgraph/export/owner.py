@@ -40,19 +40,10 @@ def read_app(app: Path) -> tuple[SitePlan, Path]:
 
 
 def write_site(tables: Path, app: Path, client: int, out: Path) -> str:
-    """An owner's site file, of its own tables.
+    """Write the site file of an owner, the client of this number, of its own tables; say in one sentence what was written.
 
     Columns and classes are matched by name with the agreed ones. The owner may have fewer people than was planned, which is an
     upper bound: empty places are filled with nodes of nobody, which add nothing.
-
-    Args:
-        tables: a folder or file, as for ``fedgraph.read``.
-        app: the exported project.
-        client: which client the owner is.
-        out: the file to write.
-
-    Returns:
-        What was written, in one sentence for the owner's eyes.
 
     Raises:
         DataError: tables that cannot be read, an unknown column or class, more people than were planned, or no such client.

@@ -44,38 +44,21 @@ _MANIFEST = "fedgraph_export.json"
 
 @dataclass(frozen=True, eq=False)
 class ProjectSource:
-    """A row that can be deployed, and the clients of the run it was proven on.
+    """A row that can be deployed, and the clients of the run it was proven on."""
 
-    Attributes:
-        run: that it stands in.
-        row: of that run.
-        epsilon: of all that is deployed.
-        plan: of all that is deployed, made again.
-        partition: the clients.
-        cohorts: the clients of each round, by the run's public coins; empty where all of them answer in every round.
-        names: of columns and classes, which are taken as public.
-        reading: how an owner's tables are read in the same way.
-        book: the budget of the run; None where it has none.
-    """
-
-    run: SavedRun
-    row: Row
-    epsilon: float
-    plan: Plan
-    partition: Partition
-    cohorts: list[list[int]]
-    names: GraphNames
-    reading: Mapping[str, object]
-    book: str | None
+    run: SavedRun  # that it stands in
+    row: Row  # of that run
+    epsilon: float  # of all that is deployed
+    plan: Plan  # of all that is deployed, made again
+    partition: Partition  # the clients
+    cohorts: list[list[int]]  # the clients of each round, by the run's public coins; empty where all answer in every round
+    names: GraphNames  # of columns and classes, which are taken as public
+    reading: Mapping[str, object]  # how an owner's tables are read in the same way
+    book: str | None  # the budget of the run; None where it has none
 
 
 def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectSource:
-    """The row of a finished run with its plan, made again, and its clients.
-
-    Args:
-        folder: of the run.
-        name: of the row.
-        data_root: where data sets lie; None: where they usually do.
+    """The row of a finished run with its plan, made again, and its clients. data_root: None: where data sets usually lie.
 
     Raises:
         DataError: the folder holds no finished run, no such row, or its data are not there.
@@ -173,19 +156,10 @@ def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
 
 
 def write(found: ProjectSource, framework: str, out: Path, force: bool = False) -> float:
-    """Write the project.
-
-    Args:
-        found: the row.
-        framework: ``flower`` or ``nvflare``.
-        out: folder of the project.
-        force: overwrite an earlier export.
-
-    Returns:
-        Its price ε, which agrees with the ledger.
+    """Write the project into a new folder, and give its price ε, which agrees with the ledger.
 
     Raises:
-        ScenarioError: ``out`` is there and may not be overwritten, or the files are not worth the ledger's ε.
+        ScenarioError: ``out`` is there, and no earlier export to be replaced, or the files are not worth the ledger's ε.
     """
     if out.exists() and not (force and (out / _MANIFEST).is_file()):
         raise ScenarioError(f"{out}: exists already; allowed: a new folder, or --force in the place of an earlier export")
@@ -282,15 +256,7 @@ def _dimensions(found: ProjectSource) -> dict[str, int]:
 def write_clients(found: ProjectSource, folder: Path) -> list[Path]:
     """The private graph of each client of the run, for a rehearsal on one machine only.
 
-    Args:
-        found: the row.
-        folder: a new one.
-
-    Returns:
-        The files ``client-0.json`` …, sorted by name.
-
-    Raises:
-        FileExistsError: the folder is there.
+    Gives the files ``client-0.json`` … of a new folder, sorted by name; ``FileExistsError`` where it is there.
     """
     folder.mkdir(parents=True, exist_ok=False)
     more = {} if found.book is None else {"budget": privacy.budget_book.absolute(found.book)}

@@ -74,18 +74,11 @@ _OUTSIDE = Disclose("noise is added by private_sums.py")
 
 @dataclass(frozen=True, eq=False)
 class Site:
-    """One client.
+    """One client. Its random streams have a secret of their own, from the operating system."""
 
-    Attributes:
-        plan: of all.
-        subgraph: its own graph.
-        work: what the method makes of the graph once.
-        secret: of its random streams; by default new, from the operating system.
-    """
-
-    plan: Plan
-    subgraph: Subgraph
-    work: object
+    plan: Plan  # of all
+    subgraph: Subgraph  # its own graph
+    work: object  # what the method makes of the graph once
     secret: seeds.SecretSeed = field(default_factory=lambda: seeds.SecretSeed(os.urandom(seeds.SEED_KEY_BYTES)))
 
     @property
@@ -159,23 +152,14 @@ def _filled(subgraph: Subgraph, clients: Sequence[int]) -> Subgraph:
 
 @dataclass(frozen=True, eq=False)
 class SitePlan:
-    """What is agreed: the plan, and what everybody reads and calls in the same way.
+    """What is agreed: the plan, and what everybody reads and calls in the same way."""
 
-    Attributes:
-        plan: of all.
-        names: of columns and classes; nobody's id.
-        reading: how own tables are read (bounds, texts, empty cells).
-        row: what is deployed, in words.
-        said: what is known of its accuracy, one sentence each.
-        cohorts: the clients of each round; empty where all of them answer in every round.
-    """
-
-    plan: Plan
-    names: GraphNames
-    reading: Mapping[str, object]
-    row: str
-    said: tuple[str, ...]
-    cohorts: tuple[tuple[int, ...], ...] = ()
+    plan: Plan  # of all
+    names: GraphNames  # of columns and classes; nobody's id
+    reading: Mapping[str, object]  # how own tables are read (bounds, texts, empty cells)
+    row: str  # what is deployed, in words
+    said: tuple[str, ...]  # what is known of its accuracy, one sentence each
+    cohorts: tuple[tuple[int, ...], ...] = ()  # the clients of each round; empty where all of them answer in every round
 
 
 def digest_of(path: Path) -> str:
@@ -203,16 +187,10 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
     else the one beside the graph (``graph.json.budget``). One beside that is not there is made, and its cap is this plan's ε:
     then a second deployment, or another plan, is refused.
 
-    Args:
-        site: this client.
-        graph: its file.
-        digest: SHA-256 of the plan.
-        deployment: what the server drew at its beginning, and what the records of these releases are called: records that
-            were lost are charged once more, and so are those of a copy of the file, or of other people.
-        cohorts: the clients of each round; none: all of them in every round.
-
-    Raises:
-        PrivacyError: the budget does not allow it.
+    graph: the client's file. digest: SHA-256 of the plan. deployment: what the server drew at its beginning, and what the
+    records of these releases are called: records that were lost are charged once more, and so are those of a copy of the
+    file, or of other people. cohorts: the clients of each round; none: all of them in every round. ``PrivacyError`` where the
+    budget does not allow it.
     """
     plan = site.plan
     row = _planned_row(plan, site.client, digest, cohorts)

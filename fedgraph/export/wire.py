@@ -33,25 +33,15 @@ _OPEN = 2.0**60  # steps: no sum of clipped values and noise is so large, and ma
 
 @dataclass(frozen=True)
 class WireAudit:
-    """What was found.
+    """What was found."""
 
-    Attributes:
-        messages: how many came.
-        values: how many released vectors they held.
-        faults: what is no line of the ledger, or differs between the records; one sentence each.
-        epsilon: the price of what left.
-        stated: the price of the project.
-        difference: why they differ, in words; empty where they are equal.
-        frame: what the framework itself put around the messages, by name.
-    """
-
-    messages: int
-    values: int
-    faults: tuple[str, ...]
-    epsilon: float
-    stated: float
-    difference: str
-    frame: tuple[str, ...]
+    messages: int  # how many came
+    values: int  # how many released vectors they held
+    faults: tuple[str, ...]  # what is no line of the ledger, or differs between the records; one sentence each
+    epsilon: float  # the price of what left
+    stated: float  # the price of the project
+    difference: str  # why they differ, in words; empty where they are equal
+    frame: tuple[str, ...]  # what the framework itself put around the messages, by name
 
 
 @dataclass(frozen=True)
@@ -66,15 +56,10 @@ class _Message:
 
 
 def audit_wire(capture: Path, app: Path, owners: Sequence[Path] = ()) -> WireAudit:
-    """Compare what came with the plan, and price it.
+    """Compare what came with the plan of the project ``app``, and price it.
 
-    Args:
-        capture: the folder ``wire`` of the server.
-        app: the exported project.
-        owners: site files of the owners, beside which their records lie, or these records.
-
-    Raises:
-        DataError: no capture, no project, or a record that cannot be read.
+    capture: the folder ``wire`` of the server. owners: site files of the owners, beside which their records lie, or these
+    records. ``DataError`` where there is no capture, no project, or a record cannot be read.
     """
     agreed, _ = read_app(app)
     lines, faults = _read(capture / "messages.jsonl"), list[str]()

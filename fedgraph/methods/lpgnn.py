@@ -17,7 +17,7 @@ factor and a shift that are the same for every node with neighbours; the factor 
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,9 +57,7 @@ class Params(Settings):
     features: Literal["encoded", "random", "random-bits"] = Field(
         "encoded", description="random, random-bits: ablations without any feature"
     )
-    bits: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="entries a node sends, m; auto: max(1, min(d, floor(ε_x/2.18)))"
-    )
+    bits: ClassVar[str] = "auto"  # entries a node sends, m: max(1, min(d, floor(ε_x/2.18)))
     rows: Literal["unit", "rectified"] = Field(
         "unit", description="what is learnt from: bits of unit mean square, or the unbiased rectifier's estimate, as published"
     )
@@ -130,8 +128,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         share = params.feature_share if params.features == "encoded" else 0.0
         for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
         if for_features:
-            wanted = math.floor(for_features / 2.18) if params.bits == "auto" else params.bits  # Proposition 3.3
-            m = max(1, min(facts.num_features, wanted))
+            m = max(1, min(facts.num_features, math.floor(for_features / 2.18)))  # Proposition 3.3
             encoder = SampledBits(for_features / m, m, params.low, params.high)
             of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
         response = KaryResponse(for_labels, facts.num_classes)

@@ -17,10 +17,9 @@ from fedgraph import runtime, seeds
 from fedgraph.cells import Cell, CellContext
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.methods import MethodReads, Plan, State, method_kinds
-from fedgraph.models import answers, model
-from fedgraph.models.answers import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster
-from fedgraph.models.model import Model
+from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
+from fedgraph.models import model
+from fedgraph.models.model import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster, Model
 from fedgraph.privacy import Candidate, Ledger, LedgerAccount, LedgerLine, Unit, budget_book, settle
 from fedgraph.runtime import Runtime, SerialRuntime, process
 from fedgraph.scenario import ScenarioDataset, ScenarioTask
@@ -33,38 +32,23 @@ from fedgraph.worlds import protocols
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What a fit may say beside the row.
+    """What a fit may say beside the row."""
 
-    Attributes:
-        epsilon: in the place of the row's; above 0.
-        delta: in the place of the row's.
-        budget: the book that is charged; None: that of the run, or the one that ``budget_book.find`` finds.
-        public: a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory.
-        nothing_protected: whether ε = ∞ is accepted.
-        columns: how own tables are read.
-        select: settings that are chosen privately, within the row's ε.
-        progress: called with (stage, done, total); None: nobody is told.
-    """
-
-    epsilon: float | None = None
-    delta: float | None = None
-    budget: str | None = None
-    public: object = None
-    nothing_protected: bool = False
-    columns: Mapping[str, object] | None = None
-    select: TaskRowSelect | None = None
-    progress: Callable[[str, int, int], None] | None = None
+    epsilon: float | None = None  # in the place of the row's; above 0
+    delta: float | None = None  # in the place of the row's
+    budget: str | None = None  # the book that is charged; None: that of the run, or the one that ``budget_book.find`` finds
+    public: object = None  # a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory
+    nothing_protected: bool = False  # whether ε = ∞ is accepted
+    columns: Mapping[str, object] | None = None  # how own tables are read
+    select: TaskRowSelect | None = None  # settings that are chosen privately, within the row's ε
+    progress: Callable[[str, int, int], None] | None = None  # called with (stage, done, total); None: nobody is told
 
 
 def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others: Sequence[Candidate] = ()) -> Model:
     """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
 
-    Args:
-        folder: of a finished run.
-        row: names its row.
-        people: a folder, a file, the name of a data set, or a graph in memory; None: the run's own data.
-        wanted: what differs from the row.
-        others: the run's other rows, the best first, of which one is named where this one exceeds the budget.
+    people: a folder, a file, the name of a data set, or a graph in memory; None: the run's own data. others: the run's other
+    rows, the best first, of which one is named where this one exceeds the budget.
 
     Raises:
         ScenarioError: the row cannot be fitted.
@@ -100,23 +84,38 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = model.strip_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
-    (account,) = ledger.accounts
-    made_with = process.own_versions()
-    return Model(
-        row=ready.name,
-        method=ready.row.method,
-        plan=plan,
-        state=state,
+    said = () if wanted.budget else (budget_book.NOT_COUNTED,)
+    return _model(
+        ready.name, plan, state, ledger, settled.epsilon, said,
         reading=ready.reading,
         names=replace(ready.graph.names, ids=()),
         people=AnswerRoster.of(ids if named else ()),
         unnamed=0 if ready.graph.names.ids else ready.graph.num_nodes,
-        epsilon=settled.epsilon,
         ranks=fitted.federation.setting.ranks,
+    )  # fmt: skip
+
+
+def _model(
+    row: str, plan: Plan, state: State, ledger: Ledger, epsilon: float, said: tuple[str, ...], *,
+    reading: Mapping[str, object], names: GraphNames, people: AnswerRoster, unnamed: int, ranks: ColumnRanks | None,
+) -> Model:  # fmt: skip
+    """A model of what a ledger says. said: what stands behind the guarantee in its statement."""
+    (account,), made_with = ledger.accounts, process.own_versions()
+    return Model(
+        row=row,
+        method=plan.method,
+        plan=plan,
+        state=state,
+        epsilon=epsilon,
         delta=account.delta,
-        statement=(*_training_statement(settled.epsilon, account), *(() if wanted.budget else (budget_book.NOT_COUNTED,))),
+        statement=(*_training_statement(epsilon, account), *said),
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
+        reading=reading,
+        names=names,
+        people=people,
+        unnamed=unnamed,
+        ranks=ranks,
     )
 
 
@@ -129,45 +128,22 @@ def of_deployment(
     lines: Sequence[LedgerLine],
     said: tuple[str, ...],
 ) -> Model:
-    """The model of a training that other programs carried out after a plan.
+    """The model, called ``row``, of a training that other programs carried out after a plan.
 
-    Args:
-        row: what it is called.
-        plan: the plan.
-        state: what the server holds.
-        names: of columns and classes.
-        reading: how own tables are read.
-        lines: what was released.
-        said: what is known of its accuracy, one sentence each.
-
-    Raises:
-        DataError: the method gives no model that answers.
+    state: what the server holds. reading: how own tables are read. lines: what was released. said: what is known of its
+    accuracy, one sentence each. ``DataError`` where the method gives no model that answers.
     """
     kind = method_kinds.load(plan.method).OFFERS.kind
     if kind == "embedder":
         raise DataError(f"{plan.method} classifies no nodes and scores no links, so there is no model to ask")
     _answer_reads(plan)
     settled = settle.of_releases(plan.guarantee, lines)
-    account = settled.account(row, plan.guarantee)
-    ledger = Ledger([account], [replace(line, cell=row) for line in lines])
-    plan_, state_ = model.strip_rows(plan, state)
-    made_with = process.own_versions()
-    return Model(
-        row=row,
-        method=plan.method,
-        plan=plan_,
-        state=state_,
-        reading=reading,
-        names=names,
-        people=AnswerRoster.of(()),
-        unnamed=plan.facts.num_nodes,
-        epsilon=settled.epsilon,
-        ranks=None,
-        delta=account.delta,
-        statement=(*_training_statement(settled.epsilon, account), *said, _OWNERS_KNOW),
-        ledger=tuple(ledger.lines()),
-        versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
-    )
+    ledger = Ledger([settled.account(row, plan.guarantee)], [replace(line, cell=row) for line in lines])
+    plan, state = model.strip_rows(plan, state)
+    return _model(
+        row, plan, state, ledger, settled.epsilon, (*said, _OWNERS_KNOW),
+        reading=reading, names=names, people=AnswerRoster.of(()), unnamed=plan.facts.num_nodes, ranks=None,
+    )  # fmt: skip
 
 
 _OWNERS_KNOW = (
@@ -177,40 +153,23 @@ _OWNERS_KNOW = (
 
 
 def find_book(folder: Path, people: object, named: str | None = None) -> str | None:
-    """The book that pays for a training: what is named; the run's; what ``FEDGRAPH_BUDGET`` names; a file beside the people.
-
-    Args:
-        folder: of the run.
-        people: who train, as for ``fit_row``.
-        named: a place.
-    """
+    """The book that pays for a training: what is named; the run's; what ``FEDGRAPH_BUDGET`` names; a file beside the people."""
     own = people if isinstance(people, (str, Path)) and Path(people).exists() else None
     return budget_book.find(named or scenarios.from_file(folder / "scenario.yaml").book, own)
 
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """A row with everything that its training needs.
+    """A row with everything that its training needs."""
 
-    Attributes:
-        row: names it.
-        name: what the model is called.
-        models: how its task makes models.
-        reading: how own tables are read.
-        graph: who trains.
-        public: people whose rows are public; None: nobody.
-        params: the task's settings, without what only a run measures.
-        cell: the row's one cell.
-    """
-
-    row: Cell
-    name: str
-    models: TaskModels[Settings]
-    reading: Mapping[str, object]
-    graph: Graph
-    public: Graph | None
-    params: Settings
-    cell: Cell
+    row: Cell  # names it
+    name: str  # what the model is called
+    models: TaskModels[Settings]  # how its task makes models
+    reading: Mapping[str, object]  # how own tables are read
+    graph: Graph  # who trains
+    public: Graph | None  # people whose rows are public; None: nobody
+    params: Settings  # the task's settings, without what only a run measures
+    cell: Cell  # the row's one cell
 
 
 def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _Prepared:
@@ -223,8 +182,8 @@ def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _P
     graph, reading = model.read_people(people, reading) if people is not None else _own(settings, reading)
     public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)[0]
     if public is not None:
-        public = answers.unlabelled(public, graph.num_classes)
-        public = answers.match_columns(public, graph.names.columns, graph.num_features)
+        public = model.unlabelled(public, graph.num_classes)
+        public = model.match_columns(public, graph.names.columns, graph.num_features)
     context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
@@ -372,19 +331,12 @@ def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
 
 
 def read_select(path: Path) -> TaskRowSelect:
-    """What a YAML file says of a choice: the mapping ``over, among, by, shape``, or one under ``select``.
-
-    Args:
-        path: the file.
-
-    Raises:
-        ScenarioError: one line, where the file says no choice.
-    """
+    """A choice in a YAML file: the mapping ``over, among, by``, or one under ``select``. ``ScenarioError`` for another file."""
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
         return TaskRowSelect(**given["select"] if isinstance(given, dict) and "select" in given else given)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, TypeError, ValidationError) as error:
-        raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by, shape") from error
+        raise ScenarioError(f"{path}: {' '.join(str(error).split())[:300]}; allowed: over, among, by") from error
 
 
 def _charge_training(book: str, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:

@@ -3,48 +3,92 @@
 model = fedgraph.open_run("runs/mine").best(epsilon=4).fit("people")       # or: fedgraph fit runs/mine ROW --graph people
 model.save("people.model")
 fedgraph.load("people.model").predict("newcomers", people="public")        # or: fedgraph predict people.model newcomers
+
+A model is post-processing of what was released, and costs nothing more. An *answer* also reads the asked node's row, and with
+some methods its edges or its neighbours' rows (``Offers.reads``): whoever is shown it may learn of them. Nobody priced that, so
+it is refused unless the rows are public, or the answer goes to its own person alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 
-from fedgraph.errors import DataError, PrivacyError
-from fedgraph.methods import Plan, State, method_kinds
-from fedgraph.models import answers, model_file
-from fedgraph.privacy import LedgerAccount, LedgerLine, settle
-from fedgraph.types import Graph
+from fedgraph.data import csv_tables
+from fedgraph.errors import DataError, FedgraphError, PrivacyError
+from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
+from fedgraph.models import model_file
+from fedgraph.privacy import LedgerAccount, LedgerLine, Unit, settle
+from fedgraph.types import Graph, GraphNames, graph_without_labels
 
 if TYPE_CHECKING:
     import pandas
 
+ACCEPT_ANSWERS_UNPROTECTED = "--i-know-that-nothing-is-protected"
+
 
 @dataclass(frozen=True, eq=False)
-class Model(answers.AnswerSource):
-    """One training of one row, and all that its answers need.
+class AnswerRoster:
+    """Who was in the training graph, which its guarantee takes as public. Empty where data name nobody.
 
-    Attributes:
-        reading: how own tables are read (bounds, texts, empty cells).
-        delta: δ of its guarantee.
-        statement: what the training protects, one sentence each.
-        ledger: what it cost, and toward whom: JSON lines, the account first.
-        versions: of what it was made with.
+    Two models cannot be compared person by person without trying ids, since each has a key of its own. ``DataError`` where an
+    edited file holds another key, or other digests.
     """
 
-    reading: Mapping[str, object]
-    delta: float
-    statement: tuple[str, ...]
-    ledger: tuple[str, ...]
-    versions: Mapping[str, str]
+    salt: str  # the key of the digests, 32 hexadecimal digits
+    digests: np.ndarray  # uint64 [n], a keyed digest (BLAKE2b) of each id, in the order of the training graph
+
+    def __post_init__(self) -> None:
+        """Look at both parts: they may come from a file."""
+        if not re.fullmatch("[0-9a-f]{32}", self.salt) or self.digests.dtype != np.uint64 or self.digests.ndim != 1:
+            raise DataError("a roster needs a key of 128 bits and one digest of 64 bits for each person")
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> AnswerRoster:
+        """For the people ``ids``, with a key from the operating system."""
+        salt = secrets.token_hex(16)
+        return cls(salt, _id_digests(salt, ids))
+
+    def places(self, ids: Sequence[str]) -> np.ndarray:
+        """int64 [len(ids)]: the number of each in the training graph, −1 for whoever was not in it."""
+        known = {int(digest): place for place, digest in enumerate(self.digests)}
+        return np.array([known.get(int(one), -1) for one in _id_digests(self.salt, ids)], dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """One training of one row, and all that its answers need.
+
+    No digest of the data stands here: it follows from private edges and rows without noise, so that whoever guesses all of them
+    but one could try the last.
+    """
+
+    row: str  # what the model is called
+    method: str  # its name
+    plan: Plan  # what the training was allowed to release
+    state: State  # what it released, and what follows from that
+    names: GraphNames  # of columns and classes
+    people: AnswerRoster  # who trained
+    unnamed: int  # how many people the training data hold, where they name nobody; else 0
+    epsilon: float  # its price
+    ranks: ColumnRanks | None  # how it reads columns of numbers; None where they are on one scale
+    reading: Mapping[str, object]  # how own tables are read (bounds, texts, empty cells)
+    delta: float  # δ of its guarantee
+    statement: tuple[str, ...]  # what the training protects, one sentence each
+    ledger: tuple[str, ...]  # what it cost, and toward whom: JSON lines, the account first
+    versions: Mapping[str, str]  # of what it was made with
 
     @cached_property
     def classes_(self) -> np.ndarray:
@@ -69,7 +113,7 @@ class Model(answers.AnswerSource):
             DataError: the columns are not those of the model.
         """
         graph = data if isinstance(data, Graph) else self.graph_of(data)
-        found = answers.scores_of(self, graph, people, nothing_protected)
+        found = _scores_of(self, graph, people, nothing_protected)
         if (found < 0).any() or not np.allclose(found.sum(axis=1), 1.0):  # scores of other methods are logits
             found = np.exp(found - found.max(axis=1, keepdims=True))
         return np.asarray(found / found.sum(axis=1, keepdims=True), dtype=np.float64)
@@ -103,7 +147,7 @@ class Model(answers.AnswerSource):
         for pair in asked:
             if isinstance(pair, str) or len(pair) != 2:
                 raise DataError(f"{pair!r} is no pair; allowed: two ids of people who trained")
-        return answers.pair_scores(self, [(str(one), str(two)) for one, two in asked], nothing_protected)
+        return _pair_scores(self, [(str(one), str(two)) for one, two in asked], nothing_protected)
 
     def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
         """What ``fedgraph predict`` writes: ``answers`` of the graph in a file, or (of a model of links) a table's pairs with
@@ -118,7 +162,7 @@ class Model(answers.AnswerSource):
             return self.answers(self.graph_of(path), people, nothing_protected)
         import pandas
 
-        pairs = answers.read_pairs(Path(path), self.people)
+        pairs = _read_pairs(Path(path), self.people)
         return pandas.DataFrame(pairs, columns=["source", "target"]).assign(score=self.score_pairs(pairs, nothing_protected))
 
     def graph_of(self, data: object) -> Graph:
@@ -202,3 +246,221 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
 def strip_rows(plan: Plan, state: State) -> tuple[Plan, State]:
     """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
     return replace(plan, facts=replace(plan.facts, public_graph=None)), replace(state, seen=())
+
+
+def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
+    """uint64 [len(ids)]."""
+    key = bytes.fromhex(salt)
+    found = b"".join(hashlib.blake2b(one.encode(), digest_size=8, key=key).digest() for one in ids)
+    return np.frombuffer(found, dtype="<u8")
+
+
+def _read_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
+    """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
+    try:
+        lines = csv_tables.read_csv_lines(path.read_bytes(), str(path), least=2, needed="two ids a line, as in source,target")
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror or error}; allowed: a table of pairs, source,target") from error
+    ids = [cell for _, cells in lines for cell in cells[:2]]
+    known = {one: int(place) for one, place in zip(ids, people.places(ids), strict=True) if place >= 0}
+    return [(cells[0], cells[1]) for _, cells in csv_tables.skip_csv_header(lines, known, columns=2)]
+
+
+def _scores_of(model: Model, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
+    """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
+
+    shown: ``public`` or ``own``, who is asked about and reads the answers; ``DataError`` for another word.
+    """
+    if shown not in (None, "public", "own"):
+        raise DataError(f"people is {shown!r}; allowed: public, own")
+    if method_kinds.load(model.method).OFFERS.kind == "linker":
+        raise DataError(f"{model.row}: scores pairs, and names no class; ask it about a table of pairs (source,target)")
+    reads = _reads(model)
+    places = model.people.places(graph.ids)
+    facts = model.plan.facts
+    graph = match_columns(unlabelled(graph, facts.num_classes), model.names.columns, facts.num_features)
+    graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
+    if not _unprotected(model, nothing_protected):
+        _require_priced(model, reads, shown, graph, places)
+    places = np.where(places < facts.num_nodes, places, -1)  # who only judged a choice has released nothing
+    asked = graph
+    if reads in (MethodReads.NOTHING, MethodReads.OWN_EDGES):
+        asked, places = _among_trained(model, reads, graph, places)
+    else:
+        places = np.arange(graph.num_nodes)
+    return _numbers(model, lambda: method_kinds.load_classifier(model.method).predict(model.plan, model.state, asked)[places])
+
+
+def _pair_scores(model: Model, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
+    """float64 [m], of pairs of people who trained, by their ids: the larger, the likelier is a tie; the order is what counts.
+
+    Such a score is computed from what was released and from public features, so any pair may be asked. ``DataError`` for
+    somebody who did not train, or a pair of one person; ``PrivacyError`` where nothing is protected and nobody said so.
+    """
+    if method_kinds.load(model.method).OFFERS.kind != "linker":
+        raise DataError(f"{model.row}: gives nodes a class, and scores no pairs; ask it about the people of a graph")
+    if _reads(model) is not MethodReads.NOTHING:
+        raise PrivacyError(f"an answer of {model.method} reads {_reads(model).value}, which nobody priced")
+    _unprotected(model, nothing_protected)
+    ids = [one for pair in pairs for one in pair]
+    places = model.people.places(ids)
+    if unknown := [one for one, place in zip(ids, places, strict=True) if place < 0]:
+        raise DataError(
+            f"{len(set(unknown)):,} people of these pairs were not in the training graph, the first is {unknown[0]!r}; "
+            "allowed: pairs of people who trained"
+        )
+    asked = np.sort(places.reshape(-1, 2), axis=1)
+    if (same := np.flatnonzero(asked[:, 0] == asked[:, 1])).size:
+        raise DataError(f"{pairs[same[0]][0]!r} is asked with itself; allowed: pairs of two people")
+    return _numbers(model, lambda: method_kinds.load_linker(model.method).scores(model.plan, model.state, asked))
+
+
+def _unprotected(model: Model, nothing_protected: bool) -> bool:
+    """Whether the model protects nothing; ``PrivacyError`` where that has to be said first."""
+    if math.isinf(model.epsilon) and not nothing_protected:
+        raise PrivacyError(
+            f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another"
+        )
+    return math.isinf(model.epsilon)
+
+
+def _numbers(model: Model, answers: Callable[[], np.ndarray]) -> np.ndarray:
+    """What ``answers`` gives. ``DataError`` where it gives none: a model from a stranger may hold any number."""
+    try:
+        found = np.asarray(answers(), dtype=np.float64)
+    except FedgraphError:
+        raise
+    except Exception as error:
+        raise DataError(f"{model.row}: gives no answers ({type(error).__name__}); the model was edited") from error
+    if not np.isfinite(found).all():
+        raise DataError(f"{model.row}: gives answers that are no numbers; the model was edited")
+    return found
+
+
+def _reads(model: Model) -> MethodReads:
+    reads = method_kinds.load(model.method).OFFERS.reads
+    found = None if reads is None else reads(model.plan)
+    if found is None:
+        raise PrivacyError(f"nobody has said what an answer of {model.method} reads under these settings, so it gives none")
+    return found
+
+
+def _require_priced(model: Model, reads: MethodReads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
+    """``PrivacyError`` that says what would be released, and the way out."""
+    alone = ", ".join(method_kinds.list_names(lambda offers: offers.private_test_nodes))
+    node_level = model.plan.guarantee.protection.unit is Unit.NODE
+    trained = int((places >= 0).sum()) if node_level else 0
+    same = node_level and not graph.names.ids and graph.num_nodes == model.unnamed
+    if reads is MethodReads.NOTHING:
+        return
+    if shown is None:
+        raise PrivacyError(
+            f"an answer of {model.method} reads {reads.value}. Say whose rows these are: --people public (everybody may "
+            "know them and their edges), or --people own (each answer is shown to its own person alone)"
+        )
+    if reads is MethodReads.PUBLIC_GRAPH and shown == "own":
+        raise PrivacyError(
+            f"an answer of {model.method} reads {reads.value}: it would show a private person the rows of others, and "
+            f"nobody priced that. Allowed: --people public, if it is true; or fit a row that answers from own rows ({alone})"
+        )
+    if shown == "public" and (trained or same):
+        who = f"{trained:,} of {graph.num_nodes:,} people were in the training graph"
+        if not trained:
+            who = (
+                f"neither graph has ids and both hold {graph.num_nodes:,} people, so these count as those of the training graph"
+            )
+        raise PrivacyError(
+            f"{who}, which the model protects: they are not public, and nobody priced their answers. "
+            f"Leave them out{'' if trained else ', or give others their ids'}; or fit a row that answers from one's own row "
+            f"({alone}) and say --people own"
+        )
+    if shown == "public" and reads is MethodReads.OWN_EDGES and not node_level:
+        raise PrivacyError(
+            f"an answer of {model.method} reads {reads.value}, which the model protects: shown to others it may tell of them. "
+            "Say --people own, and show each answer to its own person alone"
+        )
+
+
+_MOST_PEOPLE = 10**8  # that a file may count without naming them
+
+
+def _among_trained(model: Model, reads: MethodReads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
+    """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
+    n, new, named = model.plan.facts.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
+    if n != named and (named or not 0 < n <= _MOST_PEOPLE):
+        raise DataError(f"the model's file counts {n:,} people, and names {named:,}; allowed: as many as it names")
+    if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
+        raise DataError(
+            f"{new.size:,} of {places.size:,} people were not in the training graph, the first is {graph.ids[new[0]]!r}; "
+            f"{model.method} answers those alone. Fit a row of protocol inductive, inductive-edges or asking for newcomers"
+        )
+    where = places.copy()
+    where[new] = n + np.arange(new.size)
+    size = n + new.size
+    put = sp.csr_array((np.ones(where.size, dtype=np.float32), (where, np.arange(where.size))), shape=(size, where.size))
+    adjacency = sp.csr_array(put @ graph.adjacency @ put.T)
+    labels = np.full(size, -1, dtype=np.int64)
+    whole = replace(
+        graph, adjacency=adjacency, features=sp.csr_array(put @ graph.features), labels=labels,
+        names=replace(graph.names, ids=()), owner=None, masks=(), validation=None,
+    )  # fmt: skip
+    return whole, where
+
+
+_MOST_UNKNOWN = 8  # columns that one message names
+
+
+def unlabelled(graph: Graph, num_classes: int) -> Graph:
+    """``graph`` with nobody's label known among ``num_classes``."""
+    return replace(graph_without_labels(graph), num_classes=num_classes)
+
+
+def match_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
+    """``graph`` with its features in the order of ``columns``.
+
+    A column of a text or of empty cells that no row here has is 0. ``DataError`` names a column that is missing or too many.
+    """
+    own = graph.names.columns
+    if not columns or not own:
+        if graph.num_features != num_columns:
+            raise DataError(f"{graph.name}: {graph.num_features} feature columns; allowed: the model's {num_columns}")
+        return graph
+    more = [name for name in own if name not in columns]
+    if more:
+        raise DataError("\n".join(_unknown(graph, name, columns) for name in more[:_MOST_UNKNOWN]))
+    place = {name: number for number, name in enumerate(own)}
+    absent = [name for name in columns if name not in place and not _not_needed(name, own)]
+    if absent:
+        raise DataError(f"{graph.name}: the column {absent[0]!r} is missing; needed: {_listed(columns)}")
+    there = [(place[name], number) for number, name in enumerate(columns) if name in place]
+    rows, targets = (np.array(side, dtype=np.int64) for side in zip(*there, strict=True))
+    move = sp.csr_array((np.ones(rows.size, dtype=np.float32), (rows, targets)), shape=(len(own), len(columns)))
+    features = sp.csr_array(graph.features @ move).astype(np.float32)
+    features.sort_indices()
+    return replace(graph, features=features, names=replace(graph.names, columns=tuple(columns)))
+
+
+def _unknown(graph: Graph, name: str, columns: Sequence[str]) -> str:
+    """One line about a column that the model does not have: of a text, or of empty cells, it names who has it."""
+    base, mark, text = name.rpartition(" is ")
+    known = [column.removeprefix(f"{base} is ") for column in columns if column.startswith(f"{base} is ")]
+    if not mark or not (known or base in columns):
+        return f"{graph.name}: the model does not know the column {name!r}; allowed: {_listed(columns)}"
+    who = graph.features[:, [graph.names.columns.index(name)]].nonzero()[0]
+    further = f" (and of {who.size - 1:,} further people)" if who.size > 1 else ""
+    allowed = ["an empty cell" if one == "missing" else repr(one) for one in known] or ["a number"]
+    first = repr(graph.ids[who[0]]) if graph.ids else f"node {who[0]}"
+    return (
+        f"{graph.name}: {base} of {first}{further} is {'empty' if text == 'missing' else repr(text)}, as of nobody that the "
+        f"model learned from; allowed: {_listed(allowed)}; or leave such people out"
+    )
+
+
+def _not_needed(name: str, own: Sequence[str]) -> bool:
+    """Whether the column says that a cell of a column that is here holds a certain text, or none: no cell does."""
+    base, mark, text = name.rpartition(" is ")
+    return bool(mark) and (any(other.startswith(f"{base} is ") for other in own) or (text == "missing" and base in own))
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:12]) + (f" and {len(columns) - 12} more" if len(columns) > 12 else "")

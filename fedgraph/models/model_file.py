@@ -31,7 +31,7 @@ from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.types import GraphProvenance
 
-_FORMAT = 4  # 1 held digests of the training data; records of 2 and 3 have other names or fields
+_FORMAT = 5  # 1 held digests of the training data; records of 2 to 4 have other names or fields
 _MOST_HEADER = 100_000_000  # bytes
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "|i1", "U64": "<u8",
@@ -41,14 +41,7 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def to_bytes(value: object) -> bytes:
-    """The file of a tree of frozen records (``ModelFileWriter``).
-
-    Args:
-        value: a model, or anything that it may hold.
-
-    Raises:
-        TypeError: something in it is nothing that a model may hold.
-    """
+    """The file of a tree of frozen records (``ModelFileWriter``). ``TypeError`` for what no model may hold."""
     writer = ModelFileWriter()
     text = json.dumps(writer.tree(value), ensure_ascii=False, separators=(",", ":"))
     header: dict[str, object] = {}
@@ -80,14 +73,8 @@ def read(path: Path) -> object:
 
 
 def parse(content: bytes) -> object:
-    """Inverse of ``to_bytes``.
-
-    Args:
-        content: the file's bytes.
-
-    Raises:
-        Exception: of any kind, for other bytes; ``DataError`` where the fault was foreseen. ``read`` makes one error
-            of them.
+    """Inverse of ``to_bytes``. Other bytes raise errors of any kind, of which ``read`` makes one; ``DataError`` for foreseen
+    faults.
     """
     size = int.from_bytes(content[:8], "little")
     if not 2 <= size <= min(_MOST_HEADER, len(content) - 8):

@@ -14,12 +14,12 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import yaml
 from pydantic import ValidationError
@@ -27,13 +27,12 @@ from pydantic import ValidationError
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing.facts import QUESTIONS, Facts, Keys, Table, Tree, fault, scalar, table
+from fedgraph.pricing.facts import QUESTIONS, Facts, Keys, Table, Tree, fault, model_of, scalar, table
 
 DEEPEST = 60
 K = TypeVar("K", bound=Keys)
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
 KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
-_PINNED = (r"requirements[\w.-]*\.txt", r"pyproject\.toml", r"environment\.ya?ml", r"setup\.(py|cfg)")
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,9 @@ class System:
     reader: str  # file of ``readers`` and function, such as ``settings.pfl``
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
-    checked: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # package → first and last version that was checked
     ignored: str = ""  # options, divided by spaces, that change no price
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
-
-    def newer(self, folder: Path) -> Iterator[str]:
-        """A sentence for each file of a folder that asks for a later version than the last that was checked."""
-        for path in sorted(p for p in folder.glob("*.*") if any(re.fullmatch(name, p.name) for name in _PINNED)):
-            if not path.is_file() or path.stat().st_size > 1_000_000:
-                continue
-            text = path.read_text(encoding="utf-8", errors="replace")
-            for package, (_, last) in self.checked.items():
-                version = r"(?:\[[^\]]*\])?\s*(?:==|>=|~=|>)\s*([0-9]+(?:\.[0-9]+)*)"
-                asked = re.search(rf"(?<![\w-]){re.escape(package)}{version}", text)
-                if asked and [int(n) for n in asked[1].split(".")][:2] > [int(n) for n in last.split(".")][:2]:
-                    yield f"{path.name} asks for {asked[0]}; this reader was checked with {package} up to {last}"
+    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.model_of``)
 
 
 @cache
@@ -87,6 +74,10 @@ class Document:
     def words(self) -> Mapping[str, str]:
         """The sentences of its system."""
         return catalogue()[self.system].words
+
+    def options(self, data: object = None) -> Any:
+        """The keys that a price of its system needs, from all of the document or from ``data``."""
+        return self.checked(model_of(catalogue()[self.system].options), data)
 
     @property
     def louder(self) -> float:
@@ -122,13 +113,7 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """A file as data. Nothing in it is run.
-
-    Args:
-        path: A file; or the folder of an app, of a FLARE job, of a run or of an export.
-
-    Returns:
-        The document, without answers and system.
+    """A file as data, without answers and system; or the folder of an app, of a FLARE job, of a run or of an export.
 
     Raises:
         PricingError: One line, where it is missing, larger than a megabyte, of another type, damaged, or expands without end.
@@ -165,15 +150,7 @@ def text(path: Path) -> str:
 
 
 def from_text(path: Path, body: str) -> Document:
-    """A document of a text that has no suffix to tell its format.
-
-    Args:
-        path: What messages call it.
-        body: A command line.
-
-    Raises:
-        PricingError: It is none.
-    """
+    """The document of a command line. path: what messages call it. ``PricingError`` where the text is no one command line."""
     python = r"(^|\s|/)(python[\d.]*|torchrun|accelerate|\S+\.py|compute_dp_sgd_privacy\w*)\s"
     body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#"))
     runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]
@@ -192,11 +169,7 @@ def from_text(path: Path, body: str) -> Document:
 
 
 def system_of(document: Document, named: str | None = None) -> str:
-    """The system that a document belongs to.
-
-    Args:
-        document: The file, read as data.
-        named: A key of ``catalogue`` that the user named; None where the document is to tell.
+    """The key of the system that a document belongs to. named: the one that the user named; None where the document is to tell.
 
     Raises:
         PricingError: There is no system of that name, no system recognises the document, or several do.
@@ -225,15 +198,8 @@ _LOOKS: Mapping[str, Callable[[Document, set[str]], bool]] = {
     "kinds": lambda document, kinds: document.kind in kinds,
     "keys": lambda document, keys: keys <= {*document.data, *table(document.data, "tool")},
     "any_key": lambda document, keys: bool(keys & set(document.data)),
-    "lists": lambda document, keys: all(_lists(document, key) for key in keys),
     "command": lambda document, words: any(word in said.lower() for said in document.command for word in words),
 }
-
-
-def _lists(document: Document, key: str) -> bool:
-    """Whether the document is a list, under the plural of ``key``, of mappings with that key."""
-    held = document.data.get(f"{key}s")
-    return isinstance(held, list) and all(isinstance(each, dict) and key in each for each in held)
 
 
 def _job(folder: Path) -> Document | None:

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
+from fedgraph.documents import nearest_model
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest_plugin_name
 
@@ -122,13 +123,7 @@ def table(value: object, *keys: str) -> Table:
 
 
 def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
-    """Answers that a user gave.
-
-    Args:
-        pairs: As it was typed, the name of a fact, and its value.
-
-    Returns:
-        Normal name of a fact → its value. True is 1 and false is 0.
+    """Normal name of a fact → the user's answer, from (as it was typed, name, value). True is 1 and false is 0.
 
     Raises:
         PricingError: A value is no finite number, or a fact is answered twice.
@@ -202,6 +197,34 @@ class SomeKeys(Keys):
         return tuple(self.__pydantic_extra__ or ())
 
 
+_KINDS: Mapping[str, Any] = {
+    "amount": (float, _number()), "positive": (float, _number(above=True)), "number": (float, _number(-1.0)),
+    "delta": (float, _DELTA), "times": (int, _number(whole=True)), "count": (int, _number(1, whole=True)),
+    "truth": (bool, ...), "word": (str, ...), "any": (object, ...),
+}  # fmt: skip
+
+
+def model_of(options: Mapping[str, object], name: str = "options") -> type[Keys]:
+    """The model of ``options`` of an entry of ``catalogue.yaml``: key → kind, or a mapping of such keys.
+
+    A kind is a name of ``_KINDS``, or words between | of which one is allowed.
+    """
+    fields: dict[str, Any] = {}
+    for key, said in options.items():
+        if isinstance(said, Mapping):
+            inner = model_of(said, key)
+            fields[key] = (inner, inner())
+        elif key != "only":
+            kind, equals, default = str(said).partition(" = ")
+            held, check = _KINDS.get(kind) or (Literal[tuple(kind.split("|"))], ...)
+            first, *others = key.split("|")
+            start = scalar(default) if equals else ...
+            field = Field(start, validate_default=True, validation_alias=AliasChoices(first, *others))
+            fields[first] = (Annotated[held if start is not None else held | None, check], field)
+    base = Keys if options.get("only") else SomeKeys
+    return create_model(name, __base__=base, **fields)
+
+
 def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ...], str]:
     """(keys, words) of the first fault of a mapping."""
     found = error.errors(include_url=False)[0]
@@ -213,24 +236,10 @@ def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ..
     if kind == "missing":
         return at, f"missing option {name!r}; it is needed to price this file"
     if kind == "extra_forbidden":
-        allowed = sorted(_allowed(model, at[:-1]))
+        allowed = sorted(nearest_model(model, at[:-1]).model_fields)
         return at, f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", str(context["expected"]))
         return at, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
     wanted = {"bool_type": "true or false is allowed", "list_type": "a list is expected", "string_type": "a word is expected"}
     return at, f"{name}: found {value!r}; {wanted.get(kind, 'a mapping of keys is expected')}"
-
-
-def _allowed(model: type[BaseModel], at: tuple[str, ...]) -> Iterable[str]:
-    for key in at:
-        field = model.model_fields.get(key)
-        inner = [t for t in _types(field.annotation) if isinstance(t, type) and issubclass(t, BaseModel)] if field else []
-        model = inner[0] if inner else model
-    return model.model_fields
-
-
-def _types(annotation: object) -> Iterable[object]:
-    yield annotation
-    for inner in get_args(annotation):
-        yield from _types(inner)

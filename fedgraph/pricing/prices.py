@@ -152,13 +152,7 @@ def price_command(
 
 
 def given_facts(facts: Sequence[str]) -> dict[str, float]:
-    """Answers of a command line.
-
-    Args:
-        facts: As they were typed: ``name=number``, or the path of a YAML, JSON or TOML file of such pairs.
-
-    Returns:
-        Normal name of a fact → its value.
+    """Normal name of a fact → its value, from a command line: ``name=number``, or a path of a YAML, JSON or TOML file of them.
 
     Raises:
         PricingError: Something is neither of both, is no finite number, or is said twice.
@@ -207,12 +201,10 @@ def _quoted(document: Document, target: float | None) -> Quote:
         allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
         suggested = plugins.suggest_plugin_name(unused[0], asked)
         raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggested}; {allowed}")
-    folder = document.path if document.path.is_dir() else document.path.parent
-    newer = tuple(system.newer(folder)) if document.path.exists() and system.checked else ()
     above = [row.delta for row in reading.rows if reading.people and row.delta > 1 / reading.people]
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
-    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *newer, *facts.notes))
+    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *facts.notes))
     closed = reading.closed and all(fact.worst is not None for fact in facts.open.values())
     rows = tuple(_priced(row, closed) for row in reading.rows)
     tables = tuple(_asked(document, fact) for fact in facts.open.values())

@@ -6,21 +6,19 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from fedgraph.pricing.documents import System
-from fedgraph.pricing.facts import OpenFact, Tree
+from fedgraph.pricing.facts import OpenFact, Table, Tree
 from fedgraph.pricing.readings import Claim, Reading, Row
 from fedgraph.privacy import Epsilon
 
-WIDTH = 110
-_TITLE = 13  # columns of what stands before a sentence
-QUOTES_FOLDER = resources.files("fedgraph.pricing")
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_WIDTH, _TITLE = 110, 13  # columns of a terminal, and of what stands before a sentence
+_HERE = resources.files("fedgraph.pricing")
 _RULES = {
     "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
     "too-dear": "The provable ε lies above what was asked for.",
@@ -32,17 +30,11 @@ _NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.
 
 @dataclass(frozen=True)
 class PricedRow:
-    """A row and its prices.
-
-    Attributes:
-        row: What is priced.
-        per_round: What one round costs, at the δ of the total.
-        total: What all rounds cost. None where a missing fact that has no worst case stands in the way.
-    """
+    """A row and its prices."""
 
     row: Row
-    per_round: Epsilon
-    total: Epsilon | None
+    per_round: Epsilon  # what one round costs, at the δ of the total
+    total: Epsilon | None  # what all rounds cost; None where a missing fact that has no worst case stands in the way
 
     @property
     def counted(self) -> str:
@@ -50,7 +42,7 @@ class PricedRow:
         rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
         return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
 
-    def to_dict(self, price: Epsilon | None) -> dict[str, Tree]:
+    def to_dict(self, price: Epsilon | None) -> Table:
         """One of its prices as JSON."""
         theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
         epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)
@@ -59,54 +51,32 @@ class PricedRow:
 
 @dataclass(frozen=True)
 class Question:
-    """A question, and what each answer to it would mean.
-
-    Attributes:
-        unknown: The fact that is missing.
-        answers: Pairs of a plausible value and the total ε of the headline with it.
-    """
+    """A question, and what each answer to it would mean."""
 
     unknown: OpenFact
-    answers: tuple[tuple[float, float], ...]
+    answers: tuple[tuple[float, float], ...]  # a plausible value, and the total ε of the headline with it
 
 
 @dataclass(frozen=True)
 class Fix:
-    """What would buy a wanted ε in the same system.
+    """What would buy a wanted ε in the same system."""
 
-    Attributes:
-        target: The ε that was asked for; above 0.
-        settings: Option → value that buys it, rounded towards more noise. None where no setting does.
-        epsilon: What these settings provably cost; None without settings.
-        why: What the settings take for granted, or why there are none.
-    """
-
-    target: float
-    settings: Mapping[str, float] | None
-    epsilon: float | None
-    why: str
+    target: float  # the ε that was asked for; above 0
+    settings: Mapping[str, float] | None  # option → value that buys it, rounded towards more noise; None where none does
+    epsilon: float | None  # what these settings provably cost
+    why: str  # what the settings take for granted, or why there are none
 
 
 @dataclass(frozen=True)
 class Quote:
-    """Everything that is said about one file.
+    """Everything that is said about one file."""
 
-    Attributes:
-        path: The file, as it was named.
-        system: The system that wrote it.
-        reading: What its reader found.
-        rows: The guarantees with their prices, in the order of ``reading.rows``.
-        asked: The questions that the file leaves open.
-        fix: What would buy the wanted ε; None where nobody asked.
-        place: File and line of the call that the price hangs on; None where there is no such call.
-    """
-
-    path: str
+    path: str  # as it was named
     system: System
     reading: Reading
-    rows: tuple[PricedRow, ...]
+    rows: tuple[PricedRow, ...]  # in the order of ``reading.rows``
     asked: tuple[Question, ...] = ()
-    fix: Fix | None = None
+    fix: Fix | None = None  # None where nobody asked
     place: tuple[Path, int] | None = None  # the file and line of the call that the price hangs on, where there is one
 
     @property
@@ -114,21 +84,16 @@ class Quote:
         """The first row: what the file claims."""
         return self.rows[0]
 
-    def to_dict(self, details: bool = False) -> dict[str, Tree]:
-        """The quote as ``--json`` prints it.
+    def to_dict(self, details: bool = False) -> Table:
+        """The quote as ``--json`` prints it: ``total``, ``per_round``, ``published``, ``unprotected``, ``questions``, ``fix``.
 
-        Args:
-            details: Whether every row, the source, the assumptions and the order of steps are wanted, too.
-
-        Returns:
-            A mapping with ``total``, ``per_round``, ``published``, ``unprotected`` and ``questions``; with ``fix`` where one
-            was asked for, and with ``details``. ∞ is the text ``"inf"``. An ε that a missing fact leaves
-            open is None.
+        ∞ is the text ``"inf"``; an ε that a missing fact leaves open is None. details: every row, the source, the assumptions
+        and the order of steps, too.
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
         keys = ("epsilon", "delta", "scope", "words")
         published: list[Tree] = [{key: _number(vars(p)[key]) for key in keys} for p in reading.published]
-        out: dict[str, Tree] = {
+        out: Table = {
             "total": top.to_dict(top.total),
             "per_round": top.to_dict(top.per_round),
             "published": published[0] if published else None,
@@ -160,101 +125,82 @@ def _number(value: float | int | str | None) -> Tree:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def round_up_quote(value: float) -> float:
-    """``value`` to four significant digits, never below it.
+def readable(epsilon: float | None) -> str:
+    """An ε for people: ∞, a dash for none, else four significant digits, never below it.
 
-    >>> round_up_quote(20640.3), round_up_quote(1.0)
-    (20650.0, 1.0)
+    >>> readable(20640.3), readable(1.0), readable(float("inf"))
+    ('2.065e4', '1', '∞')
     """
-    if not math.isfinite(value) or value <= 0:
-        return value
-    places = 3 - math.floor(math.log10(value))
-    near = round(value, places)
-    return near if near >= value * (1 - 1e-12) else round(value + 10.0**-places / 2, places)
-
-
-def quoted_epsilon(epsilon: float | None) -> str:
-    """An ε for people: ∞, a dash for none, four digits rounded up."""
     if epsilon is None:
         return "–"
     if math.isinf(epsilon):
         return "∞"
-    up = round_up_quote(epsilon)
-    return f"{up:.4g}" if up < 1e4 else f"{up:.3e}".replace("e+0", "e").replace("e+", "e")
+    if epsilon > 0:
+        places = 3 - math.floor(math.log10(epsilon))
+        near = round(epsilon, places)
+        epsilon = near if near >= epsilon * (1 - 1e-12) else round(epsilon + 10.0**-places / 2, places)
+    return f"{epsilon:.4g}" if epsilon < 1e4 else f"{epsilon:.3e}".replace("e+0", "e").replace("e+", "e")
 
 
-def price_quotes_as_html(quotes: Sequence[Quote]) -> str:
+def claimed(said: Claim) -> str:
+    """The ε that a file states, as tables show it."""
+    return "no ε" if said.epsilon is None else f"ε = {readable(said.epsilon)}"
+
+
+def html(quotes: Sequence[Quote]) -> str:
     """One page for several quotes. It holds no script and no link, and is readable in the dark and on a phone."""
-    return render_quotes("page.html", True, quotes=quotes)
+    return render("page.html", True, quotes=quotes)
 
 
-def price_quote_as_text(quote: Quote) -> str:
-    """One quote for a terminal.
-
-    Args:
-        quote: What is printed.
-
-    Returns:
-        What is published, provable and unprotected, the questions and the fix. Sentences are wrapped at ``WIDTH`` columns.
-    """
+def text(quote: Quote) -> str:
+    """One quote for a terminal, wrapped: what is published, provable and unprotected, the questions and the fix."""
     said = {key.replace("_", " "): vars(quote.reading)[key] for key in ("assumed", "order", "unprotected", "not_priced")}
-    return render_quotes("page.txt", False, q=quote, said=said, claim=quoted_claim, wrapped=_wrapped).rstrip()
+    return render("page.txt", False, q=quote, said=said, claim=claimed, wrapped=_wrapped).rstrip()
 
 
 def _wrapped(title: str, sentence: str) -> str:
     indent = " " * _TITLE
-    wrapper = textwrap.TextWrapper(WIDTH, initial_indent=title.ljust(_TITLE), subsequent_indent=indent, break_long_words=False)
+    wrapper = textwrap.TextWrapper(_WIDTH, initial_indent=title.ljust(_TITLE), subsequent_indent=indent, break_long_words=False)
     return wrapper.fill(" ".join(sentence.split()))
 
 
-def render_quotes(name: str, escaped: bool, folder: Traversable = QUOTES_FOLDER, **values: object) -> str:
+def render(name: str, escaped: bool, folder: Traversable = _HERE, **values: object) -> str:
     """A template of ``folder`` with ``values``. escaped: for HTML."""
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
-    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=quoted_epsilon, **values)
+    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=readable, **values)
 
 
-def quoted_claim(said: Claim) -> str:
-    """The ε that a file states, as tables show it."""
-    return "no ε" if said.epsilon is None else f"ε = {quoted_epsilon(said.epsilon)}"
-
-
-def price_quotes_as_sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
+def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
     """Quotes as SARIF 2.1.0, one result for each, at the call or the option that its price hangs on.
 
-    Args:
-        quotes: What was priced.
-        limit: The ε that is allowed. A total above it is an error; None: every result is a note or a warning.
-
-    Returns:
-        JSON text that ends with a line break.
+    limit: the ε that is allowed; a total above it is an error. None: every result is a note or a warning.
     """
     rules: list[Tree] = [{"id": name, "shortDescription": {"text": words}} for name, words in _RULES.items()]
-    results: list[Tree] = [result for quote in quotes for result in _results(quote, limit)]
-    driver: dict[str, Tree] = {"name": "fedgraph price", "rules": rules}
-    run: dict[str, Tree] = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
+    results: list[Tree] = [_result(quote, limit) for quote in quotes]
+    driver: Table = {"name": "fedgraph price", "rules": rules}
+    run: Table = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
+    schema = "https://json.schemastore.org/sarif-2.1.0.json"
+    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
 
 
-def _results(quote: Quote, limit: float | None) -> Iterator[Tree]:
+def _result(quote: Quote, limit: float | None) -> Table:
     top = quote.headline
     total = None if top.total is None else top.total.epsilon
     dear = limit is not None and total is not None and total > limit
     rule = "open" if total is None else "unprotected" if math.isinf(total) else "too-dear" if dear else "priced"
     level = {"priced": "note", "open": "warning"}.get(rule, "error" if limit is not None else "warning")
-    said = "open" if total is None else f"ε = {quoted_epsilon(total)}"
+    said = "open" if total is None else f"ε = {readable(total)}"
     asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
     seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
-    text = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
-    path, line = quote.place if quote.place and quote.place[0].exists() else _place(Path(quote.path))
-    where: dict[str, Tree] = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
-    yield {"ruleId": rule, "level": level, "message": {"text": text}, "locations": [{"physicalLocation": where}]}
+    words = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
+    path, line = quote.place if quote.place and quote.place[0].exists() else (Path(quote.path), _speaks(Path(quote.path)))
+    where: Table = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
+    return {"ruleId": rule, "level": level, "message": {"text": words}, "locations": [{"physicalLocation": where}]}
 
 
-def _place(path: Path) -> tuple[Path, int]:
+def _speaks(path: Path) -> int:
     """The first line that speaks of noise, where no call is known."""
-    if not path.is_file():
-        return path, 1
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return path, next((number for number, line in enumerate(lines, 1) if _NOISE.search(line)), 1)
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+    return next((number for number, line in enumerate(lines, 1) if _NOISE.search(line)), 1)

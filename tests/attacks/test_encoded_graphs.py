@@ -103,11 +103,6 @@ def test_bits_that_are_kept_too_often_are_caught(where: CellContext, monkeypatch
     assert found.epsilon > made.provable("embedding").epsilon == pytest.approx(1.0)
 
 
-def test_a_node_as_unit_is_not_attacked_here(where: CellContext) -> None:
-    _, _, found = measured(where, "multi-bit-node", 4.0, promised_degree=40)
-    assert found.epsilon is None
-
-
 def test_only_clients_that_send_are_attacked_and_through_the_door(where: CellContext, monkeypatch: pytest.MonkeyPatch) -> None:
     """Graphs of clients that left before the only retrieval are no canaries; every other client's pass the desk once more."""
     honest, passed = Desk.release, []

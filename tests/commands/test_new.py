@@ -145,14 +145,6 @@ def test_an_answer_is_checked_when_it_is_given_and_asked_again(
         assert line in said
 
 
-def test_where_nobody_can_be_asked_the_question_names_its_flag(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["new"]) == 2
-    assert (
-        capsys.readouterr().err.strip()
-        == "Your graph (a file, a folder of tables, or a name)? Say --graph: nobody can be asked here"
-    )
-
-
 def test_a_label_may_stand_among_the_features(people: Path) -> None:
     table = (people / "labels.csv").read_text(encoding="utf-8").splitlines()
     rows = (people / "features.csv").read_text(encoding="utf-8").splitlines()

@@ -49,7 +49,7 @@ def test_a_campus_is_prepared_as_the_module_says(two: Path) -> None:
     assert graph.num_features == 6
     assert np.asarray(graph.features.sum(axis=1)).ravel().tolist() == [4, 3, 4]
     assert graph.owner is None
-    kept = data.load("facebook100/reed98", root=two, parameters={"unlabelled": "kept", "high_school": True})
+    kept = data.load("facebook100/reed98", root=two, parameters={"unlabelled": "kept"})
     assert kept.num_nodes == 6
     assert kept.labels.tolist() == [1, 2, -1, 1, -1, 5]
 
@@ -58,8 +58,8 @@ def test_a_federation_keeps_each_campus_codes_apart(two: Path) -> None:
     graph = data.load("facebook100/federation", root=two)
     assert graph.owner_names == ("Reed98", "Rice31")
     assert graph.owner.tolist() == [0, 0, 0, 1, 1]
-    shared = data.load("facebook100/federation", root=two, parameters={"codes": "shared"})
-    assert graph.num_features == shared.num_features + 2, "major 7 and dormitory 4 exist on both campuses"
+    apart = [data.load(f"facebook100/{name}", root=two).num_features for name in ("reed98", "rice31")]
+    assert graph.num_features == sum(apart) - 3, "status 1 and both genders are shared; major 7 and dormitory 4 are not"
     partition = natural.split(graph, natural.Params(), np.random.default_rng(0))
     assert [s.graph.num_nodes for s in partition.subgraphs] == [3, 2]
     assert partition.num_cut_edges == 0
@@ -104,7 +104,6 @@ def test_a_damaged_campus_gets_one_line_that_names_the_file(damage: str, two: Pa
     [
         ({"campuses": ["Reed99"]}, "did you mean 'Reed98'"),
         ({"campuses": ["Reed98", "reed98"]}, "named twice"),
-        ({"codes": "both"}, "codes"),
         ({"traget": "year"}, "did you mean 'target'"),
     ],
 )

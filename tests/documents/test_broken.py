@@ -11,7 +11,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -29,7 +28,6 @@ ODD: list[Any] = [
     "a/b", "..", "\u0000", "é" * 300, [], [[]], [1, 1], {}, {"a": 1}, {"method": "gcon"}, {"partition": "ego"},
 ]  # fmt: skip
 SHORT = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-LONG = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -139,25 +137,4 @@ def test_npz(content: bytes) -> None:
 @SHORT
 @given(csv_files)
 def test_csv(pair: tuple[str, bytes]) -> None:
-    check_csv(*pair)
-
-
-@pytest.mark.slow
-@LONG
-@given(broken_scenarios())
-def test_many_scenarios(text: str) -> None:
-    check_scenario(text)
-
-
-@pytest.mark.slow
-@LONG
-@given(broken_bytes(LIBRARY))
-def test_many_npz(content: bytes) -> None:
-    check_npz(content)
-
-
-@pytest.mark.slow
-@LONG
-@given(csv_files)
-def test_many_csv(pair: tuple[str, bytes]) -> None:
     check_csv(*pair)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from pydantic import ValidationError
 from scipy import stats
 
 from benchmarks.pagerank_oracle import published_loop
@@ -152,13 +151,12 @@ def test_either_reading_of_the_budget_is_met(variant: str, clients: int) -> None
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-@pytest.mark.parametrize("local_steps", [1, 4])
-def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer, local_steps: int) -> None:
+def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer) -> None:
     graph = random_graph(90)
-    plan = planned(graph, 4.0, clients=3, viewer=viewer, local_steps=local_steps)
+    plan = planned(graph, 4.0, clients=3, viewer=viewer)
     std = plan.schedule.releases[-1].mechanism.std  # type: ignore[attr-defined]
     alone = plan.made.noise.sgd
-    shared = viewer is Viewer.SERVER_SECURE_AGGREGATION and local_steps == 1
+    shared = viewer is Viewer.SERVER_SECURE_AGGREGATION
     assert std == pytest.approx(alone / math.sqrt(2) if shared else alone)
     assert plan.guarantee.sampled_once is None, "clients know their sample"
     assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
@@ -233,9 +231,7 @@ def test_more_neighbours_than_candidates_is_refused() -> None:
 def test_more_sources_than_nodes_and_tight_limits_are_said() -> None:
     plan = planned(random_graph(60), sampled=0.5, num_sources=500)
     assert any("only 30 nodes take part" in note for note in plan.notes)
-    assert any("falls back on its own node" in note for note in planned(random_graph(60), column_rows=1, sampled=1.0).notes)
-    with pytest.raises(ValidationError):
-        dpar.Params(column_rows=0)
+    assert any("falls back on its own node" in note for note in planned(random_graph(60), sampled=1.0, num_sources=60).notes)
 
 
 @pytest.mark.parametrize(("share", "size"), [(0.0425, 3), (0.09, 5), (0.5, 30)])
@@ -266,13 +262,11 @@ def test_fixed_batches_are_refused_where_they_would_tell_who_was_sampled() -> No
 def test_fixed_batches_need_whole_epochs_in_each_round() -> None:
     """One step visits some row as a whole pass does, so a round of one step has no price but that of a pass."""
     fixed = {"batches": "fixed", "sampled": 1.0, "epochs": 2}
-    for steps in (1, 2, 4):
-        with pytest.raises(ScenarioError, match="whole epochs of 3 steps in each round"):
-            planned(random_graph(60), local_steps=steps, **fixed)
-    plan = planned(random_graph(60), local_steps=3, **fixed)
-    release = plan.schedule.releases[-1]
+    with pytest.raises(ScenarioError, match="whole epochs of 3 steps in each round"):
+        planned(random_graph(60), clients=3, **fixed)
+    plan = planned(random_graph(60), clients=3, batch_size=60, **fixed)
     assert plan.schedule.rounds == 2
-    assert release.event == Repeated(EpochGaussian(plan.made.noise.sgd, 3, 2, replaced=False), 1)
+    assert plan.schedule.releases[-1].event == Repeated(EpochGaussian(plan.made.noise.sgd, 1, 2, replaced=False), 1)
 
 
 @pytest.mark.parametrize("variant", ["features", "em0"])

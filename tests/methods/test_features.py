@@ -67,9 +67,7 @@ def relabelled(graph: Graph, node: int, label: int) -> Graph:
     return dataclasses.replace(graph, labels=labels)
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"pairs": True}, {"curvature": False}, {"projection": "none"}, {"model": "mlp"}], ids=str
-)
+@pytest.mark.parametrize("settings", [{}, {"pairs": True}, {"projection": "none"}, {"model": "mlp"}], ids=str)
 def test_one_node_moves_the_released_gradient_by_at_most_the_clip(split: Sides, settings: dict[str, object]) -> None:
     plan, rng = planned(split, **settings), np.random.default_rng(0)
     clip, largest = plan.made.clip, 0.0

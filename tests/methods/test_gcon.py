@@ -34,10 +34,6 @@ def planned(
 
 
 def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
-    own, dealt, asked = planned(library, np.inf, protocol="inductive-edges", inference="own-edges")
-    assert Assumption.OWN_EDGES_KNOWN in own.guarantee.protection.assumptions
-    state = train(own, dealt).state
-    assert gcon.predict(own, state, asked.asked).shape == (asked.asked.num_nodes, library.num_classes)
     plan, partition, setting = planned(library, np.inf, protocol="inductive-edges")
     assert Assumption.TEST_GRAPH_PUBLIC in plan.guarantee.protection.assumptions
     assert Assumption.OWN_EDGES_KNOWN not in plan.guarantee.protection.assumptions
@@ -204,8 +200,6 @@ def test_gaussian_noise_is_less_and_costs_the_same(viewer: Viewer, library: Grap
 def test_what_is_refused(library: Graph) -> None:
     with pytest.raises(ScenarioError, match="transductive"):
         planned(library, 1.0, protocol="inductive")
-    with pytest.raises(ScenarioError, match="inductive-edges"):
-        planned(library, 1.0, inference="public")
     for given in (
         {"steps": ()},
         {"steps": (1.5,)},

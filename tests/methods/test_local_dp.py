@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph import seeds
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.layers import layouts
 from fedgraph.methods import local_dp
@@ -193,27 +193,18 @@ def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(model: str, 
         assert rows.max() <= 1
 
 
-def test_node_unit_states_its_promise(library: Graph) -> None:
+def test_a_node_is_priced_as_the_graph_that_holds_it(library: Graph) -> None:
     partition = ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "ego"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(300, library.num_features, 4, sizes, Viewer.SERVER, partition.holdings(300))
-    plan = local_dp.plan(local_dp.Params(encoder="multi-bit-node", promised_degree=3), facts, Budget(2.0, 1e-5))
-    assert plan.guarantee.protection.promised_degree == 3
+    plan = local_dp.plan(local_dp.Params(encoder="multi-bit-node"), facts, Budget(2.0, 1e-5))
     assert plan.guarantee.protection.relation is Relation.NODE_REPLACE
-    assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(2.0)
-
-
-def test_a_broken_promise_is_refused() -> None:
-    """The largest graph is complete on five nodes: everybody has four neighbours."""
-    run(encoder="multi-bit-node", promised_degree=4)
-    with pytest.raises(PrivacyError, match="client 2 holds a node with 4 neighbours, but the promised degree is 3"):
-        run(encoder="multi-bit-node", promised_degree=3)
-    run(encoder="multi-bit", promised_degree=3)  # priced per graph: no promise is used
+    assert price(plan.declared("embedding")[0], 0.0).epsilon == pytest.approx(2.0 * sizes[0])
 
 
 @pytest.mark.parametrize(
     "bad", [{"encoder": "laplace"}, {"bits_per_row": 0}, {"dropout": 1.0}, {"client_fraction": 0.0}, {"learning_rate": np.nan},
-            {"retrieval_period": 0}, {"proximal": -1.0}, {"promised_degree": 0}],
+            {"retrieval_period": 0}, {"proximal": -1.0},],
 )  # fmt: skip
 def test_bad_settings_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.methods.local_dp.encoders import EncoderSettings, _promised_rows
+from fedgraph.methods.local_dp.encoders import EncoderSettings
 from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.privacy.accounting.accountant import price
@@ -28,7 +28,6 @@ def test_what_each_encoder_costs(n: int) -> None:
     assert pure("multi-bit", bits=3) == pytest.approx(2.0)
     assert pure("multi-bit-total", bits=3) == pytest.approx(2.0 / n)
     assert pure("multi-bit-node", bits=2) == pytest.approx(2.0 * n)
-    assert pure("multi-bit-node", bits=2, promised_degree=2, reach=2) == pytest.approx(2.0)
     assert pure("none") == math.inf
     assert pure("gaussian-as-coded") == math.inf
 
@@ -47,18 +46,9 @@ def test_released_code_is_a_gaussian_mechanism() -> None:
     assert box.noise_multiplier == pytest.approx((1 / 18) / math.sqrt(18 * 64))
 
 
-def test_promised_rows_cover_both_graphs() -> None:
-    assert _promised_rows(2, 1) == 5
-    assert _promised_rows(3, 2) == 2 * (1 + 3 * (1 + 2)) - 1
-    with pytest.raises(PrivacyError):
-        _promised_rows(0, 2)
-
-
-def test_a_node_s_price_is_not_taken_for_the_graph_s() -> None:
-    """Promised degree 1: a node reaches 3 of 30 rows and pays 2; all 30 rows together tell ten times as much of the graph."""
-    encoding = EncoderSettings("multi-bit-node", 2.0, "epsilon", 4, True, 1, 2, 1)
-    assert price(encoding.of_graph(30)[1], 0.0).epsilon == pytest.approx(2.0)
-    assert encoding.pure_losses([(30, 3), (2,)], [1, 0]) == [pytest.approx([20.0, 2.0]), [0.0]]
+def test_all_bits_of_a_graph_add_up_over_its_retrievals() -> None:
+    encoding = EncoderSettings("multi-bit-node", 2.0, "epsilon", 4, True, 1)
+    assert encoding.pure_losses([(30, 3), (2,)], [1, 0]) == [pytest.approx([60.0, 6.0]), [0.0]]
     for encoder, paid in (("multi-bit", 2.0), ("multi-bit-total", 2 / 30), ("multi-bit-node", 60.0), ("none", math.inf)):
         plain = EncoderSettings(encoder, 2.0, "epsilon", 4, True, 2)  # type: ignore[arg-type]
         assert plain.pure_losses([(30,)], [3]) == [pytest.approx([3 * paid])]

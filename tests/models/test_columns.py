@@ -9,7 +9,7 @@ import pytest
 import fedgraph
 from fedgraph import data
 from fedgraph.errors import DataError
-from fedgraph.models import answers
+from fedgraph.models import match_columns
 from fedgraph.models.model import Model
 from fedgraph.report.saved_run import load_saved_run
 from fedgraph.types import Graph
@@ -55,7 +55,7 @@ def test_texts_and_empty_cells_that_the_training_had_not_are_named_by_who_has_th
     graph = data.load("own/csv", path=tmp_path, parameters=rules)
     assert isinstance(graph, Graph)
     with pytest.raises(DataError) as caught:
-        answers.match_columns(graph, ("age", "city is Rome"), 2)
+        match_columns(graph, ("age", "city is Rome"), 2)
     age, empty, oslo = str(caught.value).splitlines()
     assert "age of 'bob' (and of 1 further people) is empty, as of nobody that the model learned from; allowed: a number" in age
     assert "city of 'cy' is empty, as of nobody that the model learned from; allowed: 'Rome'; or leave" in empty

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 import fedgraph
-from fedgraph.commands.base import main
 from fedgraph.errors import DataError, FedgraphError, PrivacyError, ScenarioError
 from fedgraph.methods.base import method_kinds
 from fedgraph.models import model_file
@@ -258,24 +257,3 @@ def test_rows_that_are_no_models_say_why(place: Path, run: Run) -> None:
     ceiling = next(s.row for s in run.scores if s.method == "nonprivate")
     with pytest.raises(FedgraphError, match="--i-know-that-nothing-is-protected"):
         run.score(ceiling).fit(str(place / "people"), public=str(place / "volunteers"))
-
-
-def test_the_commands_go_from_a_row_to_answers(
-    place: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    anchor = next(s.row for s in run.scores if (s.task, s.method) == ("inductive", "features"))
-    model, out = str(tmp_path / "m"), tmp_path / "answers.csv"
-    fit = ["fit", str(place / "run"), anchor, "--public", str(place / "volunteers"), "-o", model]
-    assert main(fit) == 0
-    assert "ε = 4 at δ = 0.0001 for each node" in capsys.readouterr().out
-    assert main(fit) == 2, "never over a file that is there"
-    asked = ["predict", model, str(place / "newcomers"), "--people", "public"]
-    assert main([*asked, "-o", str(out)]) == 0
-    table = pd.read_csv(out)
-    assert list(table.columns) == ["id", "class", "p(high)", "p(low)", "p(mid)"]
-    assert table["id"].tolist() == [f"p{2000 + k}" for k in range(40)]
-    assert main([*asked, "-o", str(tmp_path / "answers.parquet")]) == 0
-    assert pd.read_parquet(tmp_path / "answers.parquet")["class"].tolist() == table["class"].tolist()
-    capsys.readouterr()
-    assert main(["predict", model, str(place / "newcomers"), "-o", str(tmp_path / "other.csv")]) == 1
-    assert "Say whose rows these are" in capsys.readouterr().err

@@ -98,7 +98,7 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
     with pytest.raises(PrivacyError, match="gcon: its score would read private edges"):
         chosen(run, next(s.row for s in run.scores if s.method == "gcon"), place, over={"restart": [0.5]})
     (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
-    with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by, shape"):
+    with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by"):
         fits.read_select(tmp_path / "s.yaml")
 
 

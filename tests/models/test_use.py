@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -34,8 +35,13 @@ def test_the_page_goes_from_a_folder_to_predictions_for_new_people(
     spent, refused = (block.strip() for block in blocks("text"))
     printed = capsys.readouterr().out
     assert spent in printed
+    fit = next(command for command in commands if command[0] == "fit")
+    assert main(fit) == 2, "never over a file that is there"
     answers = pd.read_csv("answers.csv")
     assert list(answers["id"]) == [f"p{2000 + k}" for k in range(40)]
+    shares = answers.drop(columns=["id", "class"])
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert (shares.idxmax(axis=1) == [f"p({name})" for name in answers["class"]]).all()
     assert main(["predict", "people.model", "newcomers", "-o", "other.csv"]) == 1
     assert refused in capsys.readouterr().err
     (python,) = blocks("python")

@@ -1,7 +1,7 @@
 """The roster of a model: two models of the same people cannot be compared person by person without trying ids."""
 
-from fedgraph.models import answers
-from fedgraph.models.answers import AnswerRoster
+from fedgraph.models import model
+from fedgraph.models.model import AnswerRoster
 from tests.mutants.code import CodeMutant
 
 _IDS = [f"person {number}" for number in range(50)]
@@ -18,7 +18,7 @@ def _every_roster_has_its_key() -> None:
 MUTANTS = [
     CodeMutant(
         "a constant key of the roster",
-        lambda: [(answers.secrets, "token_hex", lambda size: "0" * (2 * size))],
+        lambda: [(model.secrets, "token_hex", lambda size: "0" * (2 * size))],
         _every_roster_has_its_key,
     )
 ]

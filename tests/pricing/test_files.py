@@ -11,17 +11,10 @@ from fedgraph import pricing
 from fedgraph.commands import base as cli
 from fedgraph.errors import PricingError
 
-BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{chr(98 + i)}: &{chr(98 + i)} [{', '.join(['*' + chr(97 + i)] * 9)}]\n" for i in range(9)
-)
 BAD = {
     "unknown.docx": ("x", "unknown file type"),
-    "bomb.yaml": (BOMB, "once every alias is written out"),
-    "loop.yaml": ("a: &a [*a]\n", "contains itself"),
-    "deep.yaml": ("[" * 5000, "inside each other"),
     "deep.json": ("[" * 200000, "nested too deeply"),
     "tag.yaml": ("mechanism: !!python/object/apply:os.system ['echo hi']\n", "would run code"),
-    "twice.yaml": ("mechanism: gaussian\nmechanism: laplace\n", "appears twice"),
     "twice.json": ('{"a": 1, "a": 2}', "appears twice"),
     "nan.json": ('{"a": NaN}', "not a number of JSON"),
     "list.yaml": ("- 1\n", "a mapping of keys"),
@@ -32,6 +25,7 @@ BAD = {
     "shell.sh": ("python train.py --epsilon $(cat e)\n", "shell code"),
     "two.sh": ("python a.py --x 1\npython b.py --y 2\n", "2 command lines"),
     "prose.txt": ("Our training used noise.\n", "not a command line"),
+    "tasks.yaml": ("name: s\ntasks: [{task: node_classification, epsilons: [1]}]\n", "no system known here"),
     "nobody.yaml": ("learning_rate: 0.1\n", "no system known here"),
     "option.sh": (
         "compute_dp_sgd_privacy --N=9 --batch_size=3 --noise_multiplier=1 --epochs=2 --epochss=4\n",

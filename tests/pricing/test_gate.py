@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -103,19 +99,6 @@ def test_an_interruption_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.setattr(pricing, "price", stop)
     assert cli.main(["price", str(FILES / "neutral.yaml")]) == 2
     assert capsys.readouterr().err == "fedgraph price: interrupted\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seconds", [0.5, 1.5, 4.0])
-def test_an_interruption_of_the_process_is_one_line(seconds: float) -> None:
-    """While it imports, and while it prices."""
-    files = [str(FILES / name) for name in ("neutral.yaml", "pfl_benchmark.yaml")]
-    command = [sys.executable, "-m", "fedgraph", "price", *files, "--fix", "1"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
-        time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate()
-    assert len(said.strip().splitlines()) <= 1
 
 
 @pytest.mark.parametrize("file", ["pfl_benchmark.yaml", "neutral.yaml", "tf_privacy.sh", "opacus_train.py"])

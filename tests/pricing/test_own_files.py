@@ -1,4 +1,4 @@
-"""Our own ledger and scenario, and a neutral description, agree with what a run reports."""
+"""Our own ledger, and a neutral description, agree with what a run reports."""
 
 from __future__ import annotations
 
@@ -68,12 +68,6 @@ def test_a_neutral_description_of_a_cell_agrees_with_the_report(finished: Path) 
     total = pricing.price(path).headline.total
     assert total is not None
     assert any(total.epsilon == pytest.approx(epsilon, rel=1e-9) for epsilon in finite)
-
-
-def test_a_scenario_says_what_its_targets_promise(finished: Path) -> None:
-    quote = pricing.price(finished / "s.yaml")
-    assert [p.per_round.epsilon for p in quote.rows] == [math.inf, math.inf, 1.0, 1.0]
-    assert quote.system.name == "fedgraph scenario"
 
 
 def test_the_folder_of_a_run_is_its_ledger(finished: Path) -> None:

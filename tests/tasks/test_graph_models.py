@@ -105,17 +105,6 @@ def test_rows_in_clear_may_be_fused_with_node_features(mutag: GraphCollection) -
         params([spec | {"fused": "raw", "epsilons": [1.0]}])
 
 
-def test_degrees_as_features_carry_a_nodes_edges_further(mutag: GraphCollection) -> None:
-    """A promised degree bounds the rows that a node reaches; its edges also change the degrees of its neighbours."""
-    spec = {"method": "local_dp", "model": "gin", "rounds": 2, "hidden": 4, "label": "m", "promised_degree": 4}
-    given = params([spec], degrees=True, epsilons=[1.0], encoders=["multi-bit-node"])
-    where = context(mutag)
-    with pytest.raises(ScenarioError, match="one-hot degrees of its neighbours"):
-        task.plan(given, task.cells(given, where)[-1], where)
-    for held in (params([spec | {"model": "gcn"}], degrees=True), params([spec])):
-        assert task.plan(held, task.cells(held, where)[-1], where) is not None
-
-
 def test_the_round_may_be_picked_where_copies_are_kept(mutag: GraphCollection) -> None:
     """The last copy is the model itself; picking on the test graphs is never worse; without copies there is nothing to pick."""
     spec = {"method": "local_dp", "rounds": 6, "hidden": 4, "label": "m", "optimiser": "adam", "learning_rate": 0.1}

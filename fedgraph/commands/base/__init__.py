@@ -32,15 +32,10 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def guard(act: Callable[[], int]) -> int:
-    """Runs a command so that no error ends in a page of Python.
+    """Runs a command so that no error ends in a page of Python, and gives its exit status.
 
     Every error becomes one line on stderr; several faults of data become a line each. SIGTERM ends a command as Ctrl-C does.
-
-    Args:
-        act: What is run; it returns an exit status.
-
-    Returns:
-        The status of ``act``; 2 where a file or an option is wrong; 1 for any other error.
+    Status: that of ``act``; 2 where a file or an option is wrong; 1 for any other error.
     """
     main = threading.current_thread() is threading.main_thread()
     before = signal.signal(signal.SIGTERM, _terminated) if main else None
@@ -130,15 +125,23 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     return p
 
 
+def add_scenario(to: argparse.ArgumentParser, quick: str) -> None:
+    """SCENARIO, and how it is changed and where its data lie. quick: what ``--quick`` does."""
+    to.add_argument("scenario", metavar="SCENARIO", help="YAML file, or the name of a shipped scenario")
+    to.add_argument("--set", dest="changes", action="append", default=[], metavar="KEY=VALUE", help="change a key (dotted)")
+    to.add_argument("--quick", action="store_true", help=quick)
+    to.add_argument("--data-root", type=Path, metavar="DIR", help="folder with data; never written to")
+
+
+def add_row(to: argparse.ArgumentParser) -> None:
+    """RUN and ROW."""
+    named = "a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
+    to.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
+    to.add_argument("row", metavar="ROW", help=named)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command.
-
-    Args:
-        arguments: Words after ``fedgraph``; None for those of this process.
-
-    Returns:
-        Its exit status.
-    """
+    """The command; gives its exit status. arguments: words after ``fedgraph``; None for those of this process."""
     replace_unprintable()
 
     def act() -> int:

@@ -49,14 +49,12 @@ class FittingSteps:
         first: Number of the first one, from 0.
         rate: Step size.
         decay: Weight of the L2 penalty.
-        adam: Adam, or plain descent.
     """
 
     count: int
     first: int
     rate: float
     decay: float
-    adam: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +157,7 @@ def continue_fitting(
     known = torch.tensor(np.flatnonzero(labels >= 0), device=torch_device())
     target = torch.tensor(labels, device=torch_device())[known]
     learnt: list[torch.Tensor] = [p for p in network.parameters() if p.requires_grad]
-    firsts, seconds = (_parts(network, moments) for moments in before.moments) if how.adam else (learnt, learnt)
+    firsts, seconds = (_parts(network, moments) for moments in before.moments)
     with torch.random.fork_rng():
         for step in range(how.first + 1, how.first + how.count + 1):
             seed_learner(seed_of(step))
@@ -167,8 +165,7 @@ def continue_fitting(
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
             with torch.no_grad():
                 take_fitting_step(learnt, gradients, firsts, seconds, step, how)
-    moments = np.stack([_joined(network, firsts), _joined(network, seconds)]) if how.adam else np.zeros((2, 0), np.float32)
-    return FittingProgress(vector_of(network), moments)
+    return FittingProgress(vector_of(network), np.stack([_joined(network, firsts), _joined(network, seconds)]))
 
 
 def take_fitting_step(
@@ -179,21 +176,18 @@ def take_fitting_step(
     step: int,
     how: FittingSteps,
 ) -> None:
-    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), or of plain descent, in place.
+    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), in place.
 
     Args:
         learnt: Parameters.
         gradients: Of the loss alone; None stands for zeros.
-        firsts: Adam's first moment estimates; not read by plain descent.
-        seconds: Adam's second moment estimates; not read by plain descent.
+        firsts: Adam's first moment estimates.
+        seconds: Its second moment estimates.
         step: Its number, from 1.
-        how: Rate, decay, and which kind.
+        how: Rate and decay.
     """
     for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
         g = (torch.zeros_like(p) if found is None else found) + how.decay * p
-        if not how.adam:
-            p -= how.rate * g
-            continue
         firsts[i].mul_(0.9).add_(g, alpha=0.1)
         seconds[i].mul_(0.999).addcmul_(g, g, value=0.001)
         p -= how.rate * (firsts[i] / (1 - 0.9**step)) / ((seconds[i] / (1 - 0.999**step)).sqrt() + 1e-8)

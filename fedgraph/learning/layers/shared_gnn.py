@@ -51,14 +51,6 @@ class SharedGnn:
     pooling: SharedGnnPooling = "mean"
     norm: gin.GinNorm = "rows"
 
-    @property
-    def affected_hops(self) -> int:
-        """How far from a replaced node (its edges included) a row of the embedding can change.
-
-        The GCN divides by degrees: a lost edge changes the weight of its ends in their neighbours' rows, one hop more.
-        """
-        return self.hops + 1 if self.model == "gcn" else self.hops
-
 
 def make(
     model: SharedGnnModel,

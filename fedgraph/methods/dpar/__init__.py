@@ -116,7 +116,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
     made = Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
     # of many clients' union a round's gradient is the sum of theirs where each node is one row, in batches by coins
-    alone = params.variant == "features" and params.tail == "one-hot" and sizes.sampled == 1 and not sizes.fixed
+    alone = params.variant == "features" and sizes.sampled == 1 and not sizes.fixed
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
     once = sampled if private else None
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False, sampled_once=once)

@@ -53,14 +53,10 @@ class Params(Settings):
         "auto", description="share of the budget for neighbours; auto: 0.5, random 0; public: what public numbers advise"
     )
     values_share: float = Field(0.5, gt=0, lt=1, description="share of that for noisy values (em1)")
-    column_rows: Annotated[int, Field(ge=1)] | Literal["auto", "any"] = Field(
-        "auto", description="B', rows naming a node; auto: 2 provable, any published"
-    )
+    column_rows: ClassVar[str] = "auto"  # B', rows naming a node: 2 provable, any published
     tau: ClassVar[float] = 1.0  # L1 norm of the columns of the chosen rows
     columns: Literal["clip", "normalise", "none"] = Field("clip", description="at most tau, exactly tau (as coded), or free")
-    tail: Literal["one-hot", "none"] = Field(
-        "one-hot", description="rows of sampled nodes that are no source (one-hot as coded)"
-    )
+    tail: ClassVar[str] = "one-hot"  # rows of sampled nodes that are no source, as coded
     hidden: int = Field(32, ge=1, description="hidden units")
     features: Literal["unit", "raw"] = Field("unit", description="feature rows scaled to norm 1, or as they are")
     clip: float = Field(1.0, gt=0, description="C, norm of a row's gradient")
@@ -69,9 +65,7 @@ class Params(Settings):
     batches: Literal["poisson", "fixed"] = Field("poisson", description="fresh coins each step, or fixed groups (as coded)")
     learning_rate: float = Field(0.005, gt=0, description="step size")
     optimiser: Literal["adam", "sgd"] = Field("adam", description="rule that follows the noisy gradients")
-    local_steps: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="steps per round; auto: all of them, 1 if federated"
-    )
+    local_steps: ClassVar[str] = "auto"  # steps per round: all of them, 1 if federated
     propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
 
 
@@ -121,18 +115,16 @@ def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         from scipy.stats import binom  # its import takes half a second
 
         cap = min(marked, int(binom.isf(missed, marked, sampled)) + 1)
-    rows = [min(sources, n) for n in taking_part] if params.tail == "none" else taking_part
-    mean_rows = sum(rows) / len(rows)
-    one_step = not central and params.local_steps in ("auto", 1)  # a round is one step over all clients' rows
-    in_step = sum(rows) if one_step else mean_rows
+    mean_rows = sum(taking_part) / len(taking_part)
+    in_step = mean_rows if central else sum(taking_part)  # federated, a round is one step over all clients' rows
     groups = max(1, math.ceil(in_step / params.batch_size))
     rate = 1 / groups if params.batches == "fixed" else min(1.0, params.batch_size / in_step)
     steps = params.epochs * groups
-    local = (steps if central else 1) if params.local_steps == "auto" else min(int(params.local_steps), steps)
+    local = steps if central else 1
     provable = budget.private and budget.calibrated_by != "published" and params.variant != "none"
     if params.batches == "fixed" and budget.private:
-        _require_whole_epochs(local, groups, amplified=provable and central and sampled < 1)
-    most = (2 if provable else "any") if params.column_rows == "auto" else params.column_rows
+        _require_whole_epochs(groups, alone=not central, amplified=provable and central and sampled < 1)
+    most = 2 if provable else None
     amplified = share if central else 1.0
     return Sizes(
         kind=params.variant,
@@ -150,8 +142,8 @@ def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:
         local_steps=local,
         fixed_batches=params.batches == "fixed",
         expected_batch=rate * mean_rows,
-        most_mentions=None if most == "any" else int(most) - 1,
-        touched=1 if params.variant == "features" else marked + 1 if most == "any" else int(most),
+        most_mentions=None if most is None else most - 1,
+        touched=1 if params.variant == "features" else marked + 1 if most is None else most,
         replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
         values_share=params.values_share,
         notes=tuple(_remarks(params, sources, marked, most, max(facts.clients), not central and sampled < 1)),
@@ -163,31 +155,31 @@ def sample_size(sampled: float, num_nodes: int) -> int:
     return max(1, round(sampled * num_nodes))
 
 
-def _require_whole_epochs(local: int, groups: int, amplified: bool) -> None:
-    """Fixed groups are priced by passes, so each round makes whole ones; and a group is a rank among the rows that take part,
-    which with secret coins would tell who else was sampled."""
+def _require_whole_epochs(groups: int, alone: bool, amplified: bool) -> None:
+    """Fixed groups are priced by passes, so a round that is one step alone must be a pass; and a group is a rank among the rows
+    that take part, which with secret coins would tell who else was sampled."""
     if amplified:
         raise ScenarioError(
             "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
             "(calibrated_by: provable); allowed: batches: poisson, or sampled: 1"
         )
-    if local % groups:
+    if alone and groups > 1:
         raise ScenarioError(
-            f"dpar: batches: fixed needs whole epochs of {groups} steps in each round, found rounds of {local} steps; "
-            f"allowed: local_steps: {groups} or a multiple of it, or batches: poisson"
+            f"dpar: batches: fixed needs whole epochs of {groups} steps in each round, found rounds of 1 step; "
+            "allowed: batches: poisson, or a batch_size of all clients' rows"
         )
 
 
-def _remarks(params: Params, sources: int, marked: int, most: int | str, nodes: int, known: bool) -> list[str]:
+def _remarks(params: Params, sources: int, marked: int, most: int | None, nodes: int, known: bool) -> list[str]:
     """known: clients know which of their nodes were sampled."""
     found = []
     if sources < params.num_sources:
         found.append(
             f"M = {params.num_sources} sources were asked for, but only {sources} nodes take part: all of them are sources"
         )
-    if most != "any" and (int(most) - 1) * nodes < marked * params.top:
+    if most is not None and (most - 1) * nodes < marked * params.top:
         found.append(
-            f"B' = {most}: other rows may name {nodes} nodes {(int(most) - 1) * nodes} times, {marked * params.top} names are "
+            f"B' = {most}: other rows may name {nodes} nodes {(most - 1) * nodes} times, {marked * params.top} names are "
             "chosen; a row whose names are all cut falls back on its own node"
         )
     if params.variant in noise_of.DPAR_NOISE_FREE:

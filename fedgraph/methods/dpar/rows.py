@@ -41,7 +41,7 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: D
         if found.most_mentions is not None:
             ties = public.random(sources.size)
             chosen = neighbour_limits.limit_mentions(sources, chosen, found.most_mentions, ties)
-        tail = np.setdiff1d(np.flatnonzero(present), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
+        tail = np.setdiff1d(np.flatnonzero(present), sources)
         given = (view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
         pi = neighbour_limits.matrix_of(*given)
     rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
@@ -96,10 +96,9 @@ def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, des
     params = plan.params
     rows = walks.approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
     _passed(desk, "neighbours", rows.toarray())
-    tail = np.setdiff1d(np.arange(view.num_nodes), sources) if params.tail == "one-hot" else np.zeros(0, np.int64)
     place = sp.csr_array((np.ones(sources.size), (sources, np.arange(sources.size))), shape=(view.num_nodes, sources.size))
     empty = sources[np.diff(rows.indptr) == 0]
-    alone = np.concatenate([tail, empty])
+    alone = np.concatenate([np.setdiff1d(np.arange(view.num_nodes), sources), empty])
     return sp.csr_array(place @ rows + sp.csr_array((np.ones(alone.size), (alone, alone)), shape=(view.num_nodes,) * 2))
 
 

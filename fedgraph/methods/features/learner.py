@@ -46,7 +46,7 @@ class Params(Settings):
     projection: PositiveInt | Literal["auto", "none"] = Field("auto", description="public directions kept, or none")
     rarity: NonNegativeFloat | Literal["auto"] = Field("auto", description="power of the public inverse document frequency")
     pairs: Literal["auto"] | bool = Field("auto", description="see rows through pairs of words (quadratic kernel, public rows)")
-    curvature: bool = Field(True, description="precondition by the public curvature (logistic with projection)")
+    curvature: ClassVar[bool] = True  # precondition by the public curvature (logistic with projection)
     spread: Literal["mean-field", "pagerank"] = Field("mean-field", description="how predictions spread over the test graph")
     propagation_steps: int = Field(3, ge=0, description="iterations of it (auto coupling: passes of two)")
     coupling: NonNegativeFloat | Literal["auto"] = Field(
@@ -119,8 +119,8 @@ def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> 
     """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
     public = facts.public_graph if params.projection != "none" else None
     logistic = params.model == "logistic"
-    basis, pairs = _views(params, public, facts.num_train, strength, private, params.curvature and logistic)
-    newton = params.curvature and logistic and basis is not None
+    basis, pairs = _views(params, public, facts.num_train, strength, private, logistic)
+    newton = logistic and basis is not None
     inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
     alone = logistic and facts.public_graph is None
     scale = 0.1 if newton or alone else 1.0  # of a unit row's clipped gradient, the bias takes the share scale² / (1 + scale²)

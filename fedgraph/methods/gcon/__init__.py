@@ -62,11 +62,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """One perturbed minimiser per client that has labelled nodes."""
     if facts.public_attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
-    own_edges = params.inference == "own-edges" or (params.inference == "auto" and facts.public_graph is None)
-    if not own_edges and facts.public_graph is None:
-        raise ScenarioError(
-            "inference: public needs a public test graph: set protocol: inductive-edges, or inference: own-edges"
-        )
+    own_edges = facts.public_graph is None
     known = [facts.public_attributes.labels[nodes] for nodes in facts.members]
     known = [labels[labels >= 0] for labels in known]
     total = sum(labels.size for labels in known)
@@ -84,7 +80,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         Assumption.OWN_EDGES_KNOWN if own_edges else Assumption.TEST_GRAPH_PUBLIC,
     )
     reads_edges = trained and claim.claimed_gcon_psi(params.steps, params.restart, params.cap) > 0
-    made = Made(facts.public_attributes, own_edges, facts.public_graph is None)
+    made = Made(facts.public_attributes, own_edges)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
     per_end = facts.cut_edges_shared
     guarantee = base.guarantee_from_public_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end)
@@ -199,21 +195,18 @@ def _scores(
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
-    params, alpha, steps = plan.params, plan.params.restart, plan.params.steps
-    rows = state.memory.rows
-    if not plan.made.same_nodes:
-        rows = releases.gcon_rows_of_new(state.memory, params, graph)
+    params, rows, steps = plan.params, state.memory.rows, plan.params.steps
     if plan.made.own_edges:
-        alpha = alpha if params.inference_restart == "same" else params.inference_restart
         steps = tuple(min(m, 1) for m in steps)
-    return walks.rows_after(walks.capped_matrix(graph.adjacency, params.cap), rows, steps, alpha) @ state.model["theta"]
+    else:
+        rows = releases.gcon_rows_of_new(state.memory, params, graph)
+    capped = walks.capped_matrix(graph.adjacency, params.cap)
+    return walks.rows_after(capped, rows, steps, params.restart) @ state.model["theta"]
 
 
-def reads(plan: Planned) -> base.MethodReads | None:
-    """What an answer reads; new nodes that read their own edges to one another are no case of ``MethodReads``."""
-    if not plan.made.own_edges:
-        return base.MethodReads.PUBLIC_GRAPH
-    return base.MethodReads.OWN_EDGES if plan.made.same_nodes else None
+def reads(plan: Planned) -> base.MethodReads:
+    """What an answer reads."""
+    return base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -4,7 +4,7 @@ minimiser, its constants fixed from public numbers and the budget.
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -43,8 +43,8 @@ class Params(Settings):
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
     folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, rows then saw their labels")
-    inference: Literal["auto", "own-edges", "public"] = Field("auto", description="test graph; auto: public where it is")
-    inference_restart: Annotated[float, Field(ge=0, le=1)] | Literal["same"] = Field("same", description="α with own edges")
+    inference: ClassVar[str] = "auto"  # test graph: public where it is, else own edges
+    inference_restart: ClassVar[str] = "same"  # α with own edges
 
     @model_validator(mode="after")
     def _prior_reads_classes(self) -> Self:
@@ -73,13 +73,11 @@ class Made:
 
     Attributes:
         attributes: every node's public features and labels.
-        own_edges: a node reads its own edges at inference.
-        same_nodes: predictions are for the nodes that were trained on.
+        own_edges: a node reads its own edges at inference: predictions are for the nodes that were trained on.
     """
 
     attributes: Graph
     own_edges: bool
-    same_nodes: bool
 
 
 _GRADIENT_NORM = 1e-9  # of an accepted minimiser

@@ -69,8 +69,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         drawn = (params.client_fraction, params.dropout, params.attendance_seed)
         table = updates.draw_attendance(clients, params.rounds, params.retrieval_period, *drawn)
     net, projection = _network(params, facts)
-    promised = params.promised_degree if params.encoder == "multi-bit-node" else None
-    whole = promised is None and (bool(facts.graphs) or params.unit == "graph")
+    whole = bool(facts.graphs) or params.unit == "graph"
     unit: updates.UpdateUnit = "graph" if whole else "node"
     histogram = params.release != "rows" and params.pooled_by == "gaussian"
     given = updates.split_budget(params.training, params.training_share, budget, histogram)
@@ -100,13 +99,13 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         sizes=sizes,
         encoding=encoding,
         pooled=pooled,
-        personal=params.personal and not facts.graphs and promised is None and params.training != "none",
+        personal=not facts.graphs and params.training != "none",
         graph_epsilons=graph_epsilons,
     )
     published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
     sums = base.PlanSums(paths=(("model", least),) if least else ())
     holdings = None if whole else facts.holdings
-    guarantee = Guarantee(local_dp.params.protection_of(params, facts, promised, whole), budget.delta, holdings, per_end=False)
+    guarantee = Guarantee(local_dp.params.protection_of(params, facts, whole), budget.delta, holdings, per_end=False)
     rounds, releases = len(table.training) + 1, (*of_model, *(r for r in sent if r.count))
     if params.protects and of_model:
         key = f"{key}/{of_model[0].mechanism}/{of_model[0].event}"
@@ -146,14 +145,13 @@ def _encoders(
     A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
     of it, as in the paper. given: how the budget is divided. whole: all that a client holds is one unit.
     """
-    promised = params.promised_degree if params.encoder == "multi-bit-node" else None
     width = shared_gnn.embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
     entered = updates.most_entered(np.array([len(own) for own in table.sends]), facts, "graph" if whole else "node")
     times = 1 if params.training == "fedavg" else max(1, entered)
     epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
     softmax = params.embedding == "softmax"
-    encoding = EncoderSettings(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits, net.affected_hops, promised)
+    encoding = EncoderSettings(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits)
     if params.release == "rows":
         return encoding, None
     mu, classes = given.embedding_mu / math.sqrt(times), facts.num_classes

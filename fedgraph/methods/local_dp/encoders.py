@@ -5,14 +5,9 @@ For a graph of n nodes with an embedding in [0, 1]^(n×h), and ε_n = ε, or ε/
 
     multi-bit          m bits of every row at ε_n/(m·n) each: ε_n per graph (Jin & Chen, Algorithm 1 as its proof counts)
     multi-bit-total    m bits of the whole matrix at ε_n/(m·n) each (Algorithm 1 read literally): ε_n/n per graph
-    multi-bit-node     m bits of every row at ε_n/(m·R) each. With a promised maximum degree D the unit is the node, and R
-                       bounds the rows that replacing one node can change; without, R = 1 (LPGNN), priced as a graph: n·ε_n
+    multi-bit-node     m bits of every row at ε_n/m each (LPGNN's reading): n·ε_n per graph
     gaussian-as-coded  H + N(0, ε_n²), the released code: no ε-LDP; (ε, δ) with Δ₂ = √(2n) (softmax rows) or √(n·h)
     none               in clear: ε = ∞
-
-**R.** Rows depend on the node within k rounds of messages (k + 1 for the GCN, whose weights hold degrees). The replaced node
-has other neighbours in the other graph, so rows near it in either graph change: R = 2·B − 1, B = 1 + D·Σ_{i<k} (D − 1)^i,
-and never more than n.
 
 **One vector per graph** (``PooledEncoder``) is a histogram of classes: the mean of the embedding's rows (``release: mean``), or
 how the known node labels divide (``release: labels``; no model is needed). Replacing the graph may make it any point of it.
@@ -32,7 +27,6 @@ from typing import Literal
 
 import numpy as np
 
-from fedgraph.errors import PrivacyError
 from fedgraph.methods.local_dp.published import claimed_local_code_event, claimed_local_encoder_event, claimed_local_entries
 from fedgraph.privacy import (
     Box,
@@ -130,8 +124,6 @@ class EncoderSettings:
         width: h, numbers per node.
         softmax: rows are probability vectors.
         bits: m, entries that are sent; None: by the rule of LPGNN.
-        reach: rounds of messages within which a replaced node changes rows.
-        promised_degree: D, or None.
     """
 
     encoder: LocalEncoderName
@@ -140,8 +132,6 @@ class EncoderSettings:
     width: int
     softmax: bool
     bits: int | None = None
-    reach: int = 2
-    promised_degree: int | None = None
 
     def epsilon_of(self, num_nodes: int) -> float:
         """ε_n of a graph of this size."""
@@ -157,14 +147,10 @@ class EncoderSettings:
         in_total = self.encoder == "multi-bit-total"
         available = num_nodes * self.width if in_total else self.width
         m = min(self.bits, available) if self.bits is not None else claimed_local_entries(epsilon, available)
-        if self.encoder != "multi-bit-node":
-            event = claimed_local_encoder_event(epsilon, m, num_nodes, in_total)
-            return MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
-        if self.promised_degree is None:
+        if self.encoder == "multi-bit-node":
             return MultiBitEncoder(epsilon / m, m), MultiBit(epsilon / m, m * num_nodes)
-        touched = min(num_nodes, _promised_rows(self.promised_degree, self.reach))
-        share = epsilon / (m * touched)
-        return MultiBitEncoder(share, m), MultiBit(share, m * touched)
+        event = claimed_local_encoder_event(epsilon, m, num_nodes, in_total)
+        return MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
 
     def of_client(self, sizes: Sequence[int]) -> tuple[SensitivityBound, NoiseMechanism, Event]:
         """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
@@ -176,8 +162,8 @@ class EncoderSettings:
         return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
 
     def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
-        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price
-        (a promised degree prices a node; all bits of a graph say more about the graph); ∞ where there is none.
+        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price; ∞
+        where there is none.
         """
 
         def of_all_bits(num_nodes: int) -> float:
@@ -188,13 +174,6 @@ class EncoderSettings:
 
         once = {n: of_all_bits(n) for n in {n for own in sizes for n in own}}
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
-
-
-def _promised_rows(degree: int, hops: int) -> int:
-    """R: rows that one replaced node can change where no node has more than ``degree`` neighbours, in both graphs together."""
-    if degree < 1 or hops < 0:
-        raise PrivacyError(f"a promised degree must be at least 1 and hops at least 0, found {degree} and {hops}")
-    return 2 * (1 + degree * sum((degree - 1) ** i for i in range(hops))) - 1
 
 
 def _worst(events: Sequence[Event]) -> Event:

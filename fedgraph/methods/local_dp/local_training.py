@@ -12,7 +12,6 @@ from typing import TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.errors import PrivacyError
 from fedgraph.learning import descend, descend_by_adam, gin, layouts, shared_gnn, torch
 from fedgraph.methods.base import Plan, PlanInbox
 from fedgraph.methods.local_dp import encoders
@@ -83,13 +82,6 @@ class Work(_Part):
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """Raises ``PrivacyError`` where a graph breaks the promised degree: the price would not be true."""
-    promised, found = plan.guarantee.protection.promised_degree, int(subgraph.graph.degrees.max())
-    if promised is not None and found > promised:
-        raise PrivacyError(
-            f"client {subgraph.client} holds a node with {found} neighbours, but the promised degree is {promised}: a row then "
-            f"depends on more nodes than are priced; allowed: a promised_degree of at least {found}, or none"
-        )
     several, graph = plan.facts.graphs, _viewed(plan, subgraph.graph)
     sizes = several[subgraph.client] if several else None
     made, weight = _part(plan, graph, sizes), graph.num_nodes / sum(plan.facts.clients)

@@ -4,7 +4,7 @@ must not learn it, on which assumptions.
 
 import json
 from collections.abc import Iterable
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -23,10 +23,8 @@ _OF_ENCODING = (  # no update needs these
     "epsilon_rule",
     "rectify",
     "embedding",
-    "promised_degree",
     "release",
     "pooled_by",
-    "personal",
     "client_epsilons",
 )
 _MERGING = {"client_momentum": 0.0, "aggregate": "mean", "trim": 0.2}  # the server's rule: no settings, but in names of streams
@@ -88,7 +86,7 @@ class Params(Settings):
     embedding: shared_gnn.SharedGnnSource = Field(
         "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
     )
-    personal: bool = Field(True, description="one graph per client: embed after one more local training (Algorithm 3)")
+    personal: ClassVar[bool] = True  # one graph per client: embed after one more local training (Algorithm 3)
     release: EncoderReleaseKind = Field(
         "rows", description="rows: every node's embedding; one graph per client: mean of them, or labels: shares of its classes"
     )
@@ -106,7 +104,7 @@ class Params(Settings):
         "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
     )
     rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
-    promised_degree: int | None = Field(None, ge=1, description="promised maximum degree: multi-bit-node then protects a node")
+    promised_degree: ClassVar[None] = None  # no promise
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Without own ε where nobody has one: then they shape no noise. How updates are merged is no setting, but names
@@ -174,7 +172,7 @@ def own_epsilon(params: Params, client: int, num_clients: int, budget: float) ->
     return own.get(client, budget)
 
 
-def protection_of(params: Params, facts: PublicFacts, promised_degree: int | None, whole: bool) -> Protection:
+def protection_of(params: Params, facts: PublicFacts, whole: bool) -> Protection:
     relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
     assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
     assumed += [Assumption.UNTUNED, *assume_public_setting(facts, relation)]
@@ -186,9 +184,7 @@ def protection_of(params: Params, facts: PublicFacts, promised_degree: int | Non
         assumed.append(Assumption.PUBLIC_NODES)
     if params.training == "public":
         assumed.append(Assumption.PUBLIC_LABELS)
-    if promised_degree is not None:
-        assumed.append(Assumption.PROMISED_DEGREE)
-    return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)), promised_degree)
+    return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)))
 
 
 def notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:

@@ -136,19 +136,16 @@ class _Updates:
     def gradient(self, sent: Mapping[str, np.ndarray], model: base.Model) -> np.ndarray | None:
         """An update is parameters and Adam's moments after t local steps, times the number of labelled nodes.
 
-        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way. With plain descent the change
-        of the parameters over rate and steps is their mean: what attacks on FedAvg updates read. None without a labelled node.
+        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way: what attacks on FedAvg
+        updates read. None without a labelled node.
         """
         if "update" not in sent or "parameters" not in model:
             return None
-        p, params = model["parameters"].size, self.plan.params
+        p = model["parameters"].size
         if sent["update"].size <= 3 * p or not sent["update"][3 * p]:
             return None
         update = sent["update"] / sent["update"][3 * p]
-        if params.client_optimiser == "adam":
-            return np.asarray(update[p : 2 * p] / (1 - 0.9**params.local_epochs), dtype=np.float64)
-        change = model["parameters"] - update[:p]
-        return np.asarray(change / (params.learning_rate * params.local_epochs), dtype=np.float64)
+        return np.asarray(update[p : 2 * p] / (1 - 0.9**self.plan.params.local_epochs), dtype=np.float64)
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The first weights that read rows; zeros where there are none."""

@@ -125,8 +125,7 @@ def _trained(
     """(parameters, moments, labelled nodes), the first two times the third; float64."""
     params, place = plan.params, phases.PhasePlace.of(model)
     candidate = plan.made.candidates[place.candidate]
-    adam = params.client_optimiser == "adam"
-    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay, adam)
+    how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay)
     before = fitting.FittingProgress(model["parameters"], model["moments"])
     network, given = _network(plan, work, place.candidate), work.read_by(candidate, training)
     after = fitting.continue_fitting(network, given, training, before, how, lambda step: place.step_seed(number, step))

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
@@ -121,7 +121,7 @@ class Params(Settings):
     refit: bool = Field(
         True, description="train again on all training nodes for the rounds found (not with a given validation mask)"
     )
-    client_optimiser: Literal["adam", "sgd"] = Field("adam", description="adam: its moments persist, averaged over clients")
+    client_optimiser: ClassVar[str] = "adam"  # its moments persist, averaged over clients
 
     @model_validator(mode="after")
     def _network_exists(self) -> Self:

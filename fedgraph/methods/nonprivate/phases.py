@@ -251,8 +251,7 @@ def _phase(
     fresh = fitting.start_fitting(shape_of(plan, candidate), seed_of_step(training.seed, candidate, *_later(fold)))
     own = replace(training, last=fresh.vector, in_phase=None, curve=(), waited=0, lowest=np.inf)
     place = PhasePlace(candidate, 0, training.seed, refits, going=True, fold=fold)
-    moments = fresh.moments if plan.params.client_optimiser == "adam" else np.zeros((2, 0), np.float32)
-    return State(place.broadcast(fresh.vector, moments), own)
+    return State(place.broadcast(fresh.vector, fresh.moments), own)
 
 
 def merge(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:

@@ -24,7 +24,7 @@ import re
 import zlib
 from importlib import resources
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Literal
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
@@ -71,68 +71,11 @@ class _Release(SomeKeys):
         return self.clip * (2 if relation.replaces else 1)
 
 
-_F = TypeVar("_F")
-
-
-class _Record(SomeKeys, Generic[_F]):
-    """A record in a file of ours: the name of its class, and its fields."""
-
-    record: str
-    fields: _F
-
-
-class _Named(SomeKeys):
-    name: str
-
-
-class _Numbers(SomeKeys):
-    """What a bound, a mechanism or an event may say."""
-
-    clip: PositiveOrNone = None
-    radius: PositiveOrNone = None
-    std: PositiveOrNone = None
-    noise_multiplier: PositiveOrNone = None
-    epsilon: PositiveOrNone = None
-
-
-class _PlannedFields(SomeKeys):
-    path: str
-    bound: _Record[_Numbers]
-    mechanism: _Record[_Numbers]
-    event: _Record[_Numbers]
-
-
-class _Releases(SomeKeys):
-    tuple: list[_Record[_PlannedFields]]
-
-
-class _Schedule(SomeKeys):
-    releases: _Releases
-
-
-class _Protected(SomeKeys):
-    relation: _Named
-    viewer: _Named
-
-
-class _Guarantee(SomeKeys):
-    protection: _Record[_Protected]
-
-
-class _PlanFields(SomeKeys):
-    schedule: _Record[_Schedule]
-    guarantee: _Record[_Guarantee]
-
-
-class _Agreed(SomeKeys):
-    plan: _Record[_PlanFields]
-
-
 class _Manifest(SomeKeys):
     """What the export says of itself; what its code says must be the same."""
 
     framework: str
-    protection: dict[str, Any]
+    protection: dict[str, object]
     epsilon: AmountOrNone = None
     delta: Delta
     clients: Times
@@ -211,10 +154,10 @@ def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Re
     try:
         content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-        plan = _Record[_Agreed].model_validate_json(header["__metadata__"]["fedgraph"]).fields.plan.fields
-        held = plan.guarantee.fields.protection.fields
-        found = (Relation[held.relation.name], Viewer[held.viewer.name])
-        made = {one.fields.path: _of_plan(one.fields, honest) for one in plan.schedule.fields.releases.tuple}
+        plan = _within(json.loads(header["__metadata__"]["fedgraph"]), "plan")
+        relation, viewer = (str(_within(plan, "guarantee", "protection", name)["name"]) for name in ("relation", "viewer"))
+        found, releases = (Relation[relation], Viewer[viewer]), _within(plan, "schedule", "releases")["tuple"]
+        made = {str(table(r, "fields")["path"]): _of_plan(r, honest) for r in (releases if isinstance(releases, list) else ())}
     except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
     if found != (protection.relation, protection.viewer):
@@ -223,14 +166,21 @@ def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Re
     return made
 
 
-def _of_plan(release: _PlannedFields, honest: int) -> _Release:
+def _within(record: object, *names: str) -> Table:
+    """A field of a record in a file of ours, or of one inside: ``{"record": its class, "fields": …}``."""
+    for name in names:
+        record = table(record, "fields", name)
+    return table(record)
+
+
+def _of_plan(release: object, honest: int) -> _Release:
     """One release: what its bound lets one unit move, and the sensitivity that its noise was made for."""
-    event, std = release.event.fields, release.mechanism.fields.std
-    if event.noise_multiplier is None or std is None:
-        return _Release(sensitivity=event.epsilon or math.inf)
-    bound = release.bound.fields
-    kind = {"bound": release.bound.record.rpartition(":")[2], "clip": bound.clip if bound.clip is not None else bound.radius}
-    return _Release.model_validate({"sensitivity": std * math.sqrt(honest) / event.noise_multiplier, **kind})
+    bound, mechanism, event = (table(release, "fields", part, "fields") for part in ("bound", "mechanism", "event"))
+    multiplier, std = event.get("noise_multiplier"), mechanism.get("std")
+    if not isinstance(multiplier, float) or not isinstance(std, float):
+        return _Release.model_validate({"sensitivity": event.get("epsilon") or math.inf})
+    kind, clip = str(_within(release, "bound")["record"]).rpartition(":")[2], bound.get("clip", bound.get("radius"))
+    return _Release.model_validate({"sensitivity": std * math.sqrt(honest) / multiplier, "bound": kind, "clip": clip})
 
 
 def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:

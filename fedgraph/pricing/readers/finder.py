@@ -14,47 +14,23 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import readings
-from fedgraph.pricing.documents import Document
+from fedgraph.pricing.documents import Document, catalogue
 from fedgraph.pricing.facts import QUESTIONS, table
 from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
-_LIBRARIES = {
-    "Opacus": "PrivacyEngine make_private make_private_with_epsilon DPOptimizer DPDataLoader get_epsilon get_noise_multiplier",
-    "TensorFlow Privacy": (
-        "DPKerasSGDOptimizer DPKerasAdamOptimizer DPKerasAdagradOptimizer VectorizedDPKerasSGDOptimizer DPSequential DPModel "
-        "VectorizedDPKerasAdamOptimizer DPGradientDescentGaussianOptimizer DPAdamGaussianOptimizer DPAdagradGaussianOptimizer "
-        "compute_dp_sgd_privacy compute_dp_sgd_privacy_statement"
-    ),
-    "TensorFlow Federated": "dp_aggregator gaussian_fixed gaussian_adaptive GaussianSumQuery",
-    "JAX Privacy": "BandMFConfig DPKerasConfig DpsgdGradientComputer dpsgd_event calibrate_dp_mechanism",
-    "pfl-research": (
-        "PLDPrivacyAccountant PRVPrivacyAccountant RDPPrivacyAccountant JointPrivacyAccountant "
-        "CentrallyAppliedPrivacyMechanism BandedMatrixFactorizationMechanism"
-    ),
-    "Flower": (
-        "LocalDpMod DifferentialPrivacyServerSideFixedClipping DifferentialPrivacyClientSideFixedClipping "
-        "DifferentialPrivacyServerSideAdaptiveClipping DifferentialPrivacyClientSideAdaptiveClipping"
-    ),
-    "NVIDIA FLARE": "SVTPrivacy PercentilePrivacy",
-}
-CALLS = {name: library for library, names in _LIBRARIES.items() for name in names.split()}
+_KNOWN = catalogue()["python"].options
+_CALLS = {name: library for library, names in table(_KNOWN, "calls").items() for name in str(names).split()}
 _SHUFFLED = ("TensorFlow Privacy", "pfl-research")
-_NAMES = {  # fact → words that call, option or constant may name it by
-    "noise multiplier": ("noise_multiplier", "sigma", "training_noise_multiplier", "noise_parameter", "relative_noise_stddev"),
-    "epochs": ("epochs", "num_epochs", "n_epochs", "EPOCHS"),
-    "steps": ("steps", "iterations", "num_compositions", "num_training_steps", "max_steps"),
-    "sampling rate": ("sample_rate", "sampling_probability", "sampling_prob"),
-    "delta": ("delta", "target_delta", "DELTA"),
-}
+_NAMES = {fact: str(names).split() for fact, names in table(_KNOWN, "names").items()}  # fact → what may call it
 _GRAPHS = r"(Neighbor|LinkNeighbor|Cluster|GraphSAINT\w*|HGT|Shadow\w*)Loader|SAGEConv|GCNConv|GATConv|GINConv|MessagePassing"
 
 
 @dataclass(frozen=True)
-class Found:
+class _Found:
     """A call that speaks of privacy."""
 
     name: str
-    place: str  # file:line
+    label: str  # the file, or the cell of a notebook
     line: int
     said: str  # its arguments, as they are written
 
@@ -62,18 +38,18 @@ class Found:
 def read(document: Document) -> Reading:
     """Questions, with what the file says as plausible answers; the calls stand in ``order``, each with its line."""
     cells, left_out = _programs(document)
-    trees = [(label, first, ast.parse(code)) for label, first, code in cells]
-    found = [call for label, first, tree in trees for call in calls(tree, label, first)]
+    trees = [(label, ast.parse(code)) for label, code in cells]
+    found = [call for label, tree in trees for call in _calls(tree, label)]
     if not found:
         more = f" ({'; '.join(left_out)})" if left_out else ""
         raise PricingError(
             f"{document.path}: no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
         )
     document.facts.place = (document.path, found[0].line)
-    said = _said([tree for _, _, tree in trees])
-    libraries = dict.fromkeys(CALLS[call.name] for call in found)
+    said = _said([tree for _, tree in trees])
+    libraries = dict.fromkeys(_CALLS[call.name] for call in found)
     shuffled = bool(libraries) and all(library in _SHUFFLED for library in libraries)
-    source = "\n".join(code for _, _, code in cells)
+    source = "\n".join(code for _, code in cells)
 
     def ask(name: str, allowed: tuple[float, float], words: str = "") -> float:
         entry = QUESTIONS[name]
@@ -93,7 +69,7 @@ def read(document: Document) -> Reading:
     else:
         sums = Sums(noise * document.louder, int(ask("steps", (1, 1e12))), "poisson", ask("sampling rate", (1e-12, 1.0)))
     delta = ask("delta", (1e-300, 0.5))
-    listed = tuple(f"{call.place}: {call.name}({call.said})" for call in found)
+    listed = tuple(f"{call.label}:{call.line}: {call.name}({call.said})" for call in found)
     why = f"if the answers say what runs: {sums.words}" + (f"; {graph[0]} mixes the rows of several people" if graph else "")
     rows = readings.rows_of_sums([[sums]], "example", TO_RECIPIENT, delta, people=(int(max(records, 1)),))
     rows = tuple(
@@ -119,27 +95,22 @@ _BESIDE = (
 _RUN = 'fedgraph price --run "python {}" prices what it does'
 
 
-def calls(tree: ast.AST, label: str, first: int = 0) -> Iterator[Found]:
-    """The calls of ``CALLS`` in a program, in the order of their lines. first: the lines before it."""
+def _calls(tree: ast.AST, label: str) -> Iterator[_Found]:
+    """The calls of ``_CALLS`` in a program, in the order of their lines."""
     held = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for node in sorted(held, key=lambda each: (each.lineno, each.col_offset)):
-        name = (
-            node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
-        )
-        if name in CALLS:
-            said = ", ".join(
-                [*map(ast.unparse, node.args), *(f"{k.arg or '**'}={ast.unparse(k.value)}" for k in node.keywords)]
-            )
-            short = " ".join(said.split())
-            yield Found(name, f"{label}:{node.lineno}", first + node.lineno, f"{short[:97]}…" if len(short) > 98 else short)
+        if (name := called(node.func)) in _CALLS:
+            said = [*map(ast.unparse, node.args), *(f"{k.arg or '**'}={ast.unparse(k.value)}" for k in node.keywords)]
+            short = " ".join(", ".join(said).split())
+            yield _Found(name, label, node.lineno, f"{short[:97]}…" if len(short) > 98 else short)
 
 
-def _programs(document: Document) -> tuple[list[tuple[str, int, str]], tuple[str, ...]]:
-    """((label, lines before it, code) of the file or of each cell, what is not read)."""
+def _programs(document: Document) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """((label, code) of the file or of each cell, what is not read)."""
     path: Path = document.path
     if path.suffix.lower() != ".ipynb":
         parsed(path, document.text)
-        return [(path.name, 0, document.text)], ()
+        return [(path.name, document.text)], ()
     held, out, left_out = document.data.get("cells"), [], []
     for number, cell in enumerate(held if isinstance(held, list) else (), 1):
         source = table(cell).get("source") if table(cell).get("cell_type") == "code" else None
@@ -154,7 +125,7 @@ def _programs(document: Document) -> tuple[list[tuple[str, int, str]], tuple[str
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             left_out.append(f"cell {number}, which is not Python")
             continue
-        out.append((f"{path.name}, cell {number}", 0, "\n".join(rows)))
+        out.append((f"{path.name}, cell {number}", "\n".join(rows)))
     return out, tuple(left_out)
 
 
@@ -166,8 +137,7 @@ def _said(trees: list[ast.Module]) -> dict[str, tuple[float, ...]]:
     def number(node: ast.AST | None) -> float | None:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
             return float(node.value)
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        return constants.get(name)
+        return constants.get(called(node)) if isinstance(node, ast.expr) else None
 
     nodes = [node for tree in trees for node in ast.walk(tree)]
     for node in nodes:
@@ -187,6 +157,11 @@ def _said(trees: list[ast.Module]) -> dict[str, tuple[float, ...]]:
         if name in wanted:
             found.setdefault(wanted[name], {})[value] = None
     return {fact: tuple(values) for fact, values in found.items()}
+
+
+def called(node: ast.expr) -> str:
+    """The name that stands last in an expression: ``c`` of ``a.b.c``; empty where it is no name."""
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
 def parsed(path: Path, text: str) -> ast.Module:

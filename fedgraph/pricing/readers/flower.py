@@ -19,6 +19,7 @@ from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import Table, Tree, table
 from fedgraph.pricing.readers import finder
+from fedgraph.pricing.readers.finder import called
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.privacy import Gaussian
 
@@ -47,14 +48,14 @@ class _App:
 
     @property
     def name(self) -> str:
-        return _name(self.call.func)
+        return called(self.call.func)
 
     @property
     def nodes(self) -> Iterator[tuple[Path, ast.AST]]:
         return ((path, node) for path, tree in self.trees.items() for node in ast.walk(tree))
 
     def calls(self, *names: str) -> list[tuple[Path, ast.Call]]:
-        return [(path, n) for path, n in self.nodes if isinstance(n, ast.Call) and _name(n.func) in names]
+        return [(path, n) for path, n in self.nodes if isinstance(n, ast.Call) and called(n.func) in names]
 
     def once(self, node: ast.expr | None, path: Path | None = None) -> ast.expr | None:
         """What a name stands for, where it is assigned once; other expressions stand for themselves."""
@@ -118,7 +119,7 @@ def read(document: Document) -> Reading:
     app = _app(document)
     made = app.calls(*_PLACES)
     if len(made) > 1:
-        names = ", ".join(f"{_name(call.func)} ({app.place(path, call)})" for path, call in made)
+        names = ", ".join(f"{called(call.func)} ({app.place(path, call)})" for path, call in made)
         words = f"several mechanisms, which contradict or compose: {names}; price one of them, or record the run"
         raise PricingError(f"{document.path}: {words}")
     if not made:
@@ -177,14 +178,14 @@ def _doubts(app: _App) -> Iterator[str]:
     for file, sent in app.calls("send_and_receive", "push_messages"):
         yield f"{app.place(file, sent)} sends messages by hand"
     for file, node in app.nodes:
-        if isinstance(node, ast.ClassDef) and any(_name(base) in _PLACES for base in node.bases):
+        if isinstance(node, ast.ClassDef) and any(called(base) in _PLACES for base in node.bases):
             yield f"{node.name} ({app.place(file, node)}) is a class of its own"
         elif isinstance(node, ast.FunctionDef) and any(_decorator(d) == "query" for d in node.decorator_list):
             yield f"query ({app.place(file, node)}) sends what it returns"
         elif (
             isinstance(node, ast.Attribute)
             and not isinstance(node.ctx, ast.Load)
-            and (_TOUCHED.search(node.attr) or _name(node.value) in _names_of(tree, app.call))
+            and (_TOUCHED.search(node.attr) or called(node.value) in _names_of(tree, app.call))
         ):
             yield f"{app.place(file, node)} sets {ast.unparse(node)}"
 
@@ -195,11 +196,11 @@ def _doubts_of_mods(app: _App) -> Iterator[str]:
     trained = [d for _, n in app.nodes if isinstance(n, ast.FunctionDef) for d in n.decorator_list if _decorator(d) == "train"]
     if len(lists) == len(app.calls("ClientApp")) == 1 and lists[0][0] == app.path:
         (_, by, held), top = lists[0], app.trees[app.path]
-        loads = [n for n in ast.walk(top) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == _name(held)]
-        alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (_name(by.func) != "train" or len(trained) == 1)
+        loads = [n for n in ast.walk(top) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == called(held)]
+        alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (called(by.func) != "train" or len(trained) == 1)
         listed = app.once(held)
-        inside = [m for m in listed.elts if _name(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
-        if alone and inside and (app.once(inside[0]) is app.call or _hands_on(app, top, _name(inside[0]))):
+        inside = [m for m in listed.elts if called(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
+        if alone and inside and (app.once(inside[0]) is app.call or _hands_on(app, top, called(inside[0]))):
             return
     yield "no list of mods of training shows it alone"
 
@@ -210,7 +211,7 @@ def _hands_on(app: _App, top: ast.Module, name: str) -> bool:
         if isinstance(node, ast.FunctionDef) and node.name == name and isinstance(node.body[-1], ast.Return):
             handed, names = node.body[-1].value, [a.arg for a in node.args.args]
             plain = all(isinstance(s, (ast.Assign, ast.Expr)) for s in node.body[:-1])
-            if plain and isinstance(handed, ast.Call) and [_name(a) for a in handed.args] == names and len(names) == 3:
+            if plain and isinstance(handed, ast.Call) and [called(a) for a in handed.args] == names and len(names) == 3:
                 return app.call in (handed.func, app.once(handed.func))
     return False
 
@@ -220,14 +221,14 @@ def _doubts_of_strategy(app: _App) -> Iterator[str]:
     tree = app.trees[app.path]
     held = _names_of(tree, app.call)
     started = [n.func.value for _, n in app.calls("start") if isinstance(n.func, ast.Attribute)]
-    given = [n for _, n in app.nodes if isinstance(n, ast.Call) and _name(n.func) not in _PLACES]
+    given = [n for _, n in app.nodes if isinstance(n, ast.Call) and called(n.func) not in _PLACES]
     started += [k.value for n in given for k in n.keywords if k.arg == "strategy"]
-    ours = [s for s in started if s is app.call or _name(s) in held]
+    ours = [s for s in started if s is app.call or called(s) in held]
     if not len(ours) == len(started) == 1 or (held and len(list(_values(tree, held[0]))) != 1):
         yield "no file shows it as the one strategy that is started"
     wanted = "adaptiveclipping_mod" if _PLACES[app.name] is _ADAPTIVE else "fixedclipping_mod"
     lists = [n for _, n in app.nodes if isinstance(n, (ast.List, ast.Tuple))]
-    if "ClientSide" in app.name and not any(_name(item) == wanted for n in lists for item in n.elts):
+    if "ClientSide" in app.name and not any(called(item) == wanted for n in lists for item in n.elts):
         yield f"no file shows {wanted} on the client, without which no update is clipped"
     if _inner(app) is None:
         said = app.argument("strategy")
@@ -237,7 +238,7 @@ def _doubts_of_strategy(app: _App) -> Iterator[str]:
 def _inner(app: _App) -> ast.Call | None:
     """The ``FedAvg`` or ``FedProx`` of Flower that a strategy wraps; None where it wraps something else."""
     inner = app.once(app.argument("strategy"))
-    kind = _name(inner.func) if isinstance(inner, ast.Call) else ""
+    kind = called(inner.func) if isinstance(inner, ast.Call) else ""
     own = any(isinstance(n, ast.ClassDef) and n.name == kind for _, n in app.nodes)
     return inner if isinstance(inner, ast.Call) and kind in ("FedAvg", "FedProx") and not own else None
 
@@ -320,10 +321,10 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
 def _rounds(app: _App) -> int:
     """The rounds of the one start; asked where they are not declared."""
     starts = [
-        (p, n) for p, n in app.calls("start", "ServerConfig") if isinstance(n.func, ast.Attribute) or _name(n.func) != "start"
+        (p, n) for p, n in app.calls("start", "ServerConfig") if isinstance(n.func, ast.Attribute) or called(n.func) != "start"
     ]
     said = [
-        3.0 if held is None and _name(n.func) == "start" else 1.0 if held is None else app.number(path, held, "rounds")
+        3.0 if held is None and called(n.func) == "start" else 1.0 if held is None else app.number(path, held, "rounds")
         for path, n in starts
         for held in [next((k.value for k in n.keywords if k.arg == "num_rounds"), None)]
     ]
@@ -340,7 +341,7 @@ def _in_clear(app: _App, reason: str) -> Reading:
 
 def _hidden(app: _App) -> tuple[str, ...]:
     """What secure aggregation does, where the app names it."""
-    named = {_name(node) for _, node in app.nodes if isinstance(node, (ast.Name, ast.Attribute))}
+    named = {called(node) for _, node in app.nodes if isinstance(node, (ast.Name, ast.Attribute))}
     return tuple(f"{name} {app.document.words['hidden']}" for name in _HIDDEN if name in named)[:1]
 
 
@@ -351,11 +352,7 @@ def _names_of(tree: ast.AST, call: ast.Call) -> list[str]:
 
 
 def _decorator(node: ast.expr) -> str:
-    return _name(node.func if isinstance(node, ast.Call) else node)
-
-
-def _name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return called(node.func if isinstance(node, ast.Call) else node)
 
 
 def _values(tree: ast.AST, name: str) -> Iterator[ast.expr | None]:

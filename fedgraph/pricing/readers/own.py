@@ -1,4 +1,4 @@
-"""What is our own: the neutral YAML for what no other reader covers, scenarios, and the ledger of a run.
+"""What is our own: the neutral YAML for what no other reader covers, and the ledger of a run.
 
 The neutral YAML describes one sum of bounded contributions, noised, round after round. Its keys and what it guarantees:
 ``docs/how_deployed_noise_is_priced.md``.
@@ -21,13 +21,9 @@ from fedgraph.pricing.facts import (
     ShareOrNone,
     Times,
     TimesOrNone,
-    scalar,
-    table,
 )  # fmt: skip
-from fedgraph.pricing.readings import SEVERAL, TO_SERVER, TO_SUMS, WITH_MODELS, Claim, Reading, Row, Sums
-from fedgraph.privacy import Composed, Event, PureDP, Repeated, Trust, Unit, Unprotected, events, explain, settle
-
-_VIEWERS = {"curator": WITH_MODELS, "sums": TO_SUMS, "own-client": TO_SERVER, "active-server": TO_SERVER}
+from fedgraph.pricing.readings import SEVERAL, Claim, Reading, Row, Sums
+from fedgraph.privacy import Composed, Event, PureDP, Repeated, Unit, Unprotected, events, explain, settle
 
 
 class _Sampling(Keys):
@@ -181,30 +177,6 @@ def _parts(document: Document, said: _Parts) -> Reading:
     open_, order = ("whatever is released besides the parts",), ("Parts on the same data compose adaptively.",)
     no_fix = "the parts have noises of their own; raise one of them"
     return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=said.clients)
-
-
-def scenario(document: Document) -> Reading:
-    """The budgets that a scenario asks for: one row per task, level of trust and budget, the dearest first.
-
-    Noise is calibrated at or below them before any data is read. What a run really released stands in its ledger, and
-    ``python -m fedgraph.run SCENARIO --dry-run`` prints every planned release with its ε.
-    """
-    listed, found = document.data.get("tasks"), []
-    for task in map(table, listed if isinstance(listed, list) else ()):
-        delta, named, wanted = task.get("delta"), task.get("trust"), task.get("epsilons")
-        at = float(delta) if isinstance(delta, (int, float)) and not isinstance(delta, bool) else 0.0
-        values = [scalar(v) if isinstance(v, str) else v for v in wanted] if isinstance(wanted, list) else []
-        for budget in (float(v) for v in values if isinstance(v, (int, float)) and not isinstance(v, bool)):
-            for level in map(str, named if isinstance(named, list) else [Trust.CURATOR.value]):
-                event = Unprotected("epsilons: inf asks for no noise") if math.isinf(budget) else PureDP(budget)
-                why = f"task {task.get('label', task.get('task'))}, {level}: noise is calibrated to cost at most this; see the "
-                why += "method for unit and relation"
-                found.append((budget, Row("as the method", "as the method", _VIEWERS.get(level, level), event, 1, at, why)))
-    if not found:
-        raise PricingError(f"{document.path}:1: no task of this scenario has epsilons")
-    rows = tuple(row for _, row in sorted(found, key=lambda each: -each[0]))
-    claim = readings.without_claim("targets; the ledger of a run says what was spent")
-    return Reading(rows, claim, no_fix="write the ε you want into epsilons")
 
 
 def ledger(document: Document) -> Reading:

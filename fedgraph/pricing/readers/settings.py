@@ -1,13 +1,13 @@
 """Settings of single systems: FLARE's filters, FederatedScope's YAML, the flags of pfl-research and of TensorFlow Privacy.
 
-For each, a model of its keys, and a function that says what they release. What is proven of each:
+The keys of the flat ones stand in ``catalogue.yaml``; a function of each says what they release. What is proven of each:
 ``docs/how_deployed_noise_is_priced.md``.
 """
 
 import math
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
@@ -17,8 +17,6 @@ from fedgraph.pricing.documents import Document
 from fedgraph.pricing.facts import (
     Amount,
     Count,
-    Delta,
-    DeltaOrNone,
     Keys,
     Positive,
     PositiveOrNone,
@@ -32,33 +30,15 @@ from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Ro
 from fedgraph.pricing.recorder import svt_epsilon
 from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
 
-# TensorFlow Privacy
-
-
-class _Flags(Keys):
-    """The flags of ``compute_dp_sgd_privacy``, of its statement, or of a training script."""
-
-    examples: PositiveOrNone = Field(None, validation_alias=AliasChoices("N", "number_of_examples"))
-    batch_size: Positive
-    noise_multiplier: Amount
-    epochs: Positive = Field(validation_alias=AliasChoices("epochs", "num_epochs"))
-    delta: DeltaOrNone = None
-    microbatches: PositiveOrNone = Field(None, validation_alias=AliasChoices("microbatches", "num_microbatches"))
-    used_microbatching: bool = True
-
-    @model_validator(mode="after")
-    def _fits(self) -> "_Flags":
-        if self.examples is not None and self.batch_size > self.examples:
-            raise ValueError(f"batch_size {self.batch_size:g} is larger than N = {self.examples:g}")
-        return self
-
 
 def tensorflow_privacy(document: Document) -> Reading:
     """noise std = noise_multiplier·l2_norm_clip on the sum of microbatches.
 
     Where one clip bounds the mean of several examples, one that vanishes may turn it round: 2·clip.
     """
-    flags = document.checked(_Flags)
+    flags = document.options()
+    if flags.N is not None and flags.batch_size > flags.N:
+        raise document.error(f"batch_size {flags.batch_size:g} is larger than N = {flags.N:g}", "batch_size")
     stated = 1e-6 if flags.delta is None and flags.microbatches is None else flags.delta  # the command's own default
     twice = flags.used_microbatching if flags.microbatches is None else flags.microbatches != flags.batch_size
     noise = flags.noise_multiplier * document.louder
@@ -70,44 +50,7 @@ def tensorflow_privacy(document: Document) -> Reading:
         "Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify.",
     )
     settings = {"noise_multiplier": noise} if noise else None
-    return Reading(
-        rows, (claim,), (readings.SELECTED,), (), order, settings, "the noise is zero: set it first", people=flags.examples
-    )
-
-
-# pfl-research
-
-
-class _Pfl(SomeKeys):
-    """The flags of its benchmarks, with their defaults."""
-
-    central_privacy_mechanism: Literal["none", "gaussian", "gaussian_moments_accountant", "laplace", "norm_clipping_only"] = (
-        "none"
-    )
-    local_privacy_mechanism: Literal["none", "gaussian", "laplace", "norm_clipping_only"] = "none"
-    central_epsilon: Positive = 1.0
-    central_delta: Delta = 1e-5
-    local_epsilon: Positive = 1.0
-    local_delta: Delta = 1e-5
-    central_num_iterations: Count = 200
-    cohort_size: Positive = 1000.0
-    noise_cohort_size: Positive = 1000.0
-    population: Positive = 1e7
-
-    @property
-    def accounted(self) -> bool:
-        return self.central_privacy_mechanism == "gaussian_moments_accountant"
-
-    @model_validator(mode="after")
-    def _fits(self) -> "_Pfl":
-        cohort, noised = self.cohort_size, self.noise_cohort_size if self.accounted else 0.0
-        if max(cohort, noised) > self.population:
-            raise ValueError(f"a cohort of {max(cohort, noised):g} out of a population of {self.population:g}")
-        if self.accounted and cohort > noised:
-            raise ValueError(f"cohort_size {cohort:g} above noise_cohort_size {noised:g}: pfl refuses it")
-        if 0 in (self.central_delta, self.local_delta):
-            raise ValueError("central_delta and local_delta: a number in (0, 1) is needed")
-        return self
+    return Reading(rows, (claim,), (readings.SELECTED,), (), order, settings, "the noise is zero: set it first", people=flags.N)
 
 
 def pfl(document: Document) -> Reading:
@@ -116,30 +59,37 @@ def pfl(document: Document) -> Reading:
     The accountant prices its noise; a simulation with a small cohort adds cohort/noise_cohort of it, so that a real run of that
     size is worth less: both are priced.
     """
-    flags, louder = document.checked(_Pfl, _configured(document)), document.louder
+    flags, louder = document.options(_configured(document)), document.louder
     mechanism, rounds, epsilon, delta = (
         flags.central_privacy_mechanism, flags.central_num_iterations, flags.central_epsilon, flags.central_delta,
     )  # fmt: skip
-    small = flags.cohort_size / flags.noise_cohort_size
-    rate = (flags.noise_cohort_size if flags.accounted else flags.cohort_size) / flags.population
+    accounted = mechanism == "gaussian_moments_accountant"
+    cohort, noised = flags.cohort_size, flags.noise_cohort_size if accounted else flags.cohort_size
+    if max(cohort, noised) > flags.population:
+        raise document.error(f"a cohort of {max(cohort, noised):g} out of a population of {flags.population:g}")
+    if cohort > noised:
+        raise document.error(f"cohort_size {cohort:g} above noise_cohort_size {noised:g}: pfl refuses it")
+    if 0 in (delta, flags.local_delta):
+        raise document.error("central_delta and local_delta: a number in (0, 1) is needed")
+    rate = noised / flags.population
     rows: list[Row] = []
     claims: list[Claim] = []
     settings = None
     sums = partial(Sums, count=rounds, sampling="poisson")
     if mechanism in ("gaussian", "gaussian_moments_accountant"):
-        noise = _noise(epsilon, delta, *((rate, rounds) if flags.accounted else (1.0, 1))) * louder
+        noise = _noise(epsilon, delta, *((rate, rounds) if accounted else (1.0, 1))) * louder
         rows += readings.rows_of_sums([[sums(noise, rate=rate)]], "user", WITH_MODELS, delta)
-        if flags.accounted and small < 1:
-            real = sums(noise * small, rate=flags.cohort_size / flags.population)
-            why = f"a real run with noise_scale = {small:g}: {real.words}"
+        if cohort < noised:
+            real = sums(noise * (cohort / noised), rate=cohort / flags.population)
+            why = f"a real run with noise_scale = {cohort / noised:g}: {real.words}"
             rows.append(Row("user", "zero-out", WITH_MODELS, real.event(replaced=False), rounds, delta, why))
-        spent = Repeated(PoissonGaussian(noise, rate, 1, False), rounds) if flags.accounted else Gaussian(noise)
+        spent = Repeated(PoissonGaussian(noise, rate, 1, False), rounds) if accounted else Gaussian(noise)
         settings = {"central_epsilon": price(spent, delta).epsilon}
     elif mechanism == "laplace":
         rows += readings.rows_of_sums([[sums(louder / epsilon, rate=rate, laplace=True)]], "user", WITH_MODELS, delta)
         settings = {"central_epsilon": epsilon / louder}
     if rows:
-        claims.append(Claim(epsilon, delta, "total" if flags.accounted else "per round", "the benchmark's flags"))
+        claims.append(Claim(epsilon, delta, "total" if accounted else "per round", "the benchmark's flags"))
     if flags.local_privacy_mechanism in ("gaussian", "laplace"):
         laplace = flags.local_privacy_mechanism == "laplace"
         noise = 1 / flags.local_epsilon if laplace else _noise(flags.local_epsilon, flags.local_delta, 1.0, 1)
@@ -171,61 +121,9 @@ def _configured(document: Document) -> Table:
     return {**documents.read(paths[0]).data, **document.data}
 
 
-# FederatedScope
-
-
-class _Nbafl(SomeKeys):
-    use: bool = False
-    epsilon: Positive = 100.0
-
-
-class _Sgdmf(Keys):
-    use: bool = False
-    epsilon: Positive = 4.0
-    delta: Delta = 0.5
-    constant: Positive = 1.0
-    theta: float | int = -1
-    R: Any = None
-
-
-class _Vertical(SomeKeys):
-    use: bool = False
-    protect_method: str = ""
-    protect_object: str = ""
-    algo: str = ""
-    protect_args: list[dict[str, Any]] = Field(default_factory=list)
-
-
 class _Buckets(SomeKeys):
     epsilon: Positive
     bucket_num: Count = 100
-
-
-class _Federate(SomeKeys):
-    total_round_num: TimesOrNone = None
-
-
-class _Loader(SomeKeys):
-    batch_size: PositiveOrNone = None
-
-
-class _Model(SomeKeys):
-    num_user: PositiveOrNone = None
-
-
-class _Train(SomeKeys):
-    local_update_steps: Count = 1
-    batch_or_epoch: str = "batch"
-
-
-class _FederatedScope(SomeKeys):
-    nbafl: _Nbafl = _Nbafl()
-    sgdmf: _Sgdmf = _Sgdmf()
-    vertical: _Vertical = _Vertical()
-    federate: _Federate = _Federate()
-    dataloader: _Loader = _Loader()
-    model: _Model = _Model()
-    train: _Train = _Train()
 
 
 _TREES = ("xgb", "gbdt", "rf")
@@ -233,7 +131,7 @@ _TREES = ("xgb", "gbdt", "rf")
 
 def federatedscope(document: Document) -> Reading:
     """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp``."""
-    said = document.checked(_FederatedScope)
+    said = document.options()
     cut = said.vertical
     ranked = cut.use and cut.protect_object == "feature_order" and cut.algo in _TREES
     used = {"nbafl": said.nbafl.use, "sgdmf": said.sgdmf.use, "dp": cut.protect_method == "dp" and ranked}
@@ -268,7 +166,7 @@ def federatedscope(document: Document) -> Reading:
     )
 
 
-def _sgdmf(document: Document, said: _FederatedScope) -> Reading:
+def _sgdmf(document: Document, said: Any) -> Reading:
     held, batch, users, steps = said.sgdmf, said.dataloader.batch_size, said.model.num_user, said.train.local_update_steps
     if held.delta <= 0:
         raise document.error("delta: a number in (0, 1) is needed", "sgdmf", "delta")
@@ -298,8 +196,9 @@ def _sgdmf(document: Document, said: _FederatedScope) -> Reading:
     return Reading(tuple(rows), (claim,), (open_,), said.rest, (order,), settings, people=users)
 
 
-def _buckets(document: Document, held: _Vertical, rest: tuple[str, ...]) -> Reading:
-    args = document.checked(_Buckets, held.protect_args[0] if held.protect_args else {}, "vertical", "protect_args")
+def _buckets(document: Document, held: Any, rest: tuple[str, ...]) -> Reading:
+    given = held.protect_args[0] if isinstance(held.protect_args, list) and held.protect_args else {}
+    args = document.checked(_Buckets, given, "vertical", "protect_args")
     features, spent = int(document.ask("features")), args.bucket_num * args.epsilon / document.louder
     why = f"ranks are cut into {args.bucket_num} buckets: a sample that moves takes one other along at each of their edges, in "
     why += f"{features} features at ε = {spent:g} each; they add up"
@@ -318,7 +217,7 @@ _Word = Annotated[str, BeforeValidator(lambda word: str(word).rsplit(".", 1)[-1]
 
 class _Filter(SomeKeys):
     name: _Word | None = Field(None, validation_alias=AliasChoices("name", "class_path", "path"))
-    args: dict[str, Any] | None = None
+    args: dict[str, object] | None = None
 
 
 class _Group(SomeKeys):
@@ -338,8 +237,8 @@ class _Flare(SomeKeys):
 
     task_result_filters: list[_Group] = Field(default_factory=list)
     task_data_filters: list[_Group] = Field(default_factory=list)
-    executors: list[dict[str, Any]] = Field(default_factory=list)
-    workflows: list[dict[str, Any]] = Field(default_factory=list)
+    executors: list[dict[str, object]] = Field(default_factory=list)
+    workflows: list[dict[str, object]] = Field(default_factory=list)
     num_rounds: TimesOrNone = None
 
     @property
@@ -379,9 +278,9 @@ class _Svt(Keys):
     epsilon_query: PositiveOrNone = None
     epsilon_release: PositiveOrNone = None
     data_kinds: list[_Word] | None = None
-    gamma: Any = None
-    tau: Any = None
-    replace: Any = None
+    gamma: object = None
+    tau: object = None
+    replace: object = None
 
     @model_validator(mode="after")
     def _adds_up(self) -> "_Svt":

@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 
@@ -37,7 +37,7 @@ class TaskRowSelect(Settings):
     over: dict[str, list[bool | int | float | str]] = Field(min_length=1, description="setting of the method: values")
     among: float = Field(20, ge=1, le=1000, description="the mean number of trials")
     by: Literal["accuracy"] = Field("accuracy", description="what the noisy score counts: right answers")
-    shape: float = Field(0, ge=0, le=10, description="η of the law of the number of trials: 0 logarithmic, 1 geometric")
+    shape: ClassVar[float] = 0  # η of the law of the number of trials: logarithmic
 
     @field_validator("over")
     @classmethod

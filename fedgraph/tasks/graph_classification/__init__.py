@@ -107,8 +107,6 @@ def _planned(
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
     spec = task_offers.without_row_keys(entry, ROW)
-    if spec.get("promised_degree") and spec.get("model") == "gin" and (params.degrees or not _has_features(context)):
-        raise ScenarioError("a node's edges are in the one-hot degrees of its neighbours, too: gin has no promised_degree then")
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
     own = tuple(map(sum, dealt.sizes))

@@ -34,7 +34,6 @@ _START = 0.5  # of every pair
 class Params(Settings):
     steps: int = Field(100, ge=1, description="steps of projected descent")
     rate: float = Field(2.0, gt=0, description="length of all steps together, on gradients scaled to spread 1")
-    smoothness: float = Field(1.0, ge=0, description="weight α of differing rows")
 
 
 def refuses(made: Plan[Any, Any]) -> str | None:
@@ -67,7 +66,7 @@ def _reconstructed(params: Params, scene: Scene, pairs: np.ndarray) -> np.ndarra
         hidden = torch.relu(_spread(first, ends, amount) + weights[0][1])
         scores = _spread(hidden @ weights[1][0].T, ends, amount) + weights[1][1]
         loss = functional.cross_entropy(scores[known], target)
-        loss = loss + params.smoothness / len(known) * (amount * apart).sum()
+        loss = loss + (amount * apart).sum() / len(known)  # weight α = 1 of differing rows
         (slope,) = torch.autograd.grad(loss, amount)
         level = slope.median()  # what all pairs share says how many edges there are, which is given
         wanted = wanted - params.rate / params.steps * (slope - level) / slope.std().clamp_min(1e-12)

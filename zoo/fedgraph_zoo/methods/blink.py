@@ -18,7 +18,7 @@ Edges between clients, where the graph is dealt to several, are dropped: nobody 
 """
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -74,12 +74,10 @@ class Params(Settings):
     reports: Literal["both", "one"] = Field(
         "both", description="who answers for a pair: both its nodes, as published, or the one of smaller number"
     )
-    degree_share: Annotated[float, Field(gt=0, lt=1)] | Literal["auto"] = Field(
-        "auto", description="share of a list's ε for its degree; auto: 0.9 below ε = 4 of a list, else 0.1"
-    )
+    degree_share: ClassVar[str] = "auto"  # share of a list's ε for its degree: 0.9 below ε = 4 of a list, else 0.1
     hidden: int = Field(16, ge=1, description="hidden units of the two-layer GCN")
     epochs: int = Field(100, ge=1, description="Adam steps")
-    training_rate: float = Field(0.01, gt=0, description="Adam step size")
+    training_rate: ClassVar[float] = 0.01  # Adam step size
     weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
     memory_gb: float = Field(2.0, gt=0, description="memory that all pairs of nodes may take, in GB")
 
@@ -154,8 +152,6 @@ def _split(params: Params, budget: base.Budget, attributes: Graph) -> Made:
     published = budget.calibrated_by == "published"
     of_list = budget.epsilon if published else budget.epsilon / _ENDS
     degree = of_list * (_DEGREES_BELOW if of_list < _LITTLE else _DEGREES_ABOVE)
-    if params.degree_share != "auto":
-        degree = of_list * params.degree_share
     return Made(
         attributes, answers, of_list - degree if published else (budget.epsilon - _ENDS * degree) / answers, degree, of_list
     )

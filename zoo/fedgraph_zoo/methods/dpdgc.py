@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,7 +89,7 @@ class Params(Settings):
     neighbours: int = Field(1, ge=1, description="edges of one node that are protected together at ε: k-neighbour level")
     steps: int = Field(40, ge=0, description="gradient steps of the network on adjacency rows T; 0: no edge is read (ε = 0)")
     batch: int = Field(0, ge=0, description="labelled rows of a gradient step, drawn without replacement; 0: all nodes' rows")
-    rows_share: float = Field(0.5, gt=0, lt=1, description="share of the squared loss for the released rows")
+    rows_share: ClassVar[float] = 0.5  # share of the squared loss for the released rows
     clip: float = Field(0.5, gt=0, description="norm to which a row's gradient is clipped")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum, at the server")
