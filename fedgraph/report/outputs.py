@@ -77,7 +77,7 @@ def write_report(
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
-    content = page.make_page_content(rows, table.finished(lines), title, lead, list(opening.values()), records, described)
+    content = page.make_page_content(rows, title, lead, list(opening.values()), records, described)
     made = _made(out, resolved, records, environment)
     content = dataclasses.replace(content, secret=environment.seed == "secret", made=made, folder=str(out))
     for figure in content.figures:
@@ -123,12 +123,12 @@ def _block(question: Question) -> list[str]:
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
     lines = [["", *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
-    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
+    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.short}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []
         for cell in (cells[k] for k in shown):
             span = f" ({cell.span})" if cell.span else ""
-            named = "" if cell.row is None else f" {cell.row.label}"
+            named = "" if cell.row is None else f" {cell.row.short}"
             said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span}{named}")
         lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
     first = max(len(line[0]) for line in lines) + 2

@@ -96,7 +96,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {phrase_number(row.published, 4)}"
-    found.append(f"The published formula {published}; {attack_bounds.describe_attack_bound(row)}.")
+    found.append(f"The published formula {published}; {attack_bounds.describe(row)}.")
     if row.measured is not None:
         found.append(f"The attacker read: {row.attack.what}.")
     if len(row.results) > 1:
