@@ -30,29 +30,19 @@ _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1
 
 @dataclass(frozen=True)
 class Pick:
-    """What to use.
-
-    Attributes:
-        budget: The ε within which everything is proven.
-    """
+    """What to use."""
 
     row: Row
-    budget: float
+    budget: float  # the ε within which everything is proven
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Rows that answer one question, about one unit.
+    """Rows that answer one question, about one unit."""
 
-    Attributes:
-        rows: All of them; those of another unit are there for what they reach without privacy.
-        unit: Whom private rows of this question protect; empty where no private row was asked for.
-        every: All rows of the run.
-    """
-
-    rows: tuple[Row, ...]
-    unit: str
-    every: tuple[Row, ...]
+    rows: tuple[Row, ...]  # all of them; those of another unit are there for what they reach without privacy
+    unit: str  # whom private rows of this question protect; empty where no private row was asked for
+    every: tuple[Row, ...]  # all rows of the run
 
     @property
     def head(self) -> Row:

@@ -97,14 +97,10 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
 
 @dataclass(frozen=True)
 class NamedAttackOnRow:
-    """One attack by name on one row.
-
-    Attributes:
-        every: The verdict of each seed, as stored; at least one.
-    """
+    """One attack by name on one row."""
 
     row: Row
-    every: tuple[NamedAttackCellFacts, ...]
+    every: tuple[NamedAttackCellFacts, ...]  # the verdict of each seed, as stored; at least one
 
     @property
     def one(self) -> NamedAttackCellFacts:

@@ -37,26 +37,17 @@ TRUST_LOOKS = {  # colour and symbol, the same in every figure
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """A point of a line, in a panel.
-
-    Attributes:
-        up: What y is.
-        x: A number, or a name; then no line joins the points.
-        error: Half the length of its bar.
-        colour: What gives its colour; empty: the line.
-        symbol: What gives its symbol; empty: all have one.
-        tip: What else to say of it.
-    """
+    """A point of a line, in a panel."""
 
     panel: str
-    up: str
+    up: str  # what y is
     line: str
-    x: float | str
+    x: float | str  # A number, or a name; then no line joins the points
     y: float
-    error: float = 0.0
-    colour: str = ""
-    symbol: str = ""
-    tip: str = ""
+    error: float = 0.0  # half the length of its bar
+    colour: str = ""  # what gives its colour; empty: the line
+    symbol: str = ""  # what gives its symbol; empty: all have one
+    tip: str = ""  # what else to say of it
 
 
 def draw_lines(

@@ -40,18 +40,12 @@ class OwnFit(Enum):
 
 @dataclass(frozen=True)
 class ClientChoice:
-    """What one client can do.
+    """What one client can do."""
 
-    Attributes:
-        kind: Of the world that the model was trained in.
-        out: Whether the others trained without this client, which asks them.
-        own: What the client fitted to its own data.
-    """
-
-    kind: WorldKind
+    kind: WorldKind  # of the world that the model was trained in
     trust: Trust
-    out: bool = False
-    own: OwnFit = OwnFit.NOTHING
+    out: bool = False  # whether the others trained without this client, which asks them
+    own: OwnFit = OwnFit.NOTHING  # what the client fitted to its own data
 
     @property
     def words(self) -> str:
@@ -88,46 +82,29 @@ _Key = tuple[str, float, ClientChoice, str]  # learner, ε, choice, client
 
 @dataclass(frozen=True, eq=False)
 class ClientChoices:
-    """What every choice gave every client.
+    """What every choice gave every client."""
 
-    Attributes:
-        metric: What is compared, one of ``METRICS`` or ``OTHER_METRICS``.
-        clients: Name → how many nodes it holds.
-        learners: Methods with their variants, in the order of the run.
-        epsilons: The ε that were asked for, least first.
-        delta: Of the rows; NaN where there is none.
-        unit: What is private.
-        assumed: All that the statements of the rows assume, as words of ``Assumption``.
-        alerts: Share of the nodes that can be looked at; None where no list is made.
-        called: What a node is called, and several.
-        short: Whether the run was made with ``--quick``.
-        values: (learner, ε, choice, client) → the metric by seed; a seed whose cell failed is not there.
-        prices: The same → the largest ε of that client's units.
-        answers: As ``values``, by seed: (which of the client's tested nodes were answered rightly, or how well each hidden tie
-            was (``cells.task_facts.pack_answers``); how many there were).
-        toward: Choice → from whom its ε protects.
-        tested: Client → how many of its nodes were counted, over all seeds; of ``RECALL``, how many that are looked for.
-        reachable: Client → the largest ``RECALL`` that a perfect list would have.
-        usual: Client → share of the largest class among its tested nodes.
-    """
-
-    metric: str
-    clients: dict[str, int]
-    learners: tuple[str, ...]
-    epsilons: tuple[float, ...]
-    delta: float = math.nan
-    unit: str = "node"
-    assumed: frozenset[str] = frozenset()
-    alerts: float | None = None
-    called: tuple[str, str] = ("person", "people")
-    short: bool = False
+    metric: str  # what is compared, one of ``METRICS`` or ``OTHER_METRICS``
+    clients: dict[str, int]  # name → how many nodes it holds
+    learners: tuple[str, ...]  # methods with their variants, in the order of the run
+    epsilons: tuple[float, ...]  # the ε that were asked for, least first
+    delta: float = math.nan  # of the rows; NaN where there is none
+    unit: str = "node"  # what is private
+    assumed: frozenset[str] = frozenset()  # all that the statements of the rows assume, as words of ``Assumption``
+    alerts: float | None = None  # share of the nodes that can be looked at; None where no list is made
+    called: tuple[str, str] = ("person", "people")  # what a node is called, and several
+    short: bool = False  # whether the run was made with ``--quick``
+    # (learner, ε, choice, client) → the metric by seed; a seed whose cell failed is not there
     values: dict[_Key, dict[int, float]] = field(default_factory=dict)
-    prices: dict[_Key, float] = field(default_factory=dict)
+    prices: dict[_Key, float] = field(default_factory=dict)  # the same → the largest ε of that client's units
+    # as ``values``, by seed: (which of the client's tested nodes were answered rightly, or how well each hidden tie was
+    # (``cells.task_facts.pack_answers``); how many there were)
     answers: dict[_Key, dict[int, tuple[str, int]]] = field(default_factory=dict)
-    toward: dict[ClientChoice, str] = field(default_factory=dict)
+    toward: dict[ClientChoice, str] = field(default_factory=dict)  # choice → from whom its ε protects
+    # client → how many of its nodes were counted, over all seeds; of ``RECALL``, how many that are looked for
     tested: dict[str, float] = field(default_factory=dict)
-    reachable: dict[str, float] = field(default_factory=dict)
-    usual: dict[str, float] = field(default_factory=dict)
+    reachable: dict[str, float] = field(default_factory=dict)  # client → the largest ``RECALL`` that a perfect list would have
+    usual: dict[str, float] = field(default_factory=dict)  # client → share of the largest class among its tested nodes
 
     def value(self, learner: str, epsilon: float, choice: ClientChoice, client: str = EVERYBODY) -> float | None:
         found = self.values.get((learner, epsilon, choice, client))

@@ -1,7 +1,9 @@
 """Every output of a run, in the order in which it is written; and the answer, printed: one table of a screen."""
 
 import dataclasses
+import itertools
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +21,7 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 
 _MOST_LINES = 25  # of the table at the end
 _WIDE = 100  # letters of its lines
+_MOST_SPENT = 3  # lines of what all trainings cost together
 
 
 class _Screen(Protocol):
@@ -90,6 +93,8 @@ def write_report(
         _text(out / "owners" / file, letter)
     for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
         screen.print(line)
+    for line in content.spent[:_MOST_SPENT]:
+        screen.print(line)
     screen.print(f"report: {out / 'report.html'} (for the holder of the data alone); every table: fedgraph show {out} --csv")
 
 
@@ -133,12 +138,11 @@ def _block(question: Question) -> list[str]:
         lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
     first = max(len(line[0]) for line in lines) + 2
     wide = (_WIDE - first) // (len(shown) + 1)
-    table = [line[0].ljust(first) + "".join(_cut(cell, wide - 2).ljust(wide) for cell in line[1:]) for line in lines]
-    return [_cut(f"{question.title} ({unit})", _WIDE), *(line.rstrip() for line in table)]
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+    table = []
+    for head, *found in lines:  # no name is cut: what a column has no room for goes on in the next line
+        folded = itertools.zip_longest([head], *(textwrap.wrap(cell, wide - 2) for cell in found), fillvalue="")
+        table += [(part[0].ljust(first) + "".join(cell.ljust(wide) for cell in part[1:])).rstrip() for part in folded]
+    return [*textwrap.wrap(f"{question.title} ({unit})", _WIDE), *table]
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

@@ -44,47 +44,31 @@ _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row i
 
 @dataclass(frozen=True)
 class PagePart:
-    """One task on one data set.
-
-    Attributes:
-        at: Its value of what varies; empty where it is part of no sweep.
-        section: What the page says of it.
-    """
+    """One task on one data set."""
 
     label: str
     dataset: str
-    at: str
-    section: Section
+    at: str  # its value of what varies; empty where it is part of no sweep
+    section: Section  # what the page says of it
 
 
 @dataclass(frozen=True)
 class PageChapter:
-    """One section of the page: a part that stands alone, or several between which one thing varies.
-
-    Attributes:
-        thing: What varies; None for a part that stands alone.
-        figures: With the varied thing on the axis.
-        tables: The same as numbers.
-    """
+    """One section of the page: a part that stands alone, or several between which one thing varies."""
 
     title: str
-    thing: str | None
-    figures: tuple[PlotFigure, ...]
-    tables: tuple[SectionTable, ...]
+    thing: str | None  # what varies; None for a part that stands alone
+    figures: tuple[PlotFigure, ...]  # with the varied thing on the axis
+    tables: tuple[SectionTable, ...]  # the same as numbers
     parts: tuple[PagePart, ...]
 
 
 @dataclass(frozen=True)
 class PageDataset:
-    """A data set, and how it was read.
+    """A data set, and how it was read."""
 
-    Attributes:
-        words: One line.
-        reading: What was understood of somebody's own data, line by line; empty for published data.
-    """
-
-    words: str
-    reading: tuple[str, ...] = ()
+    words: str  # one line
+    reading: tuple[str, ...] = ()  # what was understood of somebody's own data, line by line; empty for published data
 
 
 @dataclass(frozen=True)
@@ -98,33 +82,23 @@ class PageHowMade:
 
 @dataclass(frozen=True, eq=False)
 class PageContent:
-    """All that the page shows.
+    """All that the page shows."""
 
-    Attributes:
-        title: Of the scenario.
-        lead: How much was computed of which data.
-        notices: Said before everything: data were generated, the run was shrunk, an attack refutes a proof.
-        rows: That can be compared.
-        first: What parts say before everything else.
-        picture: Of the questions.
-        chapters: One for each task or sweep.
-        folder: Of the run, as a command names it.
-    """
-
-    title: str
-    lead: str
-    notices: tuple[str, ...]
+    title: str  # of the scenario
+    lead: str  # how much was computed of which data
+    notices: tuple[str, ...]  # said before everything: data were generated, the run was shrunk, an attack refutes a proof
     questions: tuple[Question, ...]
-    rows: tuple[Row, ...]
-    first: tuple[str, ...]
+    rows: tuple[Row, ...]  # that can be compared
+    first: tuple[str, ...]  # what parts say before everything else
     attacked: tuple[str, ...]
-    picture: PlotFigure | None
-    chapters: tuple[PageChapter, ...]
+    spent: tuple[str, ...]  # what all private trainings cost together
+    picture: PlotFigure | None  # of the questions
+    chapters: tuple[PageChapter, ...]  # one for each task or sweep
     said: tuple[statement.StatementFamily, ...]
     methods: tuple[references.ReferencedEntry, ...]
     datasets: tuple[tuple[references.ReferencedEntry, PageDataset], ...]
     references: tuple[references.Reference, ...]
-    folder: str = "RUN"
+    folder: str = "RUN"  # of the run, as a command names it
     made: PageHowMade = PageHowMade()
     secret: bool = False
 
@@ -173,7 +147,8 @@ def make_page_content(
     return PageContent(
         title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
         first=tuple(s for c in parts for p in c.parts for s in p.section.first),
-        attacked=tuple(attack_bounds.summarise(rows)), picture=charts.draw_questions("answer", questions),
+        attacked=tuple(attack_bounds.summarise(rows)),
+        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
         chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers,
         datasets=tuple((d, (described or {})[d.name]) for d in datasets if d.name in (described or {})),
     )  # fmt: skip
@@ -232,21 +207,13 @@ def _page_library(
 
 @dataclass(frozen=True)
 class TableCell:
-    """The best row made with one level of trust within one ε.
+    """The best row made with one level of trust within one ε."""
 
-    Attributes:
-        number: How good it is; ``—`` where no row keeps the ε.
-        span: Its interval.
-        row: Its name; empty where there is none.
-        words: What it is called, what it costs, and what else is to know.
-        look: ``best``: recommended; ``dim``: not better than guessing on every seed.
-    """
-
-    number: str
-    span: str = ""
-    row: Row | None = None
-    words: str = ""
-    look: str = ""
+    number: str  # how good it is; ``—`` where no row keeps the ε
+    span: str = ""  # its interval
+    row: Row | None = None  # its name; empty where there is none
+    words: str = ""  # what it is called, what it costs, and what else is to know
+    look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
 
 
 def table_lines(question: Question) -> list[tuple[Trust, list[TableCell]]]:

@@ -43,21 +43,14 @@ LOOK: Spec = {
 
 @dataclass(frozen=True)
 class PlotFigure:
-    """One figure of a report.
+    """One figure of a report."""
 
-    Attributes:
-        name: File name without its ending.
-        panels: What stands side by side in a file, and one below the other on a narrow page.
-        columns: Panels side by side in a file.
-        notice: Stands above the panels in a file.
-        live: Whether the page draws it, so that points can be asked; a picture of thousands of marks is shown as it is.
-    """
-
-    name: str
+    name: str  # file name without its ending
     caption: str
-    panels: tuple[Panel, ...]
-    notice: str | None = None
-    columns: int = _PER_ROW
+    panels: tuple[Panel, ...]  # what stands side by side in a file, and one below the other on a narrow page
+    notice: str | None = None  # stands above the panels in a file
+    columns: int = _PER_ROW  # panels side by side in a file
+    # whether the page draws it, so that points can be asked; a picture of thousands of marks is shown as it is
     live: bool = True
 
     @cached_property

@@ -42,15 +42,11 @@ _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mech
 
 @dataclass(frozen=True)
 class PrivacySheet:
-    """The privacy sheet of one row.
-
-    Attributes:
-        record: The draft for the registry; None where nothing is guaranteed, so there is nothing to register.
-    """
+    """The privacy sheet of one row."""
 
     anchor: str
     html: str
-    record: _Told | None
+    record: _Told | None  # the draft for the registry; None where nothing is guaranteed, so there is nothing to register
 
 
 def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
@@ -159,7 +155,7 @@ def _told(run: SavedRun, row: Row) -> _Told:
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
-    # Path, mechanism and number of releases of the first seed's run, from its ledger lines.
+    # path, mechanism and number of releases of the first seed's run, from its ledger lines.
     counts: dict[tuple[str, str], int] = {}
     for line in map(json.loads, row.head.ledger):
         if line.get("kind") == "release":

@@ -46,14 +46,7 @@ _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
 class AttackBoundVerdict(Enum):
-    """What an attack says of a row's provable ε.
-
-    Attributes:
-        UNTRIED: The row was not attacked.
-        SOUND: No more was measured than was proven.
-        CHANCE: More was measured, but with the error divided among all rows that were attacked it is not sure.
-        BROKEN: More was measured than was proven.
-    """
+    """What an attack says of a row's provable ε."""
 
     UNTRIED = "not attacked"
     SOUND = "not contradicted"
@@ -175,21 +168,13 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A configuration, its seeds together: one line of every table.
+    """A configuration, its seeds together: one line of every table."""
 
-    Attributes:
-        results: Its cells, one for each seed; at least one.
-        row: What a person types to name it.
-        metric: By which it is compared; empty where it has no such number.
-        verdict: What an attack says of ``provable``.
-        of_sizes: What rows of the same question reach that see public sizes alone.
-    """
-
-    results: tuple[Result, ...]
-    row: str
-    metric: str = ""
-    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED
-    of_sizes: float = 0.0
+    results: tuple[Result, ...]  # its cells, one for each seed; at least one
+    row: str  # what a person types to name it
+    metric: str = ""  # by which it is compared; empty where it has no such number
+    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED  # what an attack says of ``provable``
+    of_sizes: float = 0.0  # what rows of the same question reach that see public sizes alone
 
     # ---- what was asked ---------------------------------------------------------------------------------------------
 

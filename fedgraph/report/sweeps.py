@@ -17,16 +17,11 @@ _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 @dataclass(frozen=True)
 class Sweep:
-    """Parts of a run between which one thing varies.
-
-    Attributes:
-        thing: What varies; None for a part that stands alone.
-        at: The value of each of ``parts``; empty for a part that stands alone.
-    """
+    """Parts of a run between which one thing varies."""
 
     parts: tuple[SectionRecords, ...]
-    thing: str | None = None
-    at: tuple[float | str, ...] = ()
+    thing: str | None = None  # what varies; None for a part that stands alone
+    at: tuple[float | str, ...] = ()  # the value of each of ``parts``; empty for a part that stands alone
 
 
 def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:

@@ -40,13 +40,9 @@ _SHOWN = (
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run, or several together.
+    """One run, or several together."""
 
-    Attributes:
-        kept: The runs as they lie in their folders.
-    """
-
-    kept: tuple[stored.SavedRun, ...]
+    kept: tuple[stored.SavedRun, ...]  # the runs as they lie in their folders
 
     @property
     def folders(self) -> tuple[Path, ...]:

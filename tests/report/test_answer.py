@@ -388,6 +388,5 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
     assert max(map(len, lines[1:])) <= 100  # of a terminal
     assert any(line.split() == ["sums", "*", "51", "a", "54", "a"] for line in lines)
     long = outputs.summarise([], [], ask(cell("a name that is too long for a column of a terminal", 0.5)))
-    (cut,) = [line for line in long if line.startswith("  curator")]
-    assert cut.endswith("…")
-    assert len(cut) <= 100
+    assert "a name that is too long for a column of a terminal" in " ".join(" ".join(long[1:]).split()), "no name is cut"
+    assert max(map(len, long[1:])) <= 100

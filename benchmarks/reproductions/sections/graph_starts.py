@@ -105,14 +105,7 @@ def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -
 
     def line(panel: str, up: str, label: str, metric: str, shown: Sequence[Row]) -> list[charts.ChartPoint]:
         return [
-            {
-                "panel": panel,
-                "up": up,
-                "line": label,
-                "x": level,
-                "y": r.mean_of(metric),
-                "error": _standard_error(r.values(metric)),
-            }
+            charts.ChartPoint(panel, up, label, level, r.mean_of(metric), _standard_error(r.values(metric)))
             for level, r in zip(levels, shown, strict=True)
         ]
 

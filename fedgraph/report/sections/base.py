@@ -60,59 +60,41 @@ def tabulate_section(
 
 @dataclass(frozen=True)
 class SectionLetter:
-    """A page for the owner of one client.
+    """A page for the owner of one client."""
 
-    Attributes:
-        client: Whose owner reads it.
-        answer: One sentence; empty where nothing can be advised.
-        last: What the numbers rest on.
-    """
-
-    client: str
+    client: str  # whose owner reads it
     title: str
-    answer: str
+    answer: str  # one sentence; empty where nothing can be advised
     sentences: tuple[str, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    last: tuple[str, ...]
+    last: tuple[str, ...]  # what the numbers rest on
 
 
 @dataclass(frozen=True)
 class Section:
-    """What a report says of one task on one data set.
-
-    Attributes:
-        letters: Pages for the owners of its clients.
-        first: What stands before the report's answer.
-    """
+    """What a report says of one task on one data set."""
 
     sentences: tuple[str, ...] = ()
     tables: tuple[SectionTable, ...] = ()
     figures: tuple[PlotFigure, ...] = ()
-    letters: tuple[SectionLetter, ...] = ()
-    first: tuple[str, ...] = ()
+    letters: tuple[SectionLetter, ...] = ()  # pages for the owners of its clients
+    first: tuple[str, ...] = ()  # what stands before the report's answer
 
 
 @dataclass(frozen=True, eq=False)
 class SectionRecords:
-    """Finished cells of one task on one data set.
-
-    Attributes:
-        kind: Of task, as ``KINDS`` of a section names it.
-        artefacts: Named arrays of each cell, in the order of ``entries``.
-        among: How many lower bounds on ε the whole report shows; 0: those of these cells.
-        short: Whether they come from a run with ``--quick``.
-    """
+    """Finished cells of one task on one data set."""
 
     name: str
-    kind: str
+    kind: str  # of task, as ``KINDS`` of a section names it
     label: str
     dataset: str
     settings: Mapping[str, object]
     entries: tuple[Result, ...]
-    artefacts: tuple[dict[str, np.ndarray], ...] = ()
-    among: int = 0
-    short: bool = False
+    artefacts: tuple[dict[str, np.ndarray], ...] = ()  # named arrays of each cell, in the order of ``entries``
+    among: int = 0  # how many lower bounds on ε the whole report shows; 0: those of these cells
+    short: bool = False  # whether they come from a run with ``--quick``
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -122,15 +104,10 @@ class SectionRecords:
 
 @dataclass(frozen=True)
 class _Told:
-    """What a kind of task has in its table and its picture.
+    """What a kind of task has in its table and its picture."""
 
-    Attributes:
-        metrics: Columns: metric → title.
-        drawn: The metric that is drawn against ε; empty: none, for the picture of the answer does.
-    """
-
-    metrics: Mapping[str, str]
-    drawn: str = ""
+    metrics: Mapping[str, str]  # columns: metric → title
+    drawn: str = ""  # the metric that is drawn against ε; empty: none, for the picture of the answer does
 
 
 @functools.cache
