@@ -34,7 +34,7 @@ from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
-_PICTURES = 600_000  # bytes of pictures that the page does not draw; further ones lie beside it
+_PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
