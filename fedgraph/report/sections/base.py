@@ -234,12 +234,12 @@ def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -
         for row in sorted(rows, key=lambda row: row.target)
         if row.paths and math.isfinite(row.target)
     ]
-    level = [("no noise", row.mean_of(metric)) for row in rows if row.paths and math.isinf(row.target)][:1]
-    level += [(row.method, row.mean_of(metric)) for row in rows if not row.paths][:2]
+    clear = {row.short: [("no noise", row.mean_of(metric))] for row in rows if row.paths and math.isinf(row.target)}
+    free = [(row.method, row.mean_of(metric)) for row in rows if not row.paths][:2]
     caption = (
         f"{title[:1].upper()}{title[1:]} against the ε that was asked for. Dashed: without noise, or nothing private released."
     )
-    levels = {point.panel: level for point in points}
+    levels = {point.panel: [*clear.get(point.panel, ()), *free] for point in points}
     return charts.draw_lines(f"{records.name}-{metric.replace('_', '-')}", caption, points, notice, across="ε", levels=levels)
 
 
