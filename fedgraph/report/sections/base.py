@@ -142,7 +142,8 @@ def _sentences(records: SectionRecords) -> list[str]:
     sent = [f for f in every if isinstance(f, NodeClassificationCellFacts) and f.sent is not None and f.sent.up]
     shares = [share for row in records.rows if math.isfinite(share := row.mean_of("majority_share"))]
     text = load_template("tasks.txt", escaped=False).render(
-        kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows, settings=records.settings,
+        kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
+        settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
         seeds=len({e.seed for e in records.entries}), average=phrase_average, count=phrase_count, time=_time,
         majority=sum(shares) / len(shares) if shares else None,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
@@ -263,7 +264,7 @@ def _curves(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ..
 def _maps(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
     """Pictures of the arrays that cells kept: one figure for each row, with the map of each of its budgets."""
     found: dict[tuple[str, ...], list[plots.Panel]] = {}
-    kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=True) if "map" in arrays]
+    kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
     drawn = (
         {e.epsilon for e, _ in kept}
         if not any("distances" in arrays for _, arrays in kept)
