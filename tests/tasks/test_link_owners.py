@@ -14,7 +14,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
-from fedgraph.report import client_choices, owner_letters, table
+from fedgraph.report import client_choices, table
 from fedgraph.report.client_choices import EVERYBODY
 from fedgraph.report.saved_run import load_saved_run
 from fedgraph.report.sections import participation
@@ -177,4 +177,4 @@ def test_owner_pages_are_written_beside_the_page(home: Path, run: Run) -> None:
     assert "For the owner of client 2" in (home / "run" / "owners" / pages[1]).read_text(encoding="utf-8")
     facts = run.rows[0].head.facts_as(LinkPredictionCellFacts)
     assert facts.tested
-    assert not owner_letters.is_owner_letter_undecided(client_choices.read(records(home)))
+    assert not client_choices.read(records(home)).undecided
