@@ -328,7 +328,8 @@ def describe_graph_size(graph: Graph | GraphCollection) -> str:
     if isinstance(graph, GraphCollection):
         return f"{graph.name}: {len(graph.graphs)} graphs, {graph.num_classes} classes"
     what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
-    counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edges, {graph.num_features:,} features"
+    columns = f"{graph.num_features:,} feature{'' if graph.num_features == 1 else 's'}"
+    counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edge{'' if graph.num_edges == 1 else 's'}, {columns}"
     return f"{graph.name}: {counts}, " + (f"{graph.num_classes} classes" if graph.num_classes else "no labels")
 
 

@@ -24,29 +24,18 @@ CellKind = tuple[str, str, str, str, World]
 
 @dataclass(frozen=True)
 class Cell:
-    """What names one cell of a run.
+    """What names one cell of a run."""
 
-    Attributes:
-        task: The task's label in the scenario.
-        dataset: The label of the data set.
-        method: The method, or the name of a row that the task adds itself.
-        variant: The label that the scenario gives the row, or ``default``.
-        world: Who trains together, and who is trusted.
-        epsilon: The target ε; ∞ asks for no privacy.
-        calibrated_by: For which reading of ε the noise is chosen: ``provable``, ``published``, or ``none`` at ε = ∞.
-        seed: The number of the repetition, from 0.
-        entry: Where the cell's row stands in its task's list: of ``methods``, or of the claims. It names no stream and no file.
-            None: a row that no entry asked for, such as ``graph size``.
-    """
-
-    task: str
-    dataset: str
-    method: str
-    variant: str
-    world: World
-    epsilon: float
-    calibrated_by: str
-    seed: int
+    task: str  # the task's label in the scenario
+    dataset: str  # the label of the data set
+    method: str  # the method, or the name of a row that the task adds itself
+    variant: str  # the label that the scenario gives the row, or ``default``
+    world: World  # who trains together, and who is trusted
+    epsilon: float  # the target ε; ∞ asks for no privacy
+    calibrated_by: str  # for which reading of ε the noise is chosen: ``provable``, ``published``, or ``none`` at ε = ∞
+    seed: int  # the number of the repetition, from 0
+    # where the cell's row stands in its task's list: of ``methods``, or of the claims. It names no stream and no file. None:
+    # a row that no entry asked for, such as ``graph size``
     entry: int | None = None
 
     @property
@@ -127,31 +116,18 @@ def _no_prefixes() -> RoundPrefixes:
 
 @dataclass(eq=False)
 class CellContext:
-    """What a task may use while it computes cells.
+    """What a task may use while it computes cells."""
 
-    Attributes:
-        label: The task's label.
-        dataset: The label of the data set.
-        data: The graph or collection.
-        root: The root seed of all random streams.
-        seeds: How many repetitions the scenario asks for.
-        runtime: Where the rounds run.
-        prefixes: First parts of trainings that several cells have in common.
-        cache: Kept for the life of the process: splits, shared partitions.
-        progress: Called with (stage, done, total).
-        pairs: Where solved pairs are kept; None keeps none.
-    """
-
-    label: str
-    dataset: str
-    data: Graph | GraphCollection
-    root: int
-    seeds: int
-    runtime: RuntimeParties
-    prefixes: RoundPrefixes = field(default_factory=_no_prefixes)
-    cache: dict[Hashable, object] = field(default_factory=dict)
-    progress: Callable[[str, int, int], None] = lambda stage, done, total: None
-    pairs: CellPairKeeper | None = None
+    label: str  # the task's label
+    dataset: str  # the label of the data set
+    data: Graph | GraphCollection  # the graph or collection
+    root: int  # the root seed of all random streams
+    seeds: int  # how many repetitions the scenario asks for
+    runtime: RuntimeParties  # where the rounds run
+    prefixes: RoundPrefixes = field(default_factory=_no_prefixes)  # first parts of trainings that several cells have in common
+    cache: dict[Hashable, object] = field(default_factory=dict)  # kept for the life of the process: splits, shared partitions
+    progress: Callable[[str, int, int], None] = lambda stage, done, total: None  # called with (stage, done, total)
+    pairs: CellPairKeeper | None = None  # where solved pairs are kept; None keeps none
 
     def on_round(self, done: int, total: int) -> None:
         """Told by the federated loop."""

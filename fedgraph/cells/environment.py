@@ -8,65 +8,39 @@ from fedgraph.types import Graph, GraphCollection
 
 @dataclass(frozen=True)
 class EnvironmentMaking:
-    """Which version and command made a run.
+    """Which version and command made a run."""
 
-    Attributes:
-        version: Of the package.
-        commit: Of the source, ``-dirty`` where it was changed since; empty outside a git checkout.
-        command: As it was typed.
-        finished: Local date and time of the end, with its offset from UTC; empty where it must not be known.
-        seconds: Wall time of the command; None where it must not be known.
-    """
-
-    version: str = ""
-    commit: str = ""
-    command: str = ""
-    finished: str = ""
-    seconds: float | None = None
+    version: str = ""  # of the package
+    commit: str = ""  # of the source, ``-dirty`` where it was changed since; empty outside a git checkout
+    command: str = ""  # as it was typed
+    finished: str = ""  # local date and time of the end, with its offset from UTC; empty where it must not be known
+    seconds: float | None = None  # wall time of the command; None where it must not be known
 
 
 @dataclass(frozen=True)
 class EnvironmentSource:
-    """Where one data set came from.
+    """Where one data set came from."""
 
-    Attributes:
-        name: Of the data set.
-        source: ``real``, ``synthetic``, ``embedded`` or ``own`` (``types.GraphProvenance``).
-        sha256: File → its checksum, of published data; a person's own files have none here.
-    """
-
-    name: str
-    source: str
+    name: str  # of the data set
+    source: str  # ``real``, ``synthetic``, ``embedded`` or ``own`` (``types.GraphProvenance``)
+    # file → its checksum, of published data; a person's own files have none here
     sha256: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Environment:
-    """All that is needed to repeat a run.
+    """All that is needed to repeat a run."""
 
-    Attributes:
-        versions: Package → version.
-        platform: Operating system and processor.
-        devices: Names of the GPUs, or ``cpu``.
-        runtime: As the engine describes itself.
-        seed: The root seed, or ``secret``.
-        data: One for each data set.
-        made: Version, command and time.
-        cells: How many the scenario asks for.
-        quick: Whether the scenario was shrunk by ``--quick``.
-        notice: What every output says where data were generated; None where all are real.
-    """
-
-    versions: Mapping[str, str] = field(default_factory=dict)
-    platform: str = ""
-    devices: tuple[str, ...] = ()
-    runtime: Mapping[str, object] = field(default_factory=dict)
-    seed: int | str = 0
-    data: tuple[EnvironmentSource, ...] = ()
-    made: EnvironmentMaking = EnvironmentMaking()
-    cells: int = 0
-    quick: bool = False
-    notice: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)  # package → version
+    platform: str = ""  # operating system and processor
+    devices: tuple[str, ...] = ()  # names of the GPUs, or ``cpu``
+    runtime: Mapping[str, object] = field(default_factory=dict)  # as the engine describes itself
+    seed: int | str = 0  # the root seed, or ``secret``
+    data: tuple[EnvironmentSource, ...] = ()  # one for each data set
+    made: EnvironmentMaking = EnvironmentMaking()  # version, command and time
+    cells: int = 0  # how many the scenario asks for
+    quick: bool = False  # whether the scenario was shrunk by ``--quick``
+    notice: str | None = None  # what every output says where data were generated; None where all are real
 
 
 def notice(graphs: Sequence[Graph | GraphCollection]) -> str | None:

@@ -29,40 +29,24 @@ _F = TypeVar("_F", bound=TaskFacts)
 
 @dataclass(frozen=True, kw_only=True)
 class Result(Cell):
-    """A cell, and what was found of it.
-
-    Attributes:
-        metrics: Name → value.
-        facts: What the cell's task says of it.
-        protection: Who is protected from whom; None where nothing is released or learnt.
-        delta: The δ of every ε here, 0 … 1; None where there is no protection.
-        epsilon_published: What the paper's formula says; None where it says nothing.
-        epsilon_provable: The proven ε of everything that is released, 0 … ∞; NaN where the cell failed.
-        epsilon_measured: What an attack proves at least; None where there was none.
-        theorem: What ``epsilon_provable`` rests on.
-        paths: Path of releases → its proven ε alone.
-        notes: Sentences that the plan says of its numbers.
-        seconds: Wall time of the cell; None before it was measured, 0 where it must not be known.
-        ledger: The cell's lines of the ledger, each a JSON object as text.
-        failed: Why there is no number, in one line; empty where the cell was computed.
-        artefacts: Small named arrays, for figures.
-    """
+    """A cell, and what was found of it."""
 
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
 
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    facts: TaskFacts = field(default_factory=TaskFacts)
-    protection: Protection | None = None
-    delta: float | None = None
-    epsilon_published: float | None = None
-    epsilon_provable: float = math.nan
-    epsilon_measured: float | None = None
-    theorem: str = ""
-    paths: Mapping[str, float] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    seconds: float | None = None
-    ledger: tuple[str, ...] = ()
-    failed: str = ""
+    metrics: Mapping[str, float] = field(default_factory=dict)  # name → value
+    facts: TaskFacts = field(default_factory=TaskFacts)  # what the cell's task says of it
+    protection: Protection | None = None  # who is protected from whom; None where nothing is released or learnt
+    delta: float | None = None  # the δ of every ε here, 0 … 1; None where there is no protection
+    epsilon_published: float | None = None  # what the paper's formula says; None where it says nothing
+    epsilon_provable: float = math.nan  # the proven ε of everything that is released, 0 … ∞; NaN where the cell failed
+    epsilon_measured: float | None = None  # what an attack proves at least; None where there was none
+    theorem: str = ""  # what ``epsilon_provable`` rests on
+    paths: Mapping[str, float] = field(default_factory=dict)  # path of releases → its proven ε alone
+    notes: tuple[str, ...] = ()  # sentences that the plan says of its numbers
+    seconds: float | None = None  # wall time of the cell; None before it was measured, 0 where it must not be known
+    ledger: tuple[str, ...] = ()  # the cell's lines of the ledger, each a JSON object as text
+    failed: str = ""  # why there is no number, in one line; empty where the cell was computed
+    # small named arrays, for figures
     artefacts: Mapping[str, np.ndarray] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod

@@ -1,7 +1,6 @@
 from . import answer as answer
 from . import attack_bounds as attack_bounds
 from . import charts as charts
-from . import compared as compared
 from . import outside as outside
 from . import page as page
 from . import privacy_sheet as privacy_sheet

@@ -1,6 +1,6 @@
 """The answer of a run: for each question what was found, which row to use, whom it trusts, at which ε, and what it costs.
 
-    questions = answer.ask(compared.rows_of(table))
+    questions = answer.ask(rows.answering(run.rows))
     questions[0].finding                              what to read first
     questions[0].pick                                 the row to use; None where nothing can be recommended
     answer.best(rows, unit="node", trust=Trust.SUMS, epsilon=1.0)
@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fedgraph.privacy import Trust
-from fedgraph.report import compared
-from fedgraph.report.compared import Row
 from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.rows import Row, beats_guessing, find_doubt, interval, is_worse
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
@@ -31,29 +30,19 @@ _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1
 
 @dataclass(frozen=True)
 class Pick:
-    """What to use.
-
-    Attributes:
-        budget: The ε within which everything is proven.
-    """
+    """What to use."""
 
     row: Row
-    budget: float
+    budget: float  # the ε within which everything is proven
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Rows that answer one question, about one unit.
+    """Rows that answer one question, about one unit."""
 
-    Attributes:
-        rows: All of them; those of another unit are there for what they reach without privacy.
-        unit: Whom private rows of this question protect; empty where no private row was asked for.
-        every: All rows of the run.
-    """
-
-    rows: tuple[Row, ...]
-    unit: str
-    every: tuple[Row, ...]
+    rows: tuple[Row, ...]  # all of them; those of another unit are there for what they reach without privacy
+    unit: str  # whom private rows of this question protect; empty where no private row was asked for
+    every: tuple[Row, ...]  # all rows of the run
 
     @property
     def head(self) -> Row:
@@ -73,7 +62,7 @@ class Question:
     @cached_property
     def budgets(self) -> tuple[float, ...]:
         """The finite ε that were asked for, least first."""
-        return tuple(sorted({row.epsilon for row in self.private if math.isfinite(row.epsilon)}))
+        return tuple(sorted({row.target for row in self.private if math.isfinite(row.target)}))
 
     @cached_property
     def trusts(self) -> tuple[Trust, ...]:
@@ -100,7 +89,7 @@ class Question:
     @cached_property
     def doubt(self) -> str:
         """Why nothing can be concluded; empty where something can."""
-        return compared.find_doubt(self.rows)
+        return find_doubt(self.rows)
 
     @property
     def of_graphs(self) -> bool:
@@ -125,25 +114,21 @@ class Question:
         seed, or none is better than what releases nothing private by more than chance.
         """
         cells = [(b, t, row) for b in self.budgets for t in self.trusts if (row := self.within(b, t)) is not None]
-        useful = [c for c in cells if compared.beats_guessing(c[2]) and self.repays(c[2])]
+        useful = [c for c in cells if beats_guessing(c[2]) and self.repays(c[2])]
         if self.doubt or not useful:
             return None
         top = max((row for *_, row in useful), key=lambda row: row.mean)
-        enough = [
-            b
-            for b, _, row in useful
-            if row.mean - row.guess >= _MOST * (top.mean - top.guess) or not compared.is_worse(row, top)
-        ]
+        enough = [b for b, _, row in useful if row.mean - row.guess >= _MOST * (top.mean - top.guess) or not is_worse(row, top)]
         if not enough:
             return None
         here = [c for c in useful if c[0] == min(enough)]
         first = max((row for *_, row in here), key=lambda row: row.mean)
-        budget, _, row = min((c for c in here if not compared.is_worse(c[2], first)), key=lambda c: c[1].rank)
+        budget, _, row = min((c for c in here if not is_worse(c[2], first)), key=lambda c: c[1].rank)
         return Pick(row, budget)
 
     def repays(self, row: Row) -> bool:
         """Whether a private row is better, by more than chance, than what releases nothing private."""
-        return row.private and (self.free is None or compared.is_worse(self.free, row))
+        return row.private and (self.free is None or is_worse(self.free, row))
 
     # ---- words ------------------------------------------------------------------------------------------------------
 
@@ -195,7 +180,7 @@ class Question:
         """``finding`` without data and level."""
         top = self.ceiling
         beside = "" if top is None else f"; without privacy {good(top, short=True)}"
-        if top is not None and any(compared.is_worse(top, row) for row in self.kept):
+        if top is not None and any(is_worse(top, row) for row in self.kept):
             beside += ", below the best private row"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
@@ -203,12 +188,12 @@ class Question:
         said = [f"with ε ≤ {phrase_number(budget)} proven, {_SUBJECT[row.trust.value]} {good(row)}"]
         more = [(t, self.at(budget, t)) for t in self.trusts if t.rank > row.trust.rank]
         known = [(t, other) for t, other in more if other is not None]
-        if known and not any(compared.is_worse(row, other) for _, other in known):
+        if known and not any(is_worse(row, other) for _, other in known):
             more_trusting, other = known[0]
             aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
             said.append(f"{_SUBJECT[more_trusting.value]} would be no better{aside}")
         if self.free is not None:
-            said.append(f"{self.free.label}, which releases nothing private, {good(self.free)}")
+            said.append(f"{self.free.short}, which releases nothing private, {good(self.free)}")
         return "; ".join(said) + f"{beside}."
 
     def _nothing(self) -> str:
@@ -224,11 +209,11 @@ class Question:
             least = min(self.kept, key=lambda row: row.provable)
             return f"no row keeps an ε that was asked for; the least proven is {phrase_upper_bound(least.provable)}"
         top = max(able, key=lambda row: row.mean)
-        if self.free is not None and not compared.is_worse(self.free, top):
-            return f"no private row does better than {self.free.label}, which releases nothing private and {good(self.free)}"
-        alone = compared.interval(top.metric, top.mean, top)[0] > top.guess  # but for one seed or another
-        if top.metric == "accuracy" and alone and not compared.beats_guessing(top):
-            low, high = (f"{100 * v:.0f}" for v in (min(top.values.values()), max(top.values.values())))
+        if self.free is not None and not is_worse(self.free, top):
+            return f"no private row does better than {self.free.short}, which releases nothing private and {good(self.free)}"
+        alone = interval(top.mean, top)[0] > top.guess  # but for one seed or another
+        if top.metric == "accuracy" and alone and not beats_guessing(top):
+            low, high = (f"{100 * v:.0f}" for v in (min(top.scores.values()), max(top.scores.values())))
             return f"nothing to use: what is best on average is right for {low} of 100 in one training and {high} in another"
         return f"nothing to use: {good(top, short=True)} at most" + (f", and {self.guessing}" if self.guessing else "")
 
@@ -266,7 +251,7 @@ def _word_task(row: Row, every: Sequence[Row]) -> str:
 
 
 def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
-    """Every question that rows answer: those with a row that proves an ε first, and of these what is about nodes."""
+    """Every question of rows (``rows.answering``): those with a row that proves an ε first, then what is about nodes."""
     every = tuple(rows)
     found = []
     for asked in dict.fromkeys(row.asked for row in every):
@@ -311,19 +296,19 @@ def least(questions: Sequence[Question]) -> Row | None:
 
 def _top(rows: Sequence[Row]) -> Row | None:
     """The best mean; a row that is better than guessing on every seed comes before one that is so on some."""
-    return max(rows, key=lambda r: (compared.beats_guessing(r), r.mean, -r.trust.rank, -r.provable), default=None)
+    return max(rows, key=lambda r: (beats_guessing(r), r.mean, -r.trust.rank, -r.provable), default=None)
 
 
 def good(row: Row, short: bool = False) -> str:
     """How good a row is, as the end of “it …”. short: the number alone."""
-    if row.metric == "auroc" and "recall_at_alerts" in row.means and not short:
-        found = f"finds {100 * row.means['recall_at_alerts']:.0f} of 100 of the rare class"
+    if row.metric == "auroc" and row.values("recall_at_alerts") and not short:
+        found = f"finds {100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
         return f"{found} (AUROC {row.mean:.2f}; {span(row)}; 0.5 is chance)"
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
         return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
-    if row.metric == "average_precision_positive" and "precision_at_alerts" in row.means:
-        found = f"{100 * row.means['precision_at_alerts']:.0f} of 100"
+    if row.metric == "average_precision_positive" and row.values("precision_at_alerts"):
+        found = f"{100 * row.mean_of('precision_at_alerts'):.0f} of 100"
         return (
             f"{found} ({row.mean:.2f})"
             if short
@@ -359,10 +344,11 @@ def strength(row: Row, one: str) -> str:
     who = f"whoever suspects 50 : 50 that {subject}, and sees all that is released"
     said = f"How strong is this: {who}, can be {sure_at_most(row.provable)} sure at most"
     said += WEAK if is_weak(row.provable) else ""
+    people = row.head.facts.train_nodes
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
-    if row.people and (row.delta or 0) * row.people > _LARGEST_SHARE:
-        said += f" (large: it would allow publishing one of the {row.people:,} {one}s)"
+    if people and row.delta * people > _LARGEST_SHARE:
+        said += f" (large: it would allow publishing one of the {people:,} {one}s)"
     return f"{said}."
 
 
@@ -402,7 +388,7 @@ def missing(rows: Sequence[Row]) -> str:
         return ""
     return (
         f"{len(found)} of {len(rows)} rows have no result and compete for nothing: "
-        + phrase_first([f"{row.name} ({row.status})" for row in found], 4, "; ")
+        + phrase_first([f"{row.row} ({row.status})" for row in found], 4, "; ")
         + "."
     )
 

@@ -2,119 +2,160 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
 
 from fedgraph.audit import one_run
-from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import AttackBoundVerdict, Row, judge_attack_bounds, num_attack_bounds
+from fedgraph.cells import NamedAttackCellFacts
+from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_lower_bound, phrase_number, phrase_upper_bound
+from fedgraph.report.rows import AttackBoundVerdict, Row, bound_of_guesses, judge_attack_bounds, num_attack_bounds
 
-ATTACK_BOUND_CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
-ATTACK_BOUND_ABOVE_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
-ATTACK_BOUND_BY_CHANCE = "Canaries contradict no proven ε"  # how one about a bound that chance put above its proof begins
-
-
-def format_attack_bound(row: Row, digits: int = 2) -> str:
-    """The bound of a row, never above the computed one; — where it was not attacked."""
-    if row.measured is None:
-        return "—"
-    return phrase_number(math.floor(row.measured * 10**digits * (1 + 1e-12)) / 10**digits, digits)
+CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
+_ABOVE_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
+_BY_CHANCE = "Canaries contradict no proven ε"  # how one about a bound that chance put above its proof begins
 
 
-def describe_attack_bound(row: Row) -> str:
+def describe(row: Row) -> str:
     """``measured by an attack: …``, with what it rests on."""
     if row.measured is None:
         return "measured by an attack: —"
     found = row.attacked[0]
     where = "" if row.attack.path is None else f" on the path “{row.attack.path}” alone"
     return (
-        f"measured by an attack{where}: ε ≥ {format_attack_bound(row)} ({ATTACK_BOUND_CONFIDENCE} confidence, δ = "
-        f"{row.head.delta:.3g}; "
+        f"measured by an attack{where}: ε ≥ {phrase_lower_bound(row.measured)} ({CONFIDENCE} confidence, δ = {row.delta:.3g}; "
         f"{found.right} of {found.guesses} guesses about {found.coins} canaries were right)"
     )
 
 
-def summarise_attack_bounds(rows: Sequence[Row]) -> list[str]:
-    """For the answer: which published ε are refuted, whether chance put a bound above its proof, how many bounds there are, and
-    which came closest to its proof.
-    """
+def summarise(rows: Sequence[Row]) -> list[str]:
+    """For the answer: which published ε are refuted, whether chance put a bound above its proof, and which came closest."""
     finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
-    told = find_contradicting_attack_bounds(rows)
-    begins = (ATTACK_BOUND_ABOVE_PUBLISHED, ATTACK_BOUND_BY_CHANCE)
-    found = [f"Attacks: {s}" for begin in begins for s in told if s.startswith(begin)]
+    told = contradictions(rows)
+    found = [f"Attacks: {s}" for begin in (_ABOVE_PUBLISHED, _BY_CHANCE) for s in told if s.startswith(begin)]
     if finite:
         closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
-        share = (closest.measured or 0.0) / closest.guaranteed
-        count = num_attack_bounds(rows)
-        by_name = count > sum(r.measured is not None for r in rows)
-        which = "Of those with canaries, the closest" if by_name else "The closest"
-        several = f"{count} lower bounds on ε were measured. {which} to its proof is"
-        row = {"opening": several if count > 1 else "one lower bound on ε,", "name": _name(closest), "task": closest.head.task}
-        shown = {"shown": format_attack_bound(closest), "share": math.floor(100 * share)}
-        shown["proven"] = phrase_upper_bound(closest.guaranteed)
-        found.append(fill_phrase("attacks", "closest", **row, **shown))
+        count, canaries = num_attack_bounds(rows), sum(r.measured is not None for r in rows)
+        which = "Of those with canaries, the closest" if count > canaries else "The closest"
+        opening = f"{count} lower bounds on ε were measured. {which} to its proof is" if count > 1 else "one lower bound on ε,"
+        found.append(
+            fill_phrase("attacks", "closest", opening=opening, name=_name(closest), task=closest.task,
+                        shown=phrase_lower_bound(closest.measured), proven=phrase_upper_bound(closest.guaranteed),
+                        share=math.floor(100 * (closest.measured or 0.0) / closest.guaranteed))
+        )  # fmt: skip
     return found
 
 
-def explain_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[str]:
-    """What was attacked and what a bound means; first whatever contradicts a guarantee. among: as in
-    ``judge_attack_bounds``.
-    """
+def explain(rows: Sequence[Row], among: int = 0) -> list[str]:
+    """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``judge_attack_bounds``."""
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
         return []
-    how = sorted({r.attack.what for r in attacked})
     guesses = sorted({c.guesses for r in attacked for c in r.attacked})
-    shown = [str(n) for n in guesses] if len(guesses) <= 4 else [f"{guesses[0]} to {guesses[-1]}"]
-    told = {"rows": f"{len(attacked)} {'rows were' if len(attacked) > 1 else 'row was'}", "how": "; ".join(how)}
-    told |= {"guesses": " or ".join(shown), "most": phrase_number(max(r.ceiling for r in attacked), 2)}
-    bounds, counted = max(among, num_attack_bounds(rows)), "It is the only bound of this report."
+    bounds, alpha = max(among, num_attack_bounds(rows)), one_run.ONE_RUN_ALPHA
+    counted = "It is the only bound of this report."
     if bounds != 1:
-        alpha = one_run.ONE_RUN_ALPHA
         counted = fill_phrase("attacks", "counted", bounds=bounds, wrong=alpha * bounds, alpha=alpha)
-    return [
-        *find_contradicting_attack_bounds(attacked, among),
-        fill_phrase("attacks", "measured", **told, confidence=ATTACK_BOUND_CONFIDENCE, counted=counted),
-        *([fill_phrase("attacks", "curves")] if any(r.attack.estimator == "curve" for r in attacked) else []),
-    ]
+    said = fill_phrase(
+        "attacks", "measured", rows=f"{phrase_count(len(attacked), 'row')} {'were' if len(attacked) > 1 else 'was'}",
+        how="; ".join(sorted({r.attack.what for r in attacked})), confidence=CONFIDENCE, counted=counted,
+        guesses=" or ".join(map(str, guesses)) if len(guesses) <= 4 else f"{guesses[0]} to {guesses[-1]}",
+        most=phrase_number(max(r.ceiling for r in attacked), 2),
+    )  # fmt: skip
+    curves = [fill_phrase("attacks", "curves")] if any(r.attack.estimator == "curve" for r in attacked) else []
+    return [*contradictions(attacked, among), said, *curves]
 
 
-def find_contradicting_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[str]:
+def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
     the truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
     """
-    attacked = [r for r in rows if r.measured is not None]
+    attacked, alpha = [r for r in rows if r.measured is not None], one_run.ONE_RUN_ALPHA
     shared = max(among, num_attack_bounds(rows), 1)
     judged = list(zip(attacked, judge_attack_bounds(attacked, shared), strict=True))
-    broken = [r for r, verdict in judged if verdict is AttackBoundVerdict.BROKEN]
-    by_chance = [r for r, verdict in judged if verdict is AttackBoundVerdict.CHANCE]
+    broken, by_chance = (
+        [r for r, verdict in judged if verdict is asked] for asked in (AttackBoundVerdict.BROKEN, AttackBoundVerdict.CHANCE)
+    )
     claimed = [(r, r.published) for r in attacked if r not in broken and r.published is not None]
-    refuted = [r for r, published in claimed if r.bound(r.attacked, one_run.ONE_RUN_ALPHA / shared) > published]
+    refuted = [r for r, published in claimed if r.bound(r.attacked, alpha / shared) > published]
     found = []
     if broken:
-        against = _against(broken)
-        repeated = "; ".join(
-            f"{locate_attack_bound(r)} (δ = {r.head.delta:.3g}; "
-            f"{'; '.join(f'{c.right} of {c.guesses} guesses about {c.coins} coins right' for c in r.attacked)})"
-            for r in broken
-        )
-        bound = {"against": against, "alpha": one_run.ONE_RUN_ALPHA, "bounds": shared}
-        found.append(fill_phrase("attacks", "broken", **bound, repeated=repeated))
+        repeated = "; ".join(f"{_locate(r)} (δ = {r.delta:.3g}; {_tried(r.attacked)})" for r in broken)
+        found.append(fill_phrase("attacks", "broken", against=_against(broken), alpha=alpha, bounds=shared, repeated=repeated))
     if by_chance:
-        opening = "Besides, more" if broken else f"{ATTACK_BOUND_BY_CHANCE}. More"
-        bound = {"against": _against(by_chance), "one_in": 1 / one_run.ONE_RUN_ALPHA, "bounds": shared}
-        found.append(fill_phrase("attacks", "by_chance", opening=opening, **bound))
+        opening = "Besides, more" if broken else f"{_BY_CHANCE}. More"
+        found.append(
+            fill_phrase("attacks", "by_chance", opening=opening, against=_against(by_chance), one_in=1 / alpha, bounds=shared)
+        )
     if refuted:
         which = "; ".join(f"{_measured(r)}, published ε = {phrase_number(r.published)}" for r in refuted)
-        found.append(f"{ATTACK_BOUND_ABOVE_PUBLISHED} allows was measured: {which}.")
+        found.append(f"{_ABOVE_PUBLISHED} allows was measured: {which}.")
     return found
 
 
-def locate_attack_bound(row: Row) -> str:
+@dataclass(frozen=True)
+class NamedAttackOnRow:
+    """One attack by name on one row."""
+
+    row: Row
+    every: tuple[NamedAttackCellFacts, ...]  # the verdict of each seed, as stored; at least one
+
+    @property
+    def one(self) -> NamedAttackCellFacts:
+        """Of the first seed: what describes the attack holds for all."""
+        return self.every[0]
+
+    @property
+    def advantage(self) -> float:
+        """Mean over seeds."""
+        return fmean(v.advantage for v in self.every)
+
+    @cached_property
+    def counts(self) -> tuple[one_run.OneRunCount, ...]:
+        """Guesses of all seeds together; their coins are independent."""
+        found = [v.counts for v in self.every if v.counts]
+        return tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
+
+    def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA) -> float | None:
+        """The lower bound at this error probability; None where no theorem gives one."""
+        return bound_of_guesses(self.counts, self.row.delta, self.one.estimator, alpha) if self.counts else None
+
+
+def by_name(rows: Sequence[Row]) -> list[NamedAttackOnRow]:
+    """Every attack by name on every row."""
+    found: dict[tuple[int, str], tuple[Row, list[NamedAttackCellFacts]]] = {}
+    for place, row in enumerate(rows):
+        for entry in row.results:
+            for one in entry.facts.named.found if entry.facts.named else ():
+                found.setdefault((place, one.attack), (row, []))[1].append(one)
+    return [NamedAttackOnRow(row, tuple(every)) for row, every in found.values()]
+
+
+def contradictions_by_name(rows: Sequence[Row], among: int = 0) -> list[str]:
+    """As ``contradictions``, of attacks by name."""
+    shared, alpha = max(among, num_attack_bounds(rows), 1), one_run.ONE_RUN_ALPHA
+    found = []
+    for told in (t for t in by_name(rows) if t.counts and t.one.comparable):
+        sure, row = told.epsilon(alpha / shared), told.row
+        if sure is not None and sure > row.provable:
+            named, price = f"{row.who} · ε = {phrase_number(row.target)}", phrase_upper_bound(row.provable, 3)
+            shown = {"name": named, "provable": price, "tried": _tried(told.counts), "head": row.head, "cell": _locate(row)}
+            about = {"attack": told.one.attack, "sure": phrase_number(sure, 3), "alpha": alpha, "among": shared}
+            found.append(fill_phrase("attacks", "refuted", **shown, **about))
+    return found
+
+
+def _tried(counts: Sequence[one_run.OneRunCount]) -> str:
+    return "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in counts)
+
+
+def _locate(row: Row) -> str:
     """What names a row's cells in its scenario."""
     seeds = ", ".join(str(e.seed) for e in row.results)
-    where = f"task {row.head.task}, data set {row.head.dataset}, trust {row.head.world.words}"
-    return f"{where}, noise chosen for the {row.head.calibrated_by} ε, seed {seeds}"
+    where = f"task {row.task}, data set {row.dataset}, trust {row.head.world.words}"
+    return f"{where}, noise chosen for the {row.calibrated_by} ε, seed {seeds}"
 
 
 def _against(rows: Sequence[Row]) -> str:
@@ -122,8 +163,8 @@ def _against(rows: Sequence[Row]) -> str:
 
 
 def _measured(row: Row) -> str:
-    return f"{_name(row)}: measured ε ≥ {format_attack_bound(row, 3)}"
+    return f"{_name(row)}: measured ε ≥ {phrase_lower_bound(row.measured, 3)}"
 
 
 def _name(row: Row) -> str:
-    return f"{row.who} · {row.head.world.words} · ε = {phrase_number(row.head.epsilon)}"
+    return f"{row.who} · {row.head.world.words} · ε = {phrase_number(row.target)}"

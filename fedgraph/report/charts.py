@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from fedgraph.report import answer, rows
+from fedgraph.report import answer
 from fedgraph.report.answer import Question
-from fedgraph.report.compared import Row
 from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec
+from fedgraph.report.rows import Row
+from fedgraph.report.table import title_of
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
-_FEWEST = 2  # points that a single line needs to be drawn
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
 _LONGEST = 250  # pixels of a horizontal's label
@@ -35,134 +36,100 @@ TRUST_LOOKS = {  # colour and symbol, the same in every figure
 
 
 @dataclass(frozen=True)
-class ChartSeries:
-    """Points of one configuration, with error bars.
+class ChartPoint:
+    """A point of a line, in a panel."""
 
-    Attributes:
-        label: What the legend calls it.
-        x: Numbers, or names; then every line of the panel draws on the same names.
-        error: Half the length of each bar; 0 draws none.
-        keys: What the line belongs to: the first gives its colour and the second its symbol. Empty: its label alone.
-        tips: What to say of each point; empty: made from the values.
-        joined: Whether a line joins the points.
-    """
-
-    label: str
-    x: Sequence[float] | Sequence[str]
-    y: Sequence[float]
-    error: Sequence[float]
-    keys: tuple[str, ...] = ()
-    tips: tuple[str, ...] = ()
-    joined: bool = True
+    panel: str
+    up: str  # what y is
+    line: str
+    x: float | str  # A number, or a name; then no line joins the points
+    y: float
+    error: float = 0.0  # half the length of its bar
+    colour: str = ""  # what gives its colour; empty: the line
+    symbol: str = ""  # what gives its symbol; empty: all have one
+    tip: str = ""  # what else to say of it
 
 
-@dataclass(frozen=True)
-class ChartPanel:
-    """One pair of axes.
-
-    Attributes:
-        levels: Dashed horizontals, as (label, value).
-        axis: Evenly spaced values, or a logarithmic scale.
-        heads: Titles of the legends of colours and of symbols.
-    """
-
-    title: str
-    ylabel: str
-    lines: tuple[ChartSeries, ...]
-    levels: tuple[tuple[str, float], ...] = ()
-    xlabel: str = "privacy budget ε"
-    axis: Literal["even", "log"] = "even"
-    heads: tuple[str, ...] = ()
-
-
-def draw_chart(
-    name: str, caption: str, panels: Sequence[ChartPanel], notice: str | None, shared: bool = False
+def draw_lines(
+    name: str,
+    caption: str,
+    points: Sequence[ChartPoint],
+    notice: str | None,
+    *,
+    across: str,
+    levels: Mapping[str, Sequence[tuple[str, float]]] | None = None,
+    heads: tuple[str, ...] = (),
+    shared: bool = False,
 ) -> tuple[PlotFigure, ...]:
-    """One figure with all panels that have two lines, or one of ``_FEWEST`` points; none without them.
+    """One figure with every panel that has two points or more; none without such a panel.
 
-    shared: one scale of y, so that panels can be compared.
+    Args:
+        across: What x is.
+        levels: Panel → dashed horizontals, as (label, value).
+        heads: Titles of the legends of colours and of symbols.
+        shared: One scale of y, so that panels can be compared.
     """
-    panels = [p for p in panels if len(p.lines) > 1 or any(len(line.x) >= _FEWEST for line in p.lines)]
-    if not panels:
+    import pandas
+
+    every = list(dict.fromkeys(one.x for one in points))
+    named = any(isinstance(x, str) for x in every)
+    order = [_tick(x) for x in (every if named else sorted(every, key=float))]
+    shown = [
+        {**vars(one), "x": _tick(one.x), "joined": not named, "low": one.y - one.error, "high": one.y + one.error,
+         "colour": one.colour or one.line}
+        for one in points if math.isfinite(one.y)
+    ]  # fmt: skip
+    parts = {one["panel"]: pandas.DataFrame([other for other in shown if other["panel"] == one["panel"]]) for one in shown}
+    own = {panel: part for panel, part in parts.items() if len(part) > 1}
+    if not own:
         return ()
-    values = [v for p in panels for v in _heights(p)]
-    looks = _looks(panels)
-    drawn = tuple(_panel(p, looks, _domain(values if shared else _heights(p))) for p in panels)
-    return (PlotFigure(name, caption, drawn, notice),)
+    known = levels or {}
+    ends = {panel: [*part["low"], *part["high"], *(value for _, value in known.get(panel, ()))] for panel, part in own.items()}
+    whole = _domain([end for part in ends.values() for end in part])
+    kept = pandas.concat(own.values())
+    looks = [list(dict.fromkeys(filter(None, kept[key]))) for key in ("colour", "symbol")]
+    panels = tuple(
+        _lines(panel, part, order, across, looks, heads, known.get(panel, ()), whole if shared else _domain(ends[panel]))
+        for panel, part in own.items()
+    )
+    return (PlotFigure(name, caption, panels, notice),)
 
 
-def chart_over_budgets(label: str, found: Sequence[rows.Row], metric: str) -> ChartSeries:
-    """The mean of each row against the ε that it was asked for, with one standard deviation."""
-    means, spread = [r.mean_of(metric) for r in found], [r.deviation_of(metric) for r in found]
-    return ChartSeries(label, [r.head.epsilon for r in found], means, spread)
-
-
-def _heights(panel: ChartPanel) -> list[float]:
-    ends = [y + s * e for line in panel.lines for y, e in zip(line.y, line.error, strict=True) for s in (-1, 1)]
-    return [y for y in (*ends, *(level for _, level in panel.levels)) if math.isfinite(y)]
-
-
-def _domain(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    gap = 0.06 * (high - low or abs(high) or 1.0)
-    return low - gap, high + gap
-
-
-def _looks(panels: Sequence[ChartPanel]) -> tuple[list[str], list[str]]:
-    """The names that have a colour, and those that have a symbol, in order of first appearance."""
-    keys = [line.keys or (line.label,) for p in panels for line in p.lines]
-    return list(dict.fromkeys(k[0] for k in keys)), list(dict.fromkeys(k[1] for k in keys if len(k) > 1))
-
-
-def _panel(panel: ChartPanel, looks: tuple[list[str], list[str]], domain: tuple[float, float]) -> Panel:
+def _lines(
+    panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, ...],
+    levels: Sequence[tuple[str, float]], domain: tuple[float, float],
+) -> Panel:  # fmt: skip
     import altair as alt
     import pandas
 
-    even = panel.axis == "even"
-    points = []
-    for line in panel.lines:
-        keys = line.keys or (line.label,)
-        tips = line.tips or [""] * len(line.x)
-        for at, value, error, tip in zip(line.x, line.y, line.error, tips, strict=True):
-            if math.isfinite(value):
-                told = {"line": line.label, "colour": keys[0], "symbol": keys[1] if len(keys) > 1 else keys[0]}
-                bars = {"low": value - error, "high": value + error, "joined": line.joined}
-                points.append({"x": _tick(at) if even else at, "y": value, **bars, **told, "tip": tip})
-    every: list[float | str] = list(dict.fromkeys(x for line in panel.lines for x in line.x))
-    ordered: list[float | str] = every if any(isinstance(x, str) for x in every) else sorted(every, key=float)
-    x = (
-        alt.X(
-            "x:N",
-            title=panel.xlabel,
-            sort=[_tick(x) for x in ordered],
-            axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True),
-        )
-        if even
-        else alt.X("x:Q", title=panel.xlabel, scale=alt.Scale(type="log"))
-    )
-    y = alt.Y("y:Q", title=panel.ylabel, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
-    heads = [*panel.heads, "", ""]
-    colour = alt.Color("colour:N", title=heads[0] or None, scale=_scale(looks[0], PLOT_COLOURS))
-    asked: list[Panel] = [
-        alt.Tooltip("line:N", title=" "),
-        alt.Tooltip("x", title=panel.xlabel),
-        alt.Tooltip("y:Q", title=panel.ylabel, format=".3f"),
-    ]
-    asked += [alt.Tooltip("tip:N", title="  ")] if any(line.tips for line in panel.lines) else []
-    base = alt.Chart(pandas.DataFrame(points)).encode(x, colour)
-    layers: list[Panel] = [
-        base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
-    ]
-    layers.append(base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
+    up = part["up"].iloc[0]
+    here = [x for x in order if x in set(part["x"])]
+    x = alt.X("x:N", title=across, sort=here, axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))
+    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
+    colour_head, shape_head, *_ = [*heads, "", ""]
+    colour = alt.Color("colour:N", title=colour_head or None, scale=_scale(looks[0], PLOT_COLOURS))
+    asked: list[Panel] = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across)]
+    asked += [alt.Tooltip("y:Q", title=up, format=".3f")]
+    asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
+    base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
+    bars = base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
+    lines = base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N"))
     shapes = [TRUST_LOOKS.get(name, ("", PLOT_SHAPES[k % len(PLOT_SHAPES)]))[1] for k, name in enumerate(looks[1])]
-    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=_scale(looks[1], shapes))] if looks[1] else []
-    layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
-    for place, (label, value) in enumerate(panel.levels):
+    shape = [alt.Shape("symbol:N", title=shape_head or None, scale=_scale(looks[1], shapes))] if looks[1] else []
+    layers: list[Panel] = [bars, lines, base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked)]
+    for place, (label, value) in enumerate(levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
         layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))
         above = level.mark_text(align="left", dx=4, dy=-6 if place % 2 == 0 else 10, color=INK, fontSize=11)
         layers.append(above.encode(y, alt.Text("label:N"), x=alt.value(0)))
-    return alt.layer(*layers, title=alt.TitleParams(panel.title, limit=WIDTH), width=WIDTH, height=HEIGHT)
+    return alt.layer(*layers, title=alt.TitleParams(panel, limit=WIDTH), width=WIDTH, height=HEIGHT)
+
+
+def _domain(values: Sequence[float]) -> tuple[float, float]:
+    known = [value for value in values if math.isfinite(value)]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    gap = 0.06 * (high - low or abs(high) or 1.0)
+    return low - gap, high + gap
 
 
 def _scale(names: Sequence[str], looks: Sequence[str]) -> Panel:
@@ -211,18 +178,6 @@ def draw_limits(
         )
     )
     return alt.layer(limit, marks, title=title, width=1.4 * WIDTH, height=1.2 * HEIGHT)
-
-
-def draw_bars(title: str, x: Iterable[float], heights: Sequence[float], line: Sequence[float], across: str) -> Panel:
-    """How many nodes there are at each x, and a line of what luck alone gives."""
-    import altair as alt
-    import pandas
-
-    table = pandas.DataFrame({"x": list(x), "nodes": list(heights), "luck": list(line)})
-    base = alt.Chart(table, title=alt.TitleParams(title, limit=WIDTH), width=WIDTH, height=HEIGHT)
-    base = base.encode(alt.X("x:Q", title=across), tooltip=["x:Q", "nodes:Q", "luck:Q"])
-    bars = base.mark_bar(color=PLOT_COLOURS[0], width=12).encode(alt.Y("nodes:Q", title="nodes (line: by luck alone)"))
-    return bars + base.mark_line(color=INK, point=True, strokeWidth=1).encode(alt.Y("luck:Q"))
 
 
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
@@ -313,9 +268,9 @@ def _rules(
     """(ends of the axis, horizontals as (value, label, whether the label stands above), what is said of guessing far below)."""
     top, free, rules = question.ceiling, question.free, list[tuple[float, str, bool]]()
     if top is not None:
-        rules.append((scale * top.mean, f"without privacy {answer.format_mean(top)} ({top.label})", True))
+        rules.append((scale * top.mean, f"without privacy {answer.format_mean(top)} ({top.short})", True))
     if free is not None:
-        rules.append((scale * free.mean, f"nothing private released {answer.format_mean(free)} ({free.label})", False))
+        rules.append((scale * free.mean, f"nothing private released {answer.format_mean(free)} ({free.short})", False))
     values = [*heights, *(value for value, *_ in rules)]
     if question.head.metric == "ari":  # small numbers around chance are not drawn large
         values += [-0.05, 0.3]
@@ -345,11 +300,11 @@ def _told(row: Row, scale: int) -> Spec:
     more = len(row.assumptions) - len(first)
     return {
         "y": scale * row.mean, "low": scale * low, "high": scale * high, "trust": row.trust.value, "slug": row.slug,
-        "line": f"{row.label}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.name,
-        "method": row.title.split(". ")[0].rstrip("."),
+        "line": f"{row.short}, {row.head.world.words}, {row.calibrated_by}, {row.task}", "row": row.row,
+        "method": title_of(row.method).split(". ")[0].rstrip("."),
         "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
         "provable": phrase_upper_bound(row.provable, 3), "published": phrase_number(row.published, 3),
-        "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.values.values()],
+        "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.scores.values()],
     }  # fmt: skip
 
 
@@ -396,13 +351,13 @@ def draw_for_notebook(questions: Sequence[Question]) -> Figure:
         raise ImportError("a Figure needs matplotlib: pip install 'fedgraph-privacy[figure]'") from error
     figure = Figure(figsize=(5.5 * len(questions), 4.2), layout="constrained")
     for axes, question in zip(figure.subplots(1, len(questions), squeeze=False).flat, questions, strict=True):
-        for label, trust in dict.fromkeys((row.label, row.trust) for row in question.kept):
-            own = sorted((r for r in question.kept if (r.label, r.trust) == (label, trust)), key=lambda r: r.provable)
-            bars = [r.deviation for r in own]
+        for label, trust in dict.fromkeys((row.short, row.trust) for row in question.kept):
+            own = sorted((r for r in question.kept if (r.short, r.trust) == (label, trust)), key=lambda r: r.provable)
+            bars = [r.deviation or 0.0 for r in own]
             axes.errorbar([r.provable for r in own], [r.mean for r in own], yerr=bars if any(bars) else None, marker="o",
                           label=f"{label}, {trust.value}")  # fmt: skip
         if question.ceiling is not None:
-            axes.axhline(question.ceiling.mean, ls="--", color="0.4", label=f"without privacy: {question.ceiling.label}")
+            axes.axhline(question.ceiling.mean, ls="--", color="0.4", label=f"without privacy: {question.ceiling.short}")
         axes.set(xscale="log", xlabel="provable ε", ylabel=question.head.metric, title=question.title)
         axes.legend(fontsize=7, frameon=False)
     return figure

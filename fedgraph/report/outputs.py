@@ -1,7 +1,9 @@
 """Every output of a run, in the order in which it is written; and the answer, printed: one table of a screen."""
 
 import dataclasses
+import itertools
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,6 +21,7 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 
 _MOST_LINES = 25  # of the table at the end
 _WIDE = 100  # letters of its lines
+_MOST_SPENT = 3  # lines of what all trainings cost together
 
 
 class _Screen(Protocol):
@@ -77,7 +80,7 @@ def write_report(
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
-    content = page.make_page_content(rows, table.finished(lines), title, lead, list(opening.values()), records, described)
+    content = page.make_page_content(rows, title, lead, list(opening.values()), records, described)
     made = _made(out, resolved, records, environment)
     content = dataclasses.replace(content, secret=environment.seed == "secret", made=made, folder=str(out))
     for figure in content.figures:
@@ -89,6 +92,8 @@ def write_report(
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / file, letter)
     for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
+        screen.print(line)
+    for line in content.spent[:_MOST_SPENT]:
         screen.print(line)
     screen.print(f"report: {out / 'report.html'} (for the holder of the data alone); every table: fedgraph show {out} --csv")
 
@@ -123,22 +128,21 @@ def _block(question: Question) -> list[str]:
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
     lines = [["", *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
-    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.label}"
+    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.short}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []
         for cell in (cells[k] for k in shown):
             span = f" ({cell.span})" if cell.span else ""
-            named = "" if cell.row is None else f" {cell.row.label}"
+            named = "" if cell.row is None else f" {cell.row.short}"
             said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span}{named}")
         lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
     first = max(len(line[0]) for line in lines) + 2
     wide = (_WIDE - first) // (len(shown) + 1)
-    table = [line[0].ljust(first) + "".join(_cut(cell, wide - 2).ljust(wide) for cell in line[1:]) for line in lines]
-    return [_cut(f"{question.title} ({unit})", _WIDE), *(line.rstrip() for line in table)]
-
-
-def _cut(text: str, letters: int) -> str:
-    return text if len(text) <= letters else text[: letters - 1].rstrip() + "…"
+    table = []
+    for head, *found in lines:  # no name is cut: what a column has no room for goes on in the next line
+        folded = itertools.zip_longest([head], *(textwrap.wrap(cell, wide - 2) for cell in found), fillvalue="")
+        table += [(part[0].ljust(first) + "".join(cell.ljust(wide) for cell in part[1:])).rstrip() for part in folded]
+    return [*textwrap.wrap(f"{question.title} ({unit})", _WIDE), *table]
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

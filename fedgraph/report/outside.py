@@ -40,7 +40,7 @@ from fedgraph.cells import (
 from fedgraph.errors import DataError
 from fedgraph.privacy import Assumption
 from fedgraph.report import privacy_sheet, statement, table
-from fedgraph.report.phrases import fill_phrase, phrase_first, phrase_upper_bound
+from fedgraph.report.phrases import fill_phrase, phrase_first
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
 
 OUTSIDE = "outside"
@@ -208,16 +208,7 @@ def _statement(seen: SavedRun) -> str:
 
 def _readme(seen: SavedRun) -> str:
     """What lies here. The price of all of it together is the sum of the prices, which bounds what the parts cost together."""
-    spent: dict[tuple[str, str], list[float]] = {}
-    for entry in seen.results:
-        if entry.protection is not None and entry.paths and math.isfinite(entry.epsilon_provable):
-            unit = entry.protection.unit.value
-            spent.setdefault((entry.dataset, unit), []).append(entry.epsilon_provable)
-    together = [
-        fill_phrase("outside", "together", dataset=dataset, unit=unit, runs=len(each), epsilon=phrase_upper_bound(sum(each), 4))
-        for (dataset, unit), each in spent.items()
-    ]
     seed = "secret" if str(seen.environment.seed) == "secret" else "seeded"
     parts = [seen.title, *filter(None, [seen.notice]), fill_phrase("outside", seed), fill_phrase("outside", "holds")]
-    parts += [fill_phrase("outside", "files"), " ".join([fill_phrase("outside", "check"), *together])]
+    parts += [fill_phrase("outside", "files"), " ".join([fill_phrase("outside", "check"), *statement.add_up(seen.results)])]
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 
 from fedgraph.privacy import Assumption, Trust
-from fedgraph.report import chance, client_choices
-from fedgraph.report.client_choices import ALONE_CHOICE, CURATOR_CHOICE, ClientChoice, ClientChoices, make_joined_choice
+from fedgraph.report import client_choices
+from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoice, ClientChoices, join
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.sections.base import SectionLetter
 
@@ -19,28 +19,13 @@ def write_owner_letters(found: ClientChoices, dataset: str, beside: Sequence[Cli
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
-def owner_letter_gain(found: ClientChoices, client: str, epsilon: float) -> float | None:
-    """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
-
-    Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0 where
-    chance alone may make the difference, the number of pairs and budgets among which this one was picked taken into account.
-    """
-    kept, joined = found.kept_by(client), found.joined_by(client, epsilon)
-    if not kept or not joined:
-        return None
-    base, best = max(kept, key=found.mean), max(joined, key=found.mean)
-    tried = len(kept) * len(joined) * sum(map(math.isfinite, found.epsilons))
-    gain = found.difference(best, base)
-    return gain if abs(gain) > chance.correct_chance_errors(tried) * found.error(best, base) else 0.0
-
-
 def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, ClientChoice] | None:
     """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
-    joined = found.joined_by(client, epsilon)
-    if not joined:
-        return found.best(epsilon, client_choices.JOINED_CHOICES)
-    learner, _, choice, _ = max(joined, key=found.mean)
-    return learner, make_joined_choice(choice.trust)
+    ways = found.joined_by(client, epsilon)
+    if not ways:
+        return found.best(epsilon, client_choices.JOINED)
+    learner, _, choice, _ = max(ways, key=found.mean)
+    return learner, join(choice.trust)
 
 
 def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[ClientChoices] = ()) -> SectionLetter:
@@ -54,10 +39,10 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
         _left_out(found, client, finite),
     ]
     if client not in found.tested:
-        names = {client_choices.CHOICE_RECALL: "nothing_found", client_choices.CHOICE_AUC: "nothing_linked"}
+        names = {client_choices.RECALL: "nothing_found", client_choices.AUC: "nothing_linked"}
         sentences.append(_say(found, names.get(found.metric, "nothing_tested")))
     words = tuple(choice.words for choice in _columns(found, client))
-    end = () if is_owner_letter_undecided(found) else ("verdict",)
+    end = () if found.undecided else ("verdict",)
     header = ("ε", *words, f"others are right about one {_unit_word(found)}", *end)
     rows = tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons)
     title, answer = f"For the owner of {client}", _answer(found, client, finite)
@@ -72,15 +57,15 @@ def _unit_word(found: ClientChoices) -> str:
     one, many = found.called
     if found.unit == "edge":
         return f"tie between two {many}"
-    if found.metric == client_choices.CHOICE_AUC:  # who exists is public there, and all ties of somebody are private
+    if found.metric == client_choices.AUC:  # who exists is public there, and all ties of somebody are private
         return f"{one}'s ties" if found.unit == "node" else "owner's ties"
     return one
 
 
 def _end(found: ClientChoices) -> tuple[str, ...]:
     absent = {assumption.value for assumption in Assumption} - found.assumed
-    absent |= {"own", "choices"} if found.metric == client_choices.CHOICE_AUC else {"linked"}
-    absent |= {"verdict"} if is_owner_letter_undecided(found) else set()
+    absent |= {"own", "choices"} if found.metric == client_choices.AUC else {"linked"}
+    absent |= {"verdict"} if found.undecided else set()
     words = {"one": found.called[0], "many": found.called[1], "unit": _unit_word(found)}
     return tuple(fill_phrase("owner_end", name, **words) for name in read_phrases()["owner_end"] if name not in absent)
 
@@ -88,9 +73,9 @@ def _end(found: ClientChoices) -> tuple[str, ...]:
 def _answer(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
     if found.short:
         return fill_phrase("owner", "short")
-    if found.seeds < client_choices.FEWEST_CHOICE_SEEDS:
-        return fill_phrase("owner", "few_seeds", count=found.seeds, fewest=client_choices.FEWEST_CHOICE_SEEDS)
-    gains = {e: g for e in finite if (g := owner_letter_gain(found, client, e)) is not None}
+    if found.seeds < client_choices.FEWEST_SEEDS:
+        return fill_phrase("owner", "few_seeds", count=found.seeds, fewest=client_choices.FEWEST_SEEDS)
+    gains = {e: g for e in finite if (g := found.gain(client, e)) is not None}
     better = [e for e, g in gains.items() if g > 0]
     same = [e for e, g in gains.items() if g == 0]
     if not gains:
@@ -115,12 +100,12 @@ def _listed(values: Sequence[float]) -> str:
 def _about(found: ClientChoices, dataset: str, client: str, base: float | None) -> str:
     size = found.clients[client]
     said = [_say(found, "about", client=client, size=size, called=found.called[size != 1], dataset=dataset)]
-    if found.metric == client_choices.CHOICE_RECALL:
+    if found.metric == client_choices.RECALL:
         said.append(_say(found, "about_found", alerts=100 * (found.alerts or 0)))
         if found.reachable.get(client, 1.0) < 0.995:
             said.append(_say(found, "about_reachable", reachable=_hundred(found.reachable[client])))
     else:
-        linked = found.metric == client_choices.CHOICE_AUC
+        linked = found.metric == client_choices.AUC
         said.append(_say(found, "about_linked" if linked else "about_right", tested=found.tested_once(client)))
         if client in found.usual and not linked:
             said.append(_say(found, "about_usual", usual=_hundred(found.usual[client])))
@@ -139,16 +124,16 @@ def _joining(found: ClientChoices, client: str, epsilon: float, base: float | No
     value = found.value(learner, epsilon, choice, client)
     text = f"Joined at ε = {phrase_number(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
-    fits = client_choices.ChoiceOwnFit
+    fits = client_choices.OwnFit
     for own, what in ((fits.HEAD, "the last step"), (fits.WEIGHTS, "the whole model")):
-        value = found.value(learner, epsilon, make_joined_choice(choice.trust, own), client)
+        value = found.value(learner, epsilon, join(choice.trust, own), client)
         if value is not None:
             compared = _compared(found, client, value, base)
             text += " " + _say(found, "adapted", what=what, value=_hundred(value), compared=compared)
     price = found.price(learner, epsilon, choice, client)
     if price is not None:
         of_links = "exists" if found.unit == "edge" else "are in the data"
-        what = "belongs to your data" if (found.unit, found.metric != client_choices.CHOICE_AUC) == ("node", True) else of_links
+        what = "belongs to your data" if (found.unit, found.metric != client_choices.AUC) == ("node", True) else of_links
         often = _in_hundred(price, found.delta)
         text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
     return text
@@ -187,11 +172,7 @@ def _compared(found: ClientChoices, client: str, value: float, base: float | Non
 def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
-        value = (
-            None
-            if picked is None
-            else found.value(picked[0], epsilon, client_choices.make_left_out_choice(picked[1].trust), client)
-        )
+        value = None if picked is None else found.value(picked[0], epsilon, client_choices.leave_out(picked[1].trust), client)
         if value is not None:
             return _say(found, "left_out", epsilon=phrase_number(epsilon), value=_hundred(value))
     return ""
@@ -199,38 +180,33 @@ def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str
 
 def _columns(found: ClientChoices, client: str) -> list[ClientChoice]:
     run = {key[2] for key in found.values if key[3] == client}
-    return [choice for choice in (ALONE_CHOICE, *client_choices.SINGLE_CLIENT_CHOICES) if choice in run]
+    return [choice for choice in (ALONE, *client_choices.OF_ONE_CLIENT) if choice in run]
 
 
 def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices) -> tuple[str, ...]:
     """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
-    picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR_CHOICE, ALONE_CHOICE))
+    picked = _picked(found, client, epsilon) or found.best(epsilon, (CURATOR, ALONE))
     cells = []
     for choice in _columns(found, client):
-        own = found.best(epsilon, (ALONE_CHOICE,)) if choice == ALONE_CHOICE else picked
+        own = found.best(epsilon, (ALONE,)) if choice == ALONE else picked
         value = None if own is None else shown.value(own[0], epsilon, choice, client)
         cells.append("—" if value is None else f"{100 * value:.0f}" + _within(shown, client, value))
     price = None if picked is None else found.price(picked[0], epsilon, picked[1], client)
     told = "—" if price is None else _in_hundred(price, found.delta)
     if shown is not found:
-        measure = client_choices.OTHER_CHOICE_METRICS[shown.metric]
-        end = () if is_owner_letter_undecided(found) else ("",)
+        measure = client_choices.OTHER_METRICS[shown.metric]
+        end = () if found.undecided else ("",)
         return (f"{phrase_number(epsilon)}, {measure}", *cells, "", *end)
-    gain = owner_letter_gain(found, client, epsilon)
+    gain = found.gain(client, epsilon)
     verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
-    return (phrase_number(epsilon), *cells, told, *(() if is_owner_letter_undecided(found) else (verdict,)))
+    return (phrase_number(epsilon), *cells, told, *(() if found.undecided else (verdict,)))
 
 
 def _within(shown: ClientChoices, client: str, value: float) -> str:
     """Two standard errors of one number, of hidden ties; of a difference of two numbers they are √2 times that."""
-    if shown.metric != client_choices.CHOICE_AUC and shown.metric not in client_choices.OTHER_CHOICE_METRICS:
+    if shown.metric != client_choices.AUC and shown.metric not in client_choices.OTHER_METRICS:
         return ""
     return f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}"
-
-
-def is_owner_letter_undecided(found: ClientChoices) -> bool:
-    """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
-    return found.short or found.seeds < client_choices.FEWEST_CHOICE_SEEDS
 
 
 def _in_hundred(epsilon: float, delta: float) -> str:

@@ -12,34 +12,29 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
-import jinja2
 from markupsafe import Markup
 
-from fedgraph.privacy import Relation, Trust
-from fedgraph.report import answer, attack_bounds, charts, compared, references, statement, sweeps
-from fedgraph.report import rows as found_rows
-from fedgraph.report import table as tables
+from fedgraph.privacy import Trust
+from fedgraph.report import answer, attack_bounds, charts, references, statement, sweeps
 from fedgraph.report.answer import Question
-from fedgraph.report.compared import Row
 from fedgraph.report.phrases import (
     begin_phrase,
     fill_phrase,
+    load_template,
+    phrase_lower_bound,
     phrase_number,
     phrase_upper_bound,
     read_phrase_asset,
     read_phrases,
 )
 from fedgraph.report.plots import PlotFigure, Spec
-from fedgraph.report.sections import base, named_attacks
+from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
+from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 
-if TYPE_CHECKING:
-    import pandas
-
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
-_PICTURES = 600_000  # bytes of pictures that the page does not draw; further ones lie beside it
+_PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
@@ -49,47 +44,31 @@ _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row i
 
 @dataclass(frozen=True)
 class PagePart:
-    """One task on one data set.
-
-    Attributes:
-        at: Its value of what varies; empty where it is part of no sweep.
-        section: What the page says of it.
-    """
+    """One task on one data set."""
 
     label: str
     dataset: str
-    at: str
-    section: Section
+    at: str  # its value of what varies; empty where it is part of no sweep
+    section: Section  # what the page says of it
 
 
 @dataclass(frozen=True)
 class PageChapter:
-    """One section of the page: a part that stands alone, or several between which one thing varies.
-
-    Attributes:
-        thing: What varies; None for a part that stands alone.
-        figures: With the varied thing on the axis.
-        tables: The same as numbers.
-    """
+    """One section of the page: a part that stands alone, or several between which one thing varies."""
 
     title: str
-    thing: str | None
-    figures: tuple[PlotFigure, ...]
-    tables: tuple[SectionTable, ...]
+    thing: str | None  # what varies; None for a part that stands alone
+    figures: tuple[PlotFigure, ...]  # with the varied thing on the axis
+    tables: tuple[SectionTable, ...]  # the same as numbers
     parts: tuple[PagePart, ...]
 
 
 @dataclass(frozen=True)
 class PageDataset:
-    """A data set, and how it was read.
+    """A data set, and how it was read."""
 
-    Attributes:
-        words: One line.
-        reading: What was understood of somebody's own data, line by line; empty for published data.
-    """
-
-    words: str
-    reading: tuple[str, ...] = ()
+    words: str  # one line
+    reading: tuple[str, ...] = ()  # what was understood of somebody's own data, line by line; empty for published data
 
 
 @dataclass(frozen=True)
@@ -103,35 +82,23 @@ class PageHowMade:
 
 @dataclass(frozen=True, eq=False)
 class PageContent:
-    """All that the page shows.
+    """All that the page shows."""
 
-    Attributes:
-        title: Of the scenario.
-        lead: How much was computed of which data.
-        notices: Said before everything: data were generated, the run was shrunk, an attack refutes a proof.
-        rows: That can be compared.
-        first: What parts say before everything else.
-        picture: Of the questions.
-        chapters: One for each task or sweep.
-        links: Row → the place of its statement.
-        folder: Of the run, as a command names it.
-    """
-
-    title: str
-    lead: str
-    notices: tuple[str, ...]
+    title: str  # of the scenario
+    lead: str  # how much was computed of which data
+    notices: tuple[str, ...]  # said before everything: data were generated, the run was shrunk, an attack refutes a proof
     questions: tuple[Question, ...]
-    rows: tuple[Row, ...]
-    first: tuple[str, ...]
+    rows: tuple[Row, ...]  # that can be compared
+    first: tuple[str, ...]  # what parts say before everything else
     attacked: tuple[str, ...]
-    picture: PlotFigure | None
-    chapters: tuple[PageChapter, ...]
+    spent: tuple[str, ...]  # what all private trainings cost together
+    picture: PlotFigure | None  # of the questions
+    chapters: tuple[PageChapter, ...]  # one for each task or sweep
     said: tuple[statement.StatementFamily, ...]
-    links: Mapping[str, str]
     methods: tuple[references.ReferencedEntry, ...]
     datasets: tuple[tuple[references.ReferencedEntry, PageDataset], ...]
     references: tuple[references.Reference, ...]
-    folder: str = "RUN"
+    folder: str = "RUN"  # of the run, as a command names it
     made: PageHowMade = PageHowMade()
     secret: bool = False
 
@@ -156,8 +123,7 @@ class PageContent:
 
 
 def make_page_content(
-    rows: Sequence[found_rows.Row],
-    table: "pandas.DataFrame",
+    rows: Sequence[Row],
     title: str,
     lead: str,
     notices: Sequence[str],
@@ -168,35 +134,24 @@ def make_page_content(
 
     Args:
         rows: of one run or of several.
-        table: the same, as ``report.table`` has them.
         title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
         records: the tasks of one run, each of which gets its own part.
         described: data set → what was read; only data sets that are described are listed.
     """
-    found = compared.rows_of(table, refuted(rows))
+    found = answering(rows)
     questions = answer.ask(found)
     parts = _page_chapters(records, " ".join(notices) or None)
     methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
-    warned = [*attack_bounds.find_contradicting_attack_bounds(rows), *named_attacks.contradict_named_attacks(rows)]
+    warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
-    links = {row.row: row.anchor for row in rows}
     return PageContent(
         title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
         first=tuple(s for c in parts for p in c.parts for s in p.section.first),
-        attacked=tuple(attack_bounds.summarise_attack_bounds(rows)), picture=charts.draw_questions("answer", questions),
-        chapters=parts, said=statement.group_statements(rows), links=links, methods=methods, references=papers,
+        attacked=tuple(attack_bounds.summarise(rows)),
+        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
+        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers,
         datasets=tuple((d, (described or {})[d.name]) for d in datasets if d.name in (described or {})),
     )  # fmt: skip
-
-
-def refuted(rows: Sequence[found_rows.Row]) -> dict[str, str]:
-    """Row → why it is no answer: an attack showed more than was proven."""
-    judged = zip(rows, found_rows.judge_attack_bounds(rows), strict=True)
-    return {
-        row.row: f"refuted: an attack shows ε ≥ {attack_bounds.format_attack_bound(row)}"
-        for row, verdict in judged
-        if verdict is found_rows.AttackBoundVerdict.BROKEN
-    }
 
 
 def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
@@ -217,7 +172,7 @@ def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tup
     return tuple(found)
 
 
-def render_page_of_runs(rows: Sequence[found_rows.Row], runs: Sequence[str], notice: str | None = None) -> str:
+def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
     """The self-contained page of rows from several runs.
 
     Args:
@@ -226,11 +181,11 @@ def render_page_of_runs(rows: Sequence[found_rows.Row], runs: Sequence[str], not
     """
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
     notices = [notice] if notice else []
-    return render_report_page(make_page_content(rows, tables.of_rows(rows), title, fill_phrase("page", "runs"), notices))
+    return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notices))
 
 
 def _page_library(
-    rows: Sequence[found_rows.Row], described: Collection[str], kinds: Sequence[str]
+    rows: Sequence[Row], described: Collection[str], kinds: Sequence[str]
 ) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
     """(methods, data sets, papers)."""
     methods: dict[str, references.ReferencedEntry] = {}
@@ -252,21 +207,13 @@ def _page_library(
 
 @dataclass(frozen=True)
 class TableCell:
-    """The best row made with one level of trust within one ε.
+    """The best row made with one level of trust within one ε."""
 
-    Attributes:
-        number: How good it is; ``—`` where no row keeps the ε.
-        span: Its interval.
-        row: Its name; empty where there is none.
-        words: What it is called, what it costs, and what else is to know.
-        look: ``best``: recommended; ``dim``: not better than guessing on every seed.
-    """
-
-    number: str
-    span: str = ""
-    row: Row | None = None
-    words: str = ""
-    look: str = ""
+    number: str  # how good it is; ``—`` where no row keeps the ε
+    span: str = ""  # its interval
+    row: Row | None = None  # its name; empty where there is none
+    words: str = ""  # what it is called, what it costs, and what else is to know
+    look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
 
 
 def table_lines(question: Question) -> list[tuple[Trust, list[TableCell]]]:
@@ -282,7 +229,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     top = question.ceiling
     if top is not None:
         lost = top.mean - row.mean
-        if compared.is_worse(row, top):
+        if is_worse(row, top):
             said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
         else:
             said.append("costs nothing beyond chance")
@@ -290,9 +237,9 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if less is not None and less is not row and less.private and less.mean > row.mean:
         said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")
     elif less is not None and not less.private and less.mean >= row.mean:
-        said.append(f"{less.label}, which releases nothing private, has {answer.format_mean(less)}")
+        said.append(f"{less.short}, which releases nothing private, has {answer.format_mean(less)}")
     look = "best" if question.pick is not None and question.pick.row is row and question.pick.budget == budget else ""
-    if not compared.beats_guessing(row):
+    if not beats_guessing(row):
         said, look = ["no better than guessing on every seed"], "dim"
     return TableCell(answer.format_mean(row), answer.span(row), row, "; ".join(said), look)
 
@@ -306,19 +253,19 @@ def commands(content: PageContent) -> list[tuple[str, str]]:
         kept = [word for before, word in zip(["", *typed], typed, strict=False) if word not in own and before not in own[1:]]
         found.append((shlex.join(kept), "the whole run: this one was shrunk"))
     run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
-    picked = list({q.pick.row.name: q.pick.row for q in content.questions if q.pick is not None}.values())
+    picked = list({q.pick.row.row: q.pick.row for q in content.questions if q.pick is not None}.values())
     for row in picked[:1]:
         if row.kind in _EXPORTED:
-            some = row.kind == "node_classification" and row.facts.get("public") not in _NOBODY
+            some = row.kind == "node_classification" and row.head.facts.public not in _NOBODY
             public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
-            line = f"fedgraph fit {run} {_quote(row.name)}{public} -o model.fedgraph"
+            line = f"fedgraph fit {run} {_quote(row.row)}{public} -o model.fedgraph"
             found.append((line, f"train this row once on everybody, as a model{who}"))
-    found += [(f"fedgraph sheet {run} {_quote(row.name)}", f"a page to sign: {row.name}") for row in picked[:3]]
+    found += [(f"fedgraph sheet {run} {_quote(row.row)}", f"a page to sign: {row.row}") for row in picked[:3]]
     for row in picked[:1]:
         if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
             found.append(
                 (
-                    f"fedgraph export {run} {_quote(row.name)} project --to flower",
+                    f"fedgraph export {run} {_quote(row.row)} project --to flower",
                     "the same row on Flower, where its method sums clients' releases (or: --to nvflare)",
                 )
             )
@@ -334,8 +281,8 @@ def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, .
     """For each question with an answer: (question, conditions that are shown, conditions that are folded)."""
     found, told = [], set[str]()
     for question in content.questions:
-        if question.pick is not None and question.pick.row.name not in told:
-            told.add(question.pick.row.name)
+        if question.pick is not None and question.pick.row.row not in told:
+            told.add(question.pick.row.row)
             every = answer.conditions(question.pick.row, content.rows)
             found.append((question, every[:_FIRST_CONDITIONS], every[_FIRST_CONDITIONS:]))
     return found
@@ -344,22 +291,24 @@ def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, .
 def row_cells(row: Row) -> list[tuple[str, str, str]]:
     """(title of the column, text, what it is sorted by) of the table of all rows."""
 
-    def bound(value: float, text: str) -> tuple[str, str]:
-        return (text, "" if math.isnan(value) else f"{min(value, 1e12):.6g}")
+    def bound(value: float | None, text: str) -> tuple[str, str]:
+        return (text, "" if value is None else f"{min(value, 1e12):.6g}")
 
-    seeds = ", ".join(answer.format_mean(row) if len(row.values) < 2 else _seed(row, v) for v in row.values.values())
+    seeds = ", ".join(answer.format_mean(row) if len(row.scores) < 2 else _seed(row, v) for v in row.scores.values())
+    seconds = [e.seconds for e in row.results if e.seconds is not None]
+    took = sum(seconds) / len(seconds) if seconds else math.nan
     metric = read_phrases()["short_metrics"].get(row.metric, row.metric)
     return [
-        ("row", row.name, row.name), ("data", row.dataset, row.dataset), ("task", row.task, row.task),
+        ("row", row.row, row.row), ("data", row.dataset, row.dataset), ("task", row.task, row.task),
         ("trust", row.trust.value, str(row.trust.rank)),
         ("private is", row.one if row.unit == "node" else row.unit or "—", row.unit),
-        ("ε asked", *bound(row.epsilon, "none" if math.isinf(row.epsilon) else phrase_number(row.epsilon))),
+        ("ε asked", *bound(row.target, "none" if math.isinf(row.target) else phrase_number(row.target))),
         ("ε published", *bound(row.published, phrase_number(row.published, 2))),
         ("ε proven", *bound(row.provable, phrase_upper_bound(row.provable))),
-        ("ε measured", *bound(row.measured, "—" if math.isnan(row.measured) else f"≥ {int(100 * row.measured) / 100:g}")),
+        ("ε measured", *bound(row.measured, "—" if row.measured is None else f"≥ {phrase_lower_bound(row.measured)}")),
         ("metric", metric, metric),
         ("result", f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status, f"{row.mean:.6g}"),
-        ("seeds", seeds, seeds), ("seconds", f"{row.seconds:.1f}", f"{row.seconds:.3f}"),
+        ("seeds", seeds, seeds), ("seconds", f"{took:.1f}", f"{took:.3f}"),
     ]  # fmt: skip
 
 
@@ -391,13 +340,13 @@ def render_report_page(content: PageContent) -> str:
         look.update(spec["config"])
         return len(specs) - 1
 
-    text = load_page_template("page.html").render(
+    text = load_template("page.html").render(
         c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words, relation=Relation,
+        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holds=answer.conditions,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
@@ -434,16 +383,9 @@ def _level_words(question: Question) -> str:
     return words.format(one=question.one)
 
 
-def load_page_template(name: str, escaped: bool = True) -> jinja2.Template:
-    """A template of this package, where a name that nobody gave is an error."""
-    loader, strict = jinja2.FunctionLoader(lambda file: read_phrase_asset(f"templates/{file}")), jinja2.StrictUndefined
-    environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
-    return environment.get_template(name)
-
-
 def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template, style = load_page_template("owner.html"), _markup("page.css")
+    template, style = load_template("owner.html"), _markup("page.css")
     found: dict[str, str] = {}
     taken: set[str] = set()
     for part in (p for c in content.chapters for p in c.parts):

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+import jinja2
 import yaml
 
 
@@ -22,6 +23,13 @@ def read_phrases() -> Mapping[str, Mapping[str, str]]:
 def fill_phrase(part: str, name: str, /, **values: object) -> str:
     """One text. values: of the names in braces that stand in it."""
     return read_phrases()[part][name].format(**values)
+
+
+def load_template(name: str, escaped: bool = True) -> jinja2.Template:
+    """A template of this package, where a name that nobody gave is an error."""
+    loader, strict = jinja2.FunctionLoader(lambda file: read_phrase_asset(f"templates/{file}")), jinja2.StrictUndefined
+    environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
+    return environment.get_template(name)
 
 
 def begin_phrase(words: str) -> str:
@@ -57,9 +65,16 @@ def phrase_upper_bound(value: float | None, digits: int = 2) -> str:
     return phrase_number(math.ceil(value * scale * (1 - 1e-9)) / scale, digits)
 
 
+def phrase_lower_bound(value: float | None, digits: int = 2) -> str:
+    """A lower bound as tables show it: never above the computed one."""
+    if value is None or not math.isfinite(value):
+        return phrase_number(value, digits)
+    return phrase_number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits, digits)
+
+
 def phrase_count(count: int, what: str) -> str:
-    """``1 seed``, ``2 seeds``."""
-    return f"{count} {what}{'s' if count > 1 else ''}"
+    """``1 seed``, ``2,000 seeds``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:

@@ -5,6 +5,7 @@ altair and vl-convert are imported when the first picture is made, so that a run
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,21 +43,14 @@ LOOK: Spec = {
 
 @dataclass(frozen=True)
 class PlotFigure:
-    """One figure of a report.
+    """One figure of a report."""
 
-    Attributes:
-        name: File name without its ending.
-        panels: What stands side by side in a file, and one below the other on a narrow page.
-        columns: Panels side by side in a file.
-        notice: Stands above the panels in a file.
-        live: Whether the page draws it, so that points can be asked; a picture of thousands of marks is shown as it is.
-    """
-
-    name: str
+    name: str  # file name without its ending
     caption: str
-    panels: tuple[Panel, ...]
-    notice: str | None = None
-    columns: int = _PER_ROW
+    panels: tuple[Panel, ...]  # what stands side by side in a file, and one below the other on a narrow page
+    notice: str | None = None  # stands above the panels in a file
+    columns: int = _PER_ROW  # panels side by side in a file
+    # whether the page draws it, so that points can be asked; a picture of thousands of marks is shown as it is
     live: bool = True
 
     @cached_property
@@ -129,8 +123,8 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
         altair.Chart(table, title=title, width=260, height=260)
         .mark_point(filled=True, size=28, opacity=0.75)
         .encode(
-            _bare(altair.X, "x"),
-            _bare(altair.Y, "y"),
+            bare(altair.X, "x"),
+            bare(altair.Y, "y"),
             looks,
             altair.Shape(legend, type="nominal", scale=_cycle(names, PLOT_SHAPES)),
         )
@@ -173,45 +167,40 @@ def plot_matching(one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names:
     i, j = np.nonzero(coupling > 1e-3 * coupling.max())
     ends = {"x": places[0][i, 0], "y": places[0][i, 1], "x2": places[1][j, 0], "y2": places[1][j, 1]}
     lines = pandas.DataFrame(ends | {"mass": coupling[i, j] / coupling.max()})
-    x, y = _bare(altair.X, "x"), _bare(altair.Y, "y")
+    x, y = bare(altair.X, "x"), bare(altair.Y, "y")
     drawn = altair.Chart(lines, title="which node meets which", width=420, height=260).mark_rule(color=INK)
     joined = drawn.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
     looks = altair.Color("graph:N", title=None, scale=_cycle(list(names), PLOT_COLOURS))
     return joined + altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1).encode(x, y, looks)
 
 
-def plot_graph(places: np.ndarray, edges: Sequence[tuple[int, int]], nodes: Sequence[int], group: int, title: str) -> Panel:
-    """A small graph at ``places`` [N, 2]: some of its nodes, in the colour of a group, and edges among them."""
-    import altair
-    import pandas
-
-    x, y = _bare(altair.X, "x"), _bare(altair.Y, "y")
-    ends = pandas.DataFrame([(*places[i], *places[j]) for i, j in edges], columns=["x", "y", "x2", "y2"])
-    lines = (
-        altair.Chart(ends, title=title, width=200, height=200)
-        .mark_rule(color=INK)
-        .encode(x, y, altair.X2("x2"), altair.Y2("y2"))
-    )
-    dots = altair.Chart(pandas.DataFrame(places[list(nodes)], columns=["x", "y"]))
-    return lines + dots.mark_point(filled=True, size=60, opacity=1, color=PLOT_COLOURS[group % len(PLOT_COLOURS)]).encode(x, y)
-
-
-def plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: tuple[str, float]) -> Panel:
-    """A box for each group of values, and a dashed line at ``level``, (label, value)."""
-    import altair
-    import pandas
-
-    table = pandas.DataFrame([{"group": name, "value": float(v)} for name, values in groups.items() for v in np.ravel(values)])
-    boxes = altair.Chart(table, title=title, width=240, height=HEIGHT).mark_boxplot(color=PLOT_COLOURS[0])
-    drawn = boxes.encode(altair.X("group:N", title=None, axis=altair.Axis(labelAngle=0)), altair.Y("value:Q", title=what))
-    line = altair.Chart(pandas.DataFrame({"value": [level[1]], "label": [level[0]]}))
-    named = line.mark_text(align="left", dx=4, dy=-7, color=INK, fontSize=11).encode(
-        altair.Y("value:Q"), altair.Text("label:N"), x=altair.value(0)
-    )
-    return drawn + line.mark_rule(strokeDash=[5, 4], color=INK).encode(altair.Y("value:Q")) + named
+def plot_arrays(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
+    """What a cell kept for pictures: its map coloured by each of its groups, its matrix of distances, what was matched."""
+    found: list[Panel] = []
+    for name in ("classes", "clusters", "truth"):
+        if name in arrays:
+            found.append(
+                plot_scatter(arrays["map"], arrays[name], f"{name}, {title}", "class" if name != "clusters" else "cluster")
+            )
+    if "distances" in arrays:
+        order = np.lexsort((arrays["truth"], arrays["clusters"]))
+        edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
+        across, matrix = "client graphs, by cluster", arrays["distances"][np.ix_(order, order)]
+        found.append(plot_heatmap(matrix, f"GW distances, {title}", across, "", edges.tolist()))
+    if "coupling" in arrays:
+        one, two = arrays["matched"].tolist()
+        names = (f"client {one}", f"client {two}")
+        found.append(plot_matching(arrays["places_one"], arrays["places_two"], arrays["coupling"], names))
+    return found
 
 
-def _bare(channel: Panel, name: str) -> Panel:
+def tag(words: str) -> str:
+    """Words as a part of a file's name."""
+    return re.sub("[^A-Za-z0-9.]+", "-", words).strip("-")
+
+
+def bare(channel: Panel, name: str) -> Panel:
+    """A channel of a map: a number without an axis."""
     return channel(name, type="quantitative", axis=None, scale={"zero": False})
 
 

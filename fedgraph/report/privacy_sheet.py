@@ -24,9 +24,9 @@ import yaml
 from fedgraph.cells import Result, store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
-from fedgraph.report import answer, attack_bounds, compared, page, table
-from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, best_without_privacy, bound_of_guesses, format_row_mean
+from fedgraph.report import answer, attack_bounds
+from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
+from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, bound_of_guesses, format_row_mean
 from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.statement import list_statement_caveats
 
@@ -42,15 +42,11 @@ _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mech
 
 @dataclass(frozen=True)
 class PrivacySheet:
-    """The privacy sheet of one row.
-
-    Attributes:
-        record: The draft for the registry; None where nothing is guaranteed, so there is nothing to register.
-    """
+    """The privacy sheet of one row."""
 
     anchor: str
     html: str
-    record: _Told | None
+    record: _Told | None  # the draft for the registry; None where nothing is guaranteed, so there is nothing to register
 
 
 def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
@@ -68,7 +64,7 @@ def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
     _require_price(run, chosen)
     told = _told(run, chosen)
     made = _record(chosen, told) if math.isfinite(chosen.provable) else None
-    return PrivacySheet(chosen.anchor, page.load_page_template("sheet.html").render(told), made)
+    return PrivacySheet(chosen.anchor, load_template("sheet.html").render(told), made)
 
 
 def make_model_sheet(
@@ -97,7 +93,7 @@ def make_model_sheet(
         "statement": said, "software": software, "blank": _BLANK,
     }  # fmt: skip
     anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
-    return PrivacySheet(anchor, page.load_page_template("model_sheet.html").render(told), None)
+    return PrivacySheet(anchor, load_template("model_sheet.html").render(told), None)
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
@@ -142,11 +138,11 @@ def _round_up(value: float) -> float:
 
 
 def _answer(run: SavedRun) -> Row:
-    questions = answer.ask(compared.rows_of(table.finished(run.table), page.refuted(run.rows)))
+    questions = answer.ask(answering(run.rows))
     found = answer.least(questions)
     if found is None:
         raise DataError(f"{run.folder}: no row keeps a finite ε, so none is the answer; name a ROW, as results link to it")
-    return next(row for row in run.rows if row.row == found.name)
+    return next(row for row in run.rows if row.row == found.row)
 
 
 def _told(run: SavedRun, row: Row) -> _Told:
@@ -159,7 +155,7 @@ def _told(run: SavedRun, row: Row) -> _Told:
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
-    # Path, mechanism and number of releases of the first seed's run, from its ledger lines.
+    # path, mechanism and number of releases of the first seed's run, from its ledger lines.
     counts: dict[tuple[str, str], int] = {}
     for line in map(json.loads, row.head.ledger):
         if line.get("kind") == "release":
@@ -235,7 +231,7 @@ def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
 
 def _delta_words(row: Row, people: int) -> str:
     """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
-    delta, one = row.head.delta or 0.0, row.head.facts.one
+    delta, one = row.delta, row.head.facts.one
     if delta * people < 0.01:
         return ""
     many, allowed = "people" if one == "node" else f"{one}s", "publishes one of them, drawn at random, in full"
@@ -245,10 +241,10 @@ def _delta_words(row: Row, people: int) -> str:
 
 
 def _measured(row: Row) -> str:
-    found = attack_bounds.describe_attack_bound(row).removeprefix("measured by an attack").lstrip(" :")
+    found = attack_bounds.describe(row).removeprefix("measured by an attack").lstrip(" :")
     if row.measured is None or row.attack.estimator != "curve":
         return found
-    plain = bound_of_guesses(tuple(row.attacked), row.head.delta or 0.0, "counting")
+    plain = bound_of_guesses(tuple(row.attacked), row.delta, "counting")
     return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
 
 
@@ -270,12 +266,12 @@ def _record(row: Row, told: _Told) -> _Told:
     more = {
         "name": name,
         "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
-        "attacked": attack_bounds.describe_attack_bound(row) if row.measured is not None else "No attack was run.",
+        "attacked": attack_bounds.describe(row) if row.measured is not None else "No attack was run.",
         "model": _MODELS.get(row.protection.viewer, "Federated"),
         "dashed": lambda items: [f"- {item}" for item in items],
     }
-    deployment = yaml.safe_load(page.load_page_template("deployment.yaml", escaped=False).render(told | more))
-    deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.head.delta or 0.0}
+    deployment = yaml.safe_load(load_template("deployment.yaml", escaped=False).render(told | more))
+    deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.delta}
     slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
 

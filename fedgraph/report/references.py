@@ -21,17 +21,11 @@ _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  
 
 @dataclass(frozen=True)
 class Reference:
-    """One paper.
+    """One paper."""
 
-    Attributes:
-        key: Its name in a page.
-        text: Authors, title, where and when.
-        doi: Without ``https://doi.org/``; None where it has none.
-    """
-
-    key: str
-    text: str
-    doi: str | None = None
+    key: str  # its name in a page
+    text: str  # authors, title, where and when
+    doi: str | None = None  # without ``https://doi.org/``; None where it has none
 
 
 @dataclass(frozen=True)
@@ -49,21 +43,13 @@ class ReferencedEntry:
 
 @dataclass(frozen=True)
 class _Bibliography:
-    """What papers.yaml holds: papers that no method's file names.
+    """What papers.yaml holds: papers that no method's file names."""
 
-    Attributes:
-        dois: Key of a method's bibtex → DOI.
-        papers: Key → its text and, where it has one, its DOI.
-        data: Family of data sets → key.
-        geometry: Keys of the papers behind comparing graphs.
-        accounting: Keys of the papers behind counting privacy.
-    """
-
-    dois: Mapping[str, str]
-    papers: Mapping[str, Mapping[str, str]]
-    data: Mapping[str, str]
-    geometry: tuple[str, ...]
-    accounting: tuple[str, ...]
+    dois: Mapping[str, str]  # key of a method's bibtex → DOI
+    papers: Mapping[str, Mapping[str, str]]  # key → its text and, where it has one, its DOI
+    data: Mapping[str, str]  # family of data sets → key
+    geometry: tuple[str, ...]  # keys of the papers behind comparing graphs
+    accounting: tuple[str, ...]  # keys of the papers behind counting privacy
 
     def find(self, *keys: str) -> tuple[Reference, ...]:
         """The papers of these keys."""

@@ -12,11 +12,31 @@ from enum import Enum
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
-from fedgraph.cells import CanaryAttackCellFacts, Cell, NodeClassificationCellFacts, Result, SettingChoiceCellFacts
+from fedgraph.cells import (
+    CanaryAttackCellFacts,
+    Cell,
+    GraphClassificationCellFacts,
+    GraphClusteringCellFacts,
+    NodeClassificationCellFacts,
+    Result,
+    SettingChoiceCellFacts,
+)
 from fedgraph.errors import DataError
 from fedgraph.privacy import Protection, Trust
-from fedgraph.report.phrases import phrase_first, phrase_upper_bound, read_phrases
+from fedgraph.report import chance
+from fedgraph.report.phrases import (
+    phrase_count,
+    phrase_first,
+    phrase_lower_bound,
+    phrase_number,
+    phrase_upper_bound,
+    read_phrases,
+)
 
+LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
+_FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
+_TESTED = {"graph_classification": "graph", "graph_clustering": "graph", "link_prediction": "edge"}
+_RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
 METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that a row has
 
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
@@ -26,14 +46,7 @@ _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
 class AttackBoundVerdict(Enum):
-    """What an attack says of a row's provable ε.
-
-    Attributes:
-        UNTRIED: The row was not attacked.
-        SOUND: No more was measured than was proven.
-        CHANCE: More was measured, but with the error divided among all rows that were attacked it is not sure.
-        BROKEN: More was measured than was proven.
-    """
+    """What an attack says of a row's provable ε."""
 
     UNTRIED = "not attacked"
     SOUND = "not contradicted"
@@ -52,16 +65,6 @@ def bound_of_guesses(
 def short_of(method: str, variant: str) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
     return method if variant in _PLAIN else variant
-
-
-def question_of(result: Result, metric: str | None) -> tuple[str, ...]:
-    """What is asked: rows can be compared only where this is equal.
-
-    Returns:
-        Data set, metric, protocol, split, and what is public unless it is the usual.
-    """
-    public = result.facts.public or _USUAL[0]
-    return (result.dataset, metric or "", result.facts.protocol, result.facts.split, "" if public in _USUAL else public)
 
 
 def metric_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[str | None]:
@@ -165,19 +168,15 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of every table: a configuration, averaged over seeds.
+    """A configuration, its seeds together: one line of every table."""
 
-    Attributes:
-        results: Its cells, one for each seed; at least one.
-        row: What a person types to name it.
-        metric: By which it is compared; empty where it has no such number.
-        verdict: What an attack says of ``provable``.
-    """
+    results: tuple[Result, ...]  # its cells, one for each seed; at least one
+    row: str  # what a person types to name it
+    metric: str = ""  # by which it is compared; empty where it has no such number
+    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED  # what an attack says of ``provable``
+    of_sizes: float = 0.0  # what rows of the same question reach that see public sizes alone
 
-    results: tuple[Result, ...]
-    row: str
-    metric: str = ""
-    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED
+    # ---- what was asked ---------------------------------------------------------------------------------------------
 
     @property
     def head(self) -> Result:
@@ -189,6 +188,11 @@ class Row:
         """The words of ``row`` in a to z, digits, hyphens and underscores: its place in a page, and in names of files."""
         words = ("-".join(plain_name(self.row))).replace("e=", "eps-").replace(".", "_").replace("+", "")
         return "row-" + "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
+
+    @property
+    def slug(self) -> str:
+        """Of its place in the table of all rows; a row by two metrics is there twice."""
+        return f"{self.anchor.replace('row-', 'all-', 1)}{'-accuracy' * self.clustered * (self.metric == 'accuracy')}"
 
     @property
     def task(self) -> str:
@@ -207,6 +211,21 @@ class Row:
         return self.head.variant
 
     @property
+    def kind(self) -> str:
+        """Of its task."""
+        return self.head.facts.kind
+
+    @property
+    def clustered(self) -> bool:
+        """Whether whole graphs are clustered."""
+        return isinstance(self.head.facts, GraphClusteringCellFacts)
+
+    @property
+    def one(self) -> str:
+        """What one node is called."""
+        return self.head.facts.one
+
+    @property
     def target(self) -> float:
         """The ε that was asked for."""
         return self.head.epsilon
@@ -217,9 +236,11 @@ class Row:
         return self.head.calibrated_by
 
     @property
-    def delta(self) -> float | None:
-        """The δ of every ε here; None where there is no protection."""
-        return self.head.delta
+    def asked(self) -> tuple[str, ...]:
+        """Rows can be compared only where this is equal: data set, metric, protocol, split, what is public unless usual."""
+        facts = self.head.facts
+        public = facts.public or _USUAL[0]
+        return (self.dataset, self.metric, facts.protocol, facts.split, "" if public in _USUAL else public)
 
     @property
     def name(self) -> str:
@@ -238,6 +259,8 @@ class Row:
         """What a sentence calls it: the label that its scenario gives it, or its method."""
         return short_of(self.method, self.variant)
 
+    # ---- what is protected ------------------------------------------------------------------------------------------
+
     @property
     def protection(self) -> Protection:
         """What its ε protects.
@@ -250,9 +273,20 @@ class Row:
         return self.head.protection
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What must hold, one phrase each."""
+        held = self.head.protection
+        return () if held is None else tuple(held.sentence(assumption) for assumption in held.assumptions)
+
+    @property
     def unit(self) -> str:
-        """Whom the guarantee protects; ``none`` without one."""
-        return "none" if self.head.protection is None else self.head.protection.unit.value
+        """Whom the guarantee protects; empty without one."""
+        return "" if self.head.protection is None else self.head.protection.unit.value
+
+    @property
+    def relation(self) -> str:
+        """Of the two inputs that are told apart; empty without a guarantee."""
+        return "" if self.head.protection is None else self.head.protection.relation.value
 
     @property
     def trust(self) -> Trust:
@@ -260,10 +294,19 @@ class Row:
         held = self.head.protection
         return Trust.CURATOR if held is None else Trust.against(held.viewer)
 
+    @property
+    def delta(self) -> float:
+        """The δ of every ε here; 0 where there is no protection."""
+        return self.head.delta or 0.0
+
     @cached_property
     def provable(self) -> float:
         """The largest provable ε over seeds of everything that is released."""
         return max(e.epsilon_provable for e in self.results)
+
+    def keeps(self, epsilon: float) -> bool:
+        """Whether everything that it releases is provably within ``epsilon``; ∞ is kept by no guarantee."""
+        return math.isfinite(self.provable) and self.provable <= epsilon * (1 + 1e-9)
 
     @property
     def published(self) -> float | None:
@@ -279,47 +322,6 @@ class Row:
     def raw(self) -> bool:
         """Whether it was asked for no privacy and gives none: a ceiling."""
         return math.isinf(self.target) and math.isinf(self.provable)
-
-    @property
-    def status(self) -> str:
-        """``ok``, or why there is no number."""
-        whole = sum(map(math.isfinite, self.values(self.metric))) == len(self.results)
-        return "ok" if whole else "no number: a value is missing or not finite"
-
-    @property
-    def usable(self) -> bool:
-        """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
-        return math.isfinite(self.mean) and self.status == "ok" and self.verdict is not AttackBoundVerdict.BROKEN
-
-    @property
-    def seeds(self) -> int:
-        """How many repetitions."""
-        return len(self.results)
-
-    @cached_property
-    def mean(self) -> float:
-        """Of ``metric`` over seeds; NaN where the row has no number."""
-        return self.mean_of(self.metric) if self.status == "ok" else math.nan
-
-    @cached_property
-    def deviation(self) -> float | None:
-        """Sample standard deviation of ``metric`` over seeds; None for one seed."""
-        finite = [value for value in self.values(self.metric) if math.isfinite(value)]
-        return statistics.stdev(finite) if len(finite) > 1 else None
-
-    def values(self, metric: str) -> list[float]:
-        """Of each seed that has it."""
-        return [e.metrics[metric] for e in self.results if metric in e.metrics]
-
-    def mean_of(self, metric: str) -> float:
-        """Over seeds; NaN where none has it."""
-        found = self.values(metric)
-        return statistics.fmean(found) if found else math.nan
-
-    def deviation_of(self, metric: str) -> float:
-        """Sample standard deviation over seeds; 0 for one."""
-        found = self.values(metric)
-        return statistics.stdev(found) if len(found) > 1 else 0.0
 
     def path(self, name: str) -> float:
         """The largest provable ε of one path over seeds.
@@ -339,6 +341,82 @@ class Row:
         """Of each seed, how its settings were chosen privately; empty where they were not."""
         facts = (e.facts for e in self.results)
         return tuple(f.choice for f in facts if isinstance(f, NodeClassificationCellFacts) and f.choice is not None)
+
+    # ---- what was reached -------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> str:
+        """``ok``, or why it is no answer."""
+        if self.verdict is AttackBoundVerdict.BROKEN:
+            return f"refuted: an attack shows ε ≥ {phrase_lower_bound(self.measured)}"
+        whole = len(self.scores) == len(self.results)
+        found = "ok" if whole else "no number: a value is missing or not finite"
+        return next((e.status for e in self.results if e.status != "ok"), found)
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may be an answer: it has a number, and no attack has refuted its ε."""
+        return math.isfinite(self.mean) and self.status == "ok"
+
+    @property
+    def seeds(self) -> int:
+        """How many repetitions."""
+        return len(self.results)
+
+    @cached_property
+    def scores(self) -> dict[int, float]:
+        """Seed → ``metric``, where it is a number."""
+        found = {e.seed: e.metrics.get(self.metric, math.nan) for e in self.results}
+        return {seed: value for seed, value in found.items() if math.isfinite(value)}
+
+    @cached_property
+    def mean(self) -> float:
+        """Of ``metric`` over seeds; NaN where a seed has no number."""
+        return statistics.fmean(self.scores.values()) if len(self.scores) == len(self.results) else math.nan
+
+    @cached_property
+    def deviation(self) -> float | None:
+        """Sample standard deviation of ``metric`` over seeds; None for one seed."""
+        return statistics.stdev(self.scores.values()) if len(self.scores) > 1 else None
+
+    def values(self, metric: str) -> list[float]:
+        """Of each seed that has it."""
+        return [e.metrics[metric] for e in self.results if metric in e.metrics]
+
+    def mean_of(self, metric: str) -> float:
+        """Over seeds; NaN where none has it."""
+        found = self.values(metric)
+        return statistics.fmean(found) if found else math.nan
+
+    def deviation_of(self, metric: str) -> float:
+        """Sample standard deviation over seeds; 0 for one."""
+        found = self.values(metric)
+        return statistics.stdev(found) if len(found) > 1 else 0.0
+
+    @cached_property
+    def tested(self) -> int:
+        """How many different people, graphs or pairs its score rests on; 0: not counted. Folds are of different graphs."""
+        facts, counts = self.head.facts, [e.facts.tested for e in self.results if e.facts.tested is not None]
+        if isinstance(facts, GraphClassificationCellFacts) and counts:
+            return min(sum(counts), facts.graphs)
+        return (facts.clients or 0) if self.clustered else min(counts, default=0)
+
+    @cached_property
+    def guess(self) -> float:
+        """What somebody reaches who learnt nothing."""
+        own = statistics.fmean(chance_of(self.metric, e.metrics) for e in self.results)
+        return max(own, self.of_sizes)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Where one training of the row may lie: two standard errors by what was tested, around every seed's value.
+
+        An ε is about one training, and one is deployed: a row that works on one seed of three reaches down to the other two.
+        """
+        spans = [interval(value, self) for value in self.scores.values()] or [(math.nan, math.nan)]
+        return min(low for low, _ in spans), max(high for _, high in spans)
+
+    # ---- what attacks say -------------------------------------------------------------------------------------------
 
     @cached_property
     def attacked(self) -> list[one_run.OneRunCount]:
@@ -368,7 +446,7 @@ class Row:
         Raises:
             ValueError: No cell of the row was attacked.
         """
-        return bound_of_guesses(tuple(counts), float(self.delta or 0.0), self.attack.estimator, alpha)
+        return bound_of_guesses(tuple(counts), self.delta, self.attack.estimator, alpha)
 
     @cached_property
     def measured(self) -> float | None:
@@ -447,11 +525,107 @@ def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows that have a metric to compare them by, in their order. Others (distances) are left out.
 
     Args:
-        rows: All rows of one task on one data set are compared by the same metric, the first of ``METRICS`` that each has.
+        rows: All rows of one task on one data set are compared by the same metric, the first of ``METRICS`` that each has; of
+            graphs that are clustered by how well their classes are found.
     """
-    chosen = metric_of_rows([((row.task, row.dataset), {name for e in row.results for name in e.metrics}) for row in rows])
-    judged = zip(rows, chosen, judge_attack_bounds(rows), strict=True)
+    judged = zip(rows, metrics_of(rows), judge_attack_bounds(rows), strict=True)
     return tuple(replace(row, metric=metric, verdict=verdict) for row, metric, verdict in judged if metric is not None)
+
+
+def metrics_of(rows: Sequence[Row]) -> list[str | None]:
+    """By which metric ``compare_rows`` compares each row; None where it has none."""
+    own = [{name for e in row.results for name in e.metrics} for row in rows]
+    first = metric_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
+    return ["ari" if row.clustered and "ari" in has else one for row, has, one in zip(rows, own, first, strict=True)]
+
+
+def answering(rows: Sequence[Row]) -> tuple[Row, ...]:
+    """Rows as questions ask of them: what is rare is compared by its AUROC, and clustered graphs by their classes, too."""
+    found, beside = [], []
+    for row in compare_rows(rows):
+        rare = row.metric == "accuracy" and all(name in e.metrics for e in row.results for name in _RARE)
+        found.append(replace(row, metric="auroc") if rare else row)
+        beside += [replace(row, metric="accuracy")] if row.metric == "ari" and row.values("accuracy") else []
+    sizes: dict[tuple[str, ...], float] = {}  # of whole graphs, guessing is what the rows reach that see public sizes alone
+    for row in (every := (*found, *beside)):
+        if row.kind.startswith("graph") and row.metric == "accuracy" and not row.private and math.isfinite(row.mean):
+            sizes[row.asked] = max(row.mean, sizes.get(row.asked, 0.0))
+    return tuple(replace(row, of_sizes=sizes.get(row.asked, 0.0)) if row.asked in sizes else row for row in every)
+
+
+def chance_of(metric: str | None, metrics: Mapping[str, float]) -> float:
+    """What somebody reaches who learnt nothing."""
+    majority = metrics.get("majority_share", 0.0)
+    if metric == "average_precision_positive":
+        return 1 - majority if majority else 0.0
+    return {"auc": 0.5, "auroc": 0.5, "ari": 0.0}.get(metric or "", majority)
+
+
+def interval(value: float, row: Row) -> tuple[float, float]:
+    """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
+    if row.metric == "accuracy" and row.tested:
+        return chance.wilson_chance_interval(value, row.tested)
+    if row.metric == "average_precision_positive" and row.tested and row.guess:
+        return chance.precision_interval(value, row.tested * row.guess)
+    positives, negatives = float(row.tested), float(vars(row.head.facts).get("negatives") or 0)
+    if row.metric == "auroc":
+        majority = row.mean_of("majority_share") if row.values("majority_share") else 0.5
+        positives = max(1.0, row.tested * (1 - majority))
+        negatives = max(1.0, row.tested - positives)
+    if row.metric in ("auc", "auroc") and row.tested and negatives:
+        half = chance.CHANCE_STANDARD_ERRORS * chance.area_error(value, positives, negatives)
+        return max(0.0, value - half), min(1.0, value + half)
+    return value, value
+
+
+def error_of_difference(one: Row, other: Row) -> float:
+    """Standard error of the difference of two rows' means: from what was tested, and over seeds; the larger of the two."""
+    both = sorted(one.scores.keys() & other.scores.keys())
+    rights = [{e.seed: e.facts.right for e in row.results} for row in (one, other)]
+    paired = [chance.paired_chance_variance(rights[0].get(s, ""), rights[1].get(s, ""), one.tested) for s in both]
+    known = [v for v in paired if v is not None]
+    alike = bool(known) and len(known) == len(both) == len(one.scores) == len(other.scores)
+    if alike and one.metric == "accuracy":
+        sampled = statistics.fmean(known)
+    else:
+        spans = [interval(row.mean, row) for row in (one, other)]
+        sampled = sum(((high - low) / 2 / chance.CHANCE_STANDARD_ERRORS) ** 2 for low, high in spans)
+    if alike and len(both) > 1:
+        seeds = statistics.variance(one.scores[s] - other.scores[s] for s in both) / len(both)
+    else:
+        seeds = sum((row.deviation or 0.0) ** 2 / max(1, len(row.scores)) for row in (one, other))
+    return math.sqrt(max(sampled, seeds))
+
+
+def is_worse(row: Row, than: Row) -> bool:
+    """By more than two standard errors of the difference."""
+    return than.mean - row.mean > chance.CHANCE_STANDARD_ERRORS * error_of_difference(than, row)
+
+
+def beats_guessing(row: Row) -> bool:
+    """Whether one training of the row is above ``Row.guess`` on every seed, by more than two standard errors."""
+    low = row.interval[0]
+    return low >= LEAST_INDEX if row.metric == "ari" else low > row.guess
+
+
+def find_doubt(rows: Sequence[Row]) -> str:
+    """Why nothing can be concluded from rows of one data set; empty where something can."""
+    fewest = min((row for row in rows if row.tested), key=lambda row: row.tested, default=None)
+    least = min((n for row in rows if (n := row.head.facts.least_class) is not None), default=None)
+    kept = [row for row in rows if row.delta > 0 and row.private and math.isfinite(row.provable)]
+    worst = max(kept, key=lambda row: row.delta, default=None)
+    why = []
+    if fewest is not None and fewest.tested < _FEWEST_TESTED:
+        was, what = "was" if fewest.tested == 1 else "were", _TESTED.get(fewest.kind, fewest.one)
+        why.append(f"only {phrase_count(fewest.tested, what)} {was} tested, at least {_FEWEST_TESTED} are needed")
+    if least is not None and least < _FEWEST_OF_A_CLASS:
+        what = _TESTED.get(rows[0].kind, rows[0].one)
+        why.append(f"the smallest class has {phrase_count(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
+    if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
+        one = worst.one if worst.unit == "node" else worst.unit
+        allowed = f"the guarantee may fail for one {one} in {1 / worst.delta:.0f}"
+        why.append(f"δ = {phrase_number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
+    return "; ".join(why)
 
 
 def best_without_privacy(rows: Iterable[Row]) -> Row | None:

@@ -27,19 +27,14 @@ _UNREPORTED = "UNFINISHED RUN: all {} cells are done, but no report was written.
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """A run as its folder holds it.
-
-    Attributes:
-        table: One line for each cell (``report.table``).
-        title: Of its scenario, or its name.
-        notice: Says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its
-            end; None where nothing is to say.
-    """
+    """A run as its folder holds it."""
 
     folder: Path
-    table: pd.DataFrame
+    table: pd.DataFrame  # one line for each cell (``report.table``)
     environment: Environment
-    title: str
+    title: str  # of its scenario, or its name
+    # says which data were generated, whether the run was shrunk, and how many cells are done where it is not at its end; None
+    # where nothing is to say
     notice: str | None
 
     @cached_property

@@ -4,10 +4,10 @@ Rows of one method and variant are one family: what several of them share is sai
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from fedgraph.cells import GraphClusteringCellFacts
+from fedgraph.cells import GraphClusteringCellFacts, Result
 from fedgraph.privacy import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
@@ -19,24 +19,31 @@ def list_statement_caveats(secret: bool) -> tuple[str, ...]:
     return tuple(fill_phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
+def add_up(results: Iterable[Result]) -> tuple[str, ...]:
+    """What all private trainings of a run cost together: one line for each data set and unit; an ε of ∞ adds up to nothing.
+
+    The sum of their prices bounds it (basic composition).
+    """
+    spent: dict[tuple[str, str], list[float]] = {}
+    for one in results:
+        if one.protection is not None and one.paths and math.isfinite(one.epsilon_provable):
+            spent.setdefault((one.dataset, one.protection.unit.value), []).append(one.epsilon_provable)
+    return tuple(
+        fill_phrase("outside", "together", dataset=dataset, unit=unit, runs=len(each), epsilon=phrase_upper_bound(sum(each), 4))
+        for (dataset, unit), each in spent.items()
+    )
+
+
 @dataclass(frozen=True)
 class Statement:
-    """The privacy of one row in words.
+    """The privacy of one row in words."""
 
-    Attributes:
-        anchor: The name of its place in the page.
-        who: Method and variant.
-        world: Who is trusted.
-        target: The ε that was asked for.
-        conditions: What it assumes, one sentence each.
-    """
-
-    anchor: str
-    who: str
-    world: str
-    target: str
+    anchor: str  # the name of its place in the page
+    who: str  # method and variant
+    world: str  # who is trusted
+    target: str  # the ε that was asked for
     sentences: tuple[str, ...]
-    conditions: tuple[str, ...]
+    conditions: tuple[str, ...]  # what it assumes, one sentence each
     notes: tuple[str, ...] = ()
 
     @property
@@ -96,7 +103,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
             else:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {phrase_number(row.published, 4)}"
-    found.append(f"The published formula {published}; {attack_bounds.describe_attack_bound(row)}.")
+    found.append(f"The published formula {published}; {attack_bounds.describe(row)}.")
     if row.measured is not None:
         found.append(f"The attacker read: {row.attack.what}.")
     if len(row.results) > 1:
@@ -106,13 +113,9 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
 
 @dataclass(frozen=True)
 class SharedStatement:
-    """What several rows of a family say.
+    """What several rows of a family say."""
 
-    Attributes:
-        rows: Which, in words.
-    """
-
-    rows: str
+    rows: str  # which, in words
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]
     notes: tuple[str, ...]
@@ -120,18 +123,13 @@ class SharedStatement:
 
 @dataclass(frozen=True)
 class StatementFamily:
-    """Rows of one method and variant, of one task on one data set.
-
-    Attributes:
-        said: What each of them says alone.
-        shared: What several of them say, each once.
-    """
+    """Rows of one method and variant, of one task on one data set."""
 
     who: str
     task: str
     dataset: str
-    said: tuple[Statement, ...]
-    shared: tuple[SharedStatement, ...]
+    said: tuple[Statement, ...]  # what each of them says alone
+    shared: tuple[SharedStatement, ...]  # what several of them say, each once
 
 
 def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:

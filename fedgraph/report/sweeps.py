@@ -6,11 +6,10 @@ Such parts become one section with that thing on the axis; what each value found
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, compare_rows, format_row, group_rows
+from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.rows import METRICS, Row, compare_rows, format_row
 from fedgraph.report.sections.base import SectionRecords, SectionTable
 
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -18,16 +17,11 @@ _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 @dataclass(frozen=True)
 class Sweep:
-    """Parts of a run between which one thing varies.
-
-    Attributes:
-        thing: What varies; None for a part that stands alone.
-        at: The value of each of ``parts``; empty for a part that stands alone.
-    """
+    """Parts of a run between which one thing varies."""
 
     parts: tuple[SectionRecords, ...]
-    thing: str | None = None
-    at: tuple[float | str, ...] = ()
+    thing: str | None = None  # what varies; None for a part that stands alone
+    at: tuple[float | str, ...] = ()  # the value of each of ``parts``; empty for a part that stands alone
 
 
 def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
@@ -46,7 +40,7 @@ def _alike(one: SectionRecords, other: SectionRecords) -> bool:
     mine, theirs = _names(one), _names(other)
     if one.kind != other.kind or not (mine and theirs):
         return False
-    if not compare_rows(group_rows(one.entries)) or not compare_rows(group_rows(other.entries)):
+    if not compare_rows(one.rows) or not compare_rows(other.rows):
         return False
     if one.label == other.label:
         return True
@@ -147,82 +141,52 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
 
 
 def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
-    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table."""
+    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table.
+
+    Of what varies between the methods of a task: one figure and one table for each setting that does.
+    """
     inside = _varied_within(sweep.parts[0])
-    if sweep.thing is None or (inside and sweep.thing == next(iter(inside)) and len({r.label for r in sweep.parts}) == 1):
-        # One figure and one table for each setting that varies between the methods, with a panel per data set and ε.
-        figures: list[plots.PlotFigure] = []
-        tables: list[SectionTable] = []
-        scores = [s for record in sweep.parts for s in compare_rows(group_rows(record.entries))]
+    found = compare_rows([row for record in sweep.parts for row in record.rows])
+    if sweep.thing is None or (sweep.thing in inside and len({r.label for r in sweep.parts}) == 1):
+        drawn = []
         for thing, rows_of in inside.items():
-            known = [(place, s) for s in scores if (place := rows_of.get(f"{s.method}/{s.variant}"))]
-            drawn = _drawn(sweep.parts[0].name, thing, [_Point(at, s, line) for (at, line), s in known], True, notice)
-            figures += drawn[0]
-            tables += drawn[1]
-        return tuple(figures), tuple(tables)
+            placed = [(place, row) for row in found if (place := rows_of.get(f"{row.method}/{row.variant}"))]
+            drawn.append(_drawn(sweep.parts[0].name, thing, [(at, row, line) for (at, line), row in placed], True, notice))
+        return tuple(f for figures, _ in drawn for f in figures), tuple(t for _, tables in drawn for t in tables)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
-    rows = [row for r in sweep.parts for row in group_rows(r.entries)]
-    points = [_Point(places[s.task, s.dataset], s, s.name) for s in compare_rows(rows) if (s.task, s.dataset) in places]
+    points = [(places[row.task, row.dataset], row, row.name) for row in found if (row.task, row.dataset) in places]
     return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
-class _Point(NamedTuple):
-    at: float | str
-    score: Row
-    line: str
-
-
 def _drawn(
-    name: str, thing: str, points: Sequence[_Point], by_data: bool, notice: str | None
+    name: str, thing: str, places: Sequence[tuple[float | str, Row, str]], by_data: bool, notice: str | None
 ) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
-    common = {t for t in {s.target for _, s, _ in points} if len({at for at, s, _ in points if s.target == t}) > 1}
-    targets: list[float | None] = [*sorted(common)] or [None]
-    panels, body = [], []
-    datasets = dict.fromkeys(s.dataset for _, s, _ in points)
-    several = by_data and len(datasets) > 1
-    for dataset in datasets if by_data else [None]:
-        for target in targets:
-            own = [p for p in points if dataset in (None, p.score.dataset) and target in (None, p.score.target)]
-            own = [p for p in own if math.isfinite(p.score.mean)]
-            lines = _lines(own)
-            if not lines or len({at for at, _, _ in own}) < 2:
-                continue
-            budget = "" if target is None else "no privacy" if math.isinf(target) else f"asked for ε = {phrase_number(target)}"
-            title = ", ".join(filter(None, (dataset if several else "", budget)))
-            heads = ("Method", "Whom it trusts")
-            panels.append(charts.ChartPanel(title, METRICS[own[0].score.metric], lines, (), thing, "even", heads))
-            body += [
-                (title, " ".join(filter(None, (line, reading))), trust, {at: format_row(s, 3) for at, s, _ in drawn})
-                for (line, trust, reading), drawn in _groups(own).items()
-            ]
-    if not panels:
+    """places: (value of the thing, row, its line)."""
+    known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
+    targets = {row.target for _, row, _ in known}
+    common = {t for t in targets if len({at for at, row, _ in known if row.target == t}) > 1}
+    several = by_data and len({row.dataset for _, row, _ in known}) > 1
+    readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.target)}) > 1
+    points, said = [], {}
+    for at, row, line in known:
+        if common and row.target not in common:
+            continue
+        budget = "no privacy" if math.isinf(row.target) else f"asked for ε = {phrase_number(row.target)}"
+        panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
+        own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
+        tip, metric = f"ε proven {phrase_upper_bound(row.provable, 3)}", METRICS.get(row.metric, row.metric)
+        points.append(charts.ChartPoint(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
+        said[panel, own, at] = format_row(row, 3)
+    axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
+    kept = [one for one in points if len(axes[one.panel]) > 1]
+    if not kept:
         return (), ()
-    caption = f"{panels[0].ylabel.capitalize()} against {thing}, one panel per budget. Bars: standard deviation over seeds."
-    figures = charts.draw_chart(f"{name}-by-{thing.replace(' ', '-')}", caption, panels, notice, shared=True)
-    ordered = list(dict.fromkeys(at for at, _, _ in points))
-    ordered = ordered if any(isinstance(at, str) for at in ordered) else sorted(ordered)
-    values = (at if isinstance(at, str) else f"{thing} = {phrase_number(at)}" for at in ordered)
-    header = ("panel", "row", "whom it trusts", *values)
-    rows = tuple((title, line, trust, *(cells.get(at, "—") for at in ordered)) for title, line, trust, cells in body)
+    caption = f"{begin_phrase(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
+    heads, tag = ("Method", "Whom it trusts"), thing.replace(" ", "-")
+    figures = charts.draw_lines(f"{name}-by-{tag}", caption, kept, notice, across=thing, heads=heads, shared=True)
+    order = list(dict.fromkeys(one.x for one in kept))
+    order = order if any(isinstance(at, str) for at in order) else sorted(order, key=float)
+    header = ("panel", "row", *(at if isinstance(at, str) else f"{thing} = {phrase_number(at)}" for at in order))
+    lines = dict.fromkeys((one.panel, one.line) for one in kept)
+    rows = tuple((*line, *(said.get((*line, at), "—") for at in order)) for line in lines)
     return figures, (SectionTable(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
-
-
-def _groups(own: Sequence[_Point]) -> dict[tuple[str, str, str], list[_Point]]:
-    found: dict[tuple[str, str, str], list[_Point]] = {}
-    readings = {s.calibrated_by for _, s, _ in own if math.isfinite(s.target)}
-    for point in own:
-        reading = point.score.calibrated_by if len(readings) > 1 else ""
-        found.setdefault((point.line, point.score.trust.value, reading), []).append(point)
-    return found
-
-
-def _lines(own: Sequence[_Point]) -> tuple[charts.ChartSeries, ...]:
-    lines = []
-    for key, points in _groups(own).items():
-        ordered = points if any(isinstance(at, str) for at, _, _ in points) else sorted(points, key=lambda p: float(p.at))
-        tips = tuple(f"ε proven {phrase_upper_bound(s.provable, 3)}" for _, s, _ in ordered)
-        means = [s.mean for _, s, _ in ordered]
-        spread = [s.deviation or 0.0 for _, s, _ in ordered]
-        at, joined = [at for at, _, _ in ordered], not any(isinstance(at, str) for at, _, _ in ordered)
-        lines.append(charts.ChartSeries(" — ".join(filter(None, key)), at, means, spread, key[:2], tips, joined))  # type: ignore[arg-type]
-    return tuple(lines)

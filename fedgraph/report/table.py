@@ -13,14 +13,16 @@ import ast
 import io
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from fedgraph import plugins
-from fedgraph.cells import Cell, GraphClassificationCellFacts, GraphClusteringCellFacts, Result, result, store
+from fedgraph.cells import Cell, Result, result, store
 from fedgraph.errors import DataError
-from fedgraph.report.rows import Row, group_rows, metric_of_rows, name_rows, question_of, short_of
+from fedgraph.report.rows import chance_of, group_rows, metrics_of, name_rows, short_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
 COLUMNS = (
@@ -51,32 +53,27 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
         A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
     """
     names = name_rows(results) if names is None else names
-    rows = {row.head.row: row for row in group_rows(results, names)}
-    compared = dict(zip(rows, _metrics(tuple(rows.values())), strict=True))
+    rows = group_rows(results, names)
+    of_row = {row.head.row: replace(row, metric=metric or "") for row, metric in zip(rows, metrics_of(rows), strict=True)}
     titles, lines = {method: title_of(method) for method in {one.method for one in results}}, []
     for one in results:
-        row, metric = rows.get(one.row), compared.get(one.row)
-        asked = (one.task, *question_of(one, metric), "" if one.protection is None else one.protection.unit.value)
+        row = of_row.get(one.row)
+        metric = None if row is None else row.metric or None
         told = {
             "row": names[one.row],
             "source": sources.get(one.dataset, "none"),
-            "question": " · ".join(filter(None, asked)) if metric else None,
+            "question": " · ".join(filter(None, (one.task, *row.asked, row.unit))) if row is not None and metric else None,
             "name": short_of(one.method, one.variant),
             "title": titles[one.method],
             "trust": (one.world.trust if row is None else row.trust).value,
             "epsilon_measured": None if row is None or one.epsilon_measured is None else row.measured,
             "metric": metric,
             "value": one.metrics.get(metric or "", math.nan),
-            "tested": None if row is None else _tested(one, row),
-            "chance": _chance(metric, one.metrics.get("majority_share", 0.0)),
+            "tested": None if row is None else (row.tested or None) if row.kind.startswith("graph") else one.facts.tested,
+            "chance": chance_of(metric, one.metrics),
         }
         lines.append(result.to_line(one) | told)
     return _typed(pd.DataFrame(lines, columns=None if lines else list(COLUMNS)))
-
-
-def of_rows(rows: Sequence[Row]) -> pd.DataFrame:
-    """The lines of the cells of some rows, which keep their names. Where their data came from is not said."""
-    return tabulate([one for row in rows for one in row.results], {}, {row.head.row: row.row for row in rows})
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
@@ -88,32 +85,7 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: column.where(column.notna(), None) for name, column in texts.items()})
 
 
-def _metrics(rows: Sequence[Row]) -> list[str | None]:
-    """By which metric each row is compared; of graphs that are clustered by how well their classes are found."""
-    own = [{name for one in row.results for name in one.metrics} for row in rows]
-    first = metric_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
-    found: list[str | None] = []
-    for row, metrics, picked in zip(rows, own, first, strict=True):
-        clustered = isinstance(row.head.facts, GraphClusteringCellFacts) and "ari" in metrics
-        found.append("ari" if clustered else picked)
-    return found
-
-
-def _tested(one: Result, row: Row) -> int | None:
-    """How many different people, graphs or pairs the row's score rests on: folds are of different graphs, seeds split anew."""
-    facts = one.facts
-    if isinstance(facts, GraphClassificationCellFacts) and facts.tested:
-        return min(sum(other.facts.tested or 0 for other in row.results), facts.graphs)
-    return facts.clients if isinstance(facts, GraphClusteringCellFacts) else facts.tested
-
-
-def _chance(metric: str | None, majority: float) -> float:
-    """What somebody reaches who learnt nothing."""
-    if metric == "average_precision_positive":
-        return 1 - majority if majority else 0.0
-    return {"auc": 0.5, "ari": 0.0}.get(metric or "", majority)
-
-
+@cache
 def title_of(method: str) -> str:
     """What a method is called in words: how its file begins; its name where it is no method but a row to compare with."""
     source = plugins.source("methods", method) if method in plugins.names("methods") else None

@@ -16,14 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class ChosenRow(Row):
-    """A row of a run, which can be fitted.
+    """A row of a run, which can be fitted."""
 
-    Attributes:
-        folder: Of its run.
-        others: Gives the rows of the run that a budget might still carry.
-    """
-
-    folder: Path = field(kw_only=True)
+    folder: Path = field(kw_only=True)  # of its run
+    # gives the rows of the run that a budget might still carry
     others: Callable[[], list[Candidate]] = field(kw_only=True, compare=False)
 
     def fit(

@@ -26,7 +26,9 @@ _SECONDS_BETWEEN_LINES = 10.0  # at first
 _SHARE_BETWEEN_LINES = 0.25  # of the time so far
 _BAR = 24  # letters of the bar
 _SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
-_COMPARED = ("average_precision_positive", "accuracy", "ari", "auc")  # the first that a cell has says how good it is
+_COMPARED = {  # the first that a cell has says how good it is
+    "average_precision_positive": "average precision", "accuracy": "accuracy", "ari": "ARI", "auc": "AUC",
+}  # fmt: skip
 
 
 class Console:
@@ -48,7 +50,8 @@ class Console:
         self._last = self._begun
         self._cells = (0, 0)
         self._pace = _Pace()
-        self._best: tuple[float, str] | None = None
+        self._best: dict[tuple[str, ...], tuple[float, str]] = {}  # task, data set, measure → its best private row
+        self._latest = ""
         self._running: dict[Cell, float] = {}  # cell → when it began, longest first
 
     def say(self, text: str) -> None:
@@ -119,15 +122,19 @@ class Console:
         self._tell()
 
     def note_score(self, cell: Cell, metrics: Mapping[str, float]) -> None:
-        """What a finished cell reached; the best private one is shown while the run goes on."""
-        value = next((metrics[name] for name in _COMPARED if name in metrics), math.nan)
-        if math.isfinite(cell.epsilon) and value > (self._best[0] if self._best else -math.inf):
-            self._best = (value, cell.words.rpartition(",")[0])
+        """What a finished cell reached; the best private one by the same measure, of the same task and data, is shown."""
+        name = next((name for name in _COMPARED if name in metrics), "")
+        if not name or not math.isfinite(cell.epsilon) or not math.isfinite(metrics[name]):
+            return
+        asked = (cell.task, cell.dataset, name)
+        self._best[asked] = max(self._best.get(asked, (-math.inf, "")), (metrics[name], cell.words.rpartition(",")[0]))
+        value, row = self._best[asked]
+        self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
 
     def _left(self) -> str:
         left = self._pace.left()
         words = "" if left is None else f", about {format_span(left + _SECONDS_OF_REPORT)} left"
-        return words + (f", best so far {self._best[0]:.2f} ({self._best[1]})" if self._best else "")
+        return words + self._latest
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """done of total within the cell that is running."""
@@ -269,19 +276,12 @@ class _Pace:
 
 @dataclass
 class ConsoleReports:
-    """What a running cell said.
+    """What a running cell said."""
 
-    Attributes:
-        began: When, in seconds.
-        opens: Whether it waits for its worker first.
-        first: Time and share of its first report; None before it.
-        share: Of its last report, 0 … 1.
-    """
-
-    began: float
-    opens: bool = False
-    first: tuple[float, float] | None = None
-    share: float = 0.0
+    began: float  # when, in seconds
+    opens: bool = False  # whether it waits for its worker first
+    first: tuple[float, float] | None = None  # time and share of its first report; None before it
+    share: float = 0.0  # of its last report, 0 … 1
 
     def add(self, now: float, share: float) -> None:
         if self.first is None or share < self.share:

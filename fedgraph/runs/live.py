@@ -26,27 +26,16 @@ _TITLES = ("task", "cells", "rounds", "calls", "messages", "a second", "MB up", 
 
 @dataclass(frozen=True)
 class LiveState:
-    """A run, as it says itself or as its files say.
+    """A run, as it says itself or as its files say."""
 
-    Attributes:
-        status: ``running``, ``interrupted`` or ``finished``.
-        seconds: Since it began, or that it took; 0 where that is not known.
-        done: Cells that are finished.
-        total: Cells in all; 0 where that is not known.
-        working: Cells at work, in words.
-        left: What is left, and the best so far, in words.
-        rates: Messages a second, task by task; empty: as many as on average.
-        runtime: As its engine describes itself.
-    """
-
-    status: str
-    seconds: float
-    done: int
-    total: int
-    working: tuple[str, ...] = ()
-    left: str = ""
-    rates: Mapping[str, float] = field(default_factory=dict)
-    runtime: Mapping[str, object] = field(default_factory=dict)
+    status: str  # ``running``, ``interrupted`` or ``finished``
+    seconds: float  # since it began, or that it took; 0 where that is not known
+    done: int  # cells that are finished
+    total: int  # cells in all; 0 where that is not known
+    working: tuple[str, ...] = ()  # cells at work, in words
+    left: str = ""  # what is left, and the best so far, in words
+    rates: Mapping[str, float] = field(default_factory=dict)  # messages a second, task by task; empty: as many as on average
+    runtime: Mapping[str, object] = field(default_factory=dict)  # as its engine describes itself
 
 
 _Record = TypeVar("_Record", LiveState, Environment)

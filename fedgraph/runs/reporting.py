@@ -45,31 +45,18 @@ _FIRST_STYLE = "body{max-width:50rem;margin:2rem auto;padding:0 1rem;font:1rem/1
 
 @dataclass(eq=False)
 class Reporting:
-    """What a report is made of.
+    """What a report is made of."""
 
-    Attributes:
-        ready: The scenario.
-        graphs: Its data sets.
-        out: The folder of the run.
-        text: The scenario as it was read.
-        stages: Every cell.
-        kept: The finished ones.
-        where: How the engine describes itself.
-        began: ``time.time()`` at the start.
-        latest: ``time.monotonic()`` of the latest page.
-        plans: Row → what it declared, for ``outside``.
-    """
-
-    ready: ReadyScenario
-    graphs: Sequence[Graph | GraphCollection]
-    out: Path
-    text: str
-    stages: Sequence[ScheduledStage]
-    kept: store.CellStore
-    where: Mapping[str, object]
-    began: float
-    latest: float = field(default_factory=time.monotonic)
-    plans: Mapping[Cell, Mapping[str, object]] = field(default_factory=dict)
+    ready: ReadyScenario  # the scenario
+    graphs: Sequence[Graph | GraphCollection]  # its data sets
+    out: Path  # the folder of the run
+    text: str  # the scenario as it was read
+    stages: Sequence[ScheduledStage]  # every cell
+    kept: store.CellStore  # the finished ones
+    where: Mapping[str, object]  # how the engine describes itself
+    began: float  # ``time.time()`` at the start
+    latest: float = field(default_factory=time.monotonic)  # ``time.monotonic()`` of the latest page
+    plans: Mapping[Cell, Mapping[str, object]] = field(default_factory=dict)  # row → what it declared, for ``outside``
 
     def environment(self) -> Environment:
         """As it is now: how long the run has taken, and how many cells it asks for."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from fedgraph import privacy
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import Candidate, Ledger
-from fedgraph.report import Row, answer, compared, page, rows, summarise, table
+from fedgraph.report import Row, answer, rows, summarise, table
 from fedgraph.report import saved_run as stored
 from fedgraph.runs.chosen_row import ChosenRow
 
@@ -40,13 +40,9 @@ _SHOWN = (
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One run, or several together.
+    """One run, or several together."""
 
-    Attributes:
-        kept: The runs as they lie in their folders.
-    """
-
-    kept: tuple[stored.SavedRun, ...]
+    kept: tuple[stored.SavedRun, ...]  # the runs as they lie in their folders
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -104,7 +100,7 @@ class Run:
     @cached_property
     def questions(self) -> tuple[answer.Question, ...]:
         """What was asked, and what was found, as values (``report.answer``)."""
-        return answer.ask(compared.rows_of(table.of_rows(self.rows), page.refuted(self.rows)))
+        return answer.ask(rows.answering(self.rows))
 
     @property
     def answer(self) -> str:
@@ -148,7 +144,7 @@ class Run:
         found = answer.best(asked[0].rows, unit=unit, trust=trusted, epsilon=epsilon)
         if found is None:
             return None
-        return self._chosen(next(s for s in self.scores if s.row == found.name))
+        return self._chosen(next(s for s in self.scores if s.row == found.row))
 
     def score(self, row: str) -> ChosenRow:
         """One row by its name.

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fedgraph.cells.cell import CellKind
 from fedgraph.commands import base as cli
-from fedgraph.report.compared import _LARGEST_DELTA
+from fedgraph.report.rows import LARGEST_DELTA
 from fedgraph.runs import probe
 from fedgraph.scenario import read, wanted
 
@@ -217,7 +217,7 @@ def test_what_was_drafted_runs(people: Path, capsys: pytest.CaptureFixture[str])
 def test_the_drafted_delta_is_no_reason_to_conclude_nothing(people_: int) -> None:
     delta = wanted.delta_of(people_)
     assert delta * people_ <= 0.1
-    assert delta <= 1e-4 < _LARGEST_DELTA
+    assert delta <= 1e-4 < LARGEST_DELTA
     assert delta > min(0.1 / people_, 1e-4) / 2, "rounded down, not away"
 
 

@@ -16,8 +16,9 @@ from fedgraph.cells.task_facts import (
 )
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import attack_bounds, page, statement, table
-from fedgraph.report.rows import Row, group_rows
+from fedgraph.report import attack_bounds, statement, table
+from fedgraph.report.phrases import phrase_lower_bound
+from fedgraph.report.rows import Row, compare_rows, group_rows
 from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
@@ -50,25 +51,25 @@ def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
 def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     found = row(entry(65))
     assert found.measured is not None
-    assert found.measured - 0.01 < float(attack_bounds.format_attack_bound(found)) <= found.measured
+    assert found.measured - 0.01 < float(phrase_lower_bound(found.measured)) <= found.measured
     said = " ".join(statement.make_statement(found).sentences)
-    for part in (f"ε ≥ {attack_bounds.format_attack_bound(found)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
+    for part in (f"ε ≥ {phrase_lower_bound(found.measured)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
         assert part in said
-    (about,) = attack_bounds.explain_attack_bounds([found])
+    (about,) = attack_bounds.explain([found])
     assert "a low value proves nothing" in about
     assert "canaries, seen somewhere" in about
 
 
 def test_rows_that_were_not_attacked_show_a_dash_and_say_nothing() -> None:
     found = row(entry(None))
-    assert attack_bounds.format_attack_bound(found) == "—"
-    assert attack_bounds.explain_attack_bounds([found]) == []
+    assert phrase_lower_bound(found.measured) == "—"
+    assert attack_bounds.explain([found]) == []
     assert "measured by an attack: —" in " ".join(statement.make_statement(found).sentences)
 
 
 def test_more_than_was_proven_is_shouted_first() -> None:
-    assert attack_bounds.find_contradicting_attack_bounds([row(entry(65))]) == []
-    said = attack_bounds.explain_attack_bounds([row(entry(95))])
+    assert attack_bounds.contradictions([row(entry(65))]) == []
+    said = attack_bounds.explain([row(entry(95))])
     assert said[0].startswith("CONTRADICTION")
     assert "provable ε = 1" in said[0]
 
@@ -76,13 +77,13 @@ def test_more_than_was_proven_is_shouted_first() -> None:
 def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction() -> None:
     """Alone it would be one; among forty attacked rows a bound like this is to be expected."""
     above = entry(83, variant="above")
-    assert attack_bounds.find_contradicting_attack_bounds([row(above)])[0].startswith("CONTRADICTION")
+    assert attack_bounds.contradictions([row(above)])[0].startswith("CONTRADICTION")
     others = [row(entry(50, variant=f"{i}")) for i in range(39)]
-    (said,) = attack_bounds.find_contradicting_attack_bounds([row(above), *others])
+    (said,) = attack_bounds.contradictions([row(above), *others])
     assert said.startswith("Canaries contradict no proven ε. More was measured than proven, but chance explains it")
-    assert attack_bounds.summarise_attack_bounds([row(above), *others])[0] == f"Attacks: {said}"
-    assert page.refuted([row(above), *others]) == {}
-    (still,) = attack_bounds.find_contradicting_attack_bounds([row(entry(95)), *others])
+    assert attack_bounds.summarise([row(above), *others])[0] == f"Attacks: {said}"
+    assert all(found.status == "ok" for found in compare_rows([row(above), *others]))
+    (still,) = attack_bounds.contradictions([row(entry(95)), *others])
     assert still.startswith("CONTRADICTION")
 
 
@@ -93,15 +94,15 @@ def test_the_closest_bound_is_that_of_canaries_where_attacks_by_name_have_bounds
         True, "", "counting-tight", ((500, 100, 95),), None, "viewer", {},
     )  # fmt: skip
     both = replace(attacked, facts=replace(attacked.facts, named=NamedAttacksCellFacts((by_name,), {})))
-    (said,) = attack_bounds.summarise_attack_bounds([row(attacked), row(entry(55, variant="b"))])
+    (said,) = attack_bounds.summarise([row(attacked), row(entry(55, variant="b"))])
     assert "2 lower bounds on ε were measured. The closest to its proof is" in said
-    (said,) = attack_bounds.summarise_attack_bounds([row(both)])
+    (said,) = attack_bounds.summarise([row(both)])
     assert "2 lower bounds on ε were measured. Of those with canaries, the closest to its proof is" in said
 
 
 def test_more_than_was_published_is_said() -> None:
     found = row(entry(95, epsilon_published=0.5, epsilon_provable=math.inf))
-    (said,) = attack_bounds.find_contradicting_attack_bounds([found])
+    (said,) = attack_bounds.contradictions([found])
     assert "published ε = 0.5" in said
 
 

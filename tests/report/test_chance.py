@@ -10,7 +10,9 @@ import pytest
 from fedgraph.cells import task_facts
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
-from fedgraph.report import chance, compared
+from fedgraph.privacy.trust import Trust
+from fedgraph.report import chance
+from fedgraph.report.rows import error_of_difference, is_worse
 from tests.report.test_answer import ask, cell, rows
 
 
@@ -36,10 +38,10 @@ def test_paired_answers_tell_apart_what_unpaired_ones_cannot() -> None:
         graded("one", first), graded("two", second),
         cell("alone", float(second.mean()), facts=NodeClassificationCellFacts(tested=1000)),
     )  # fmt: skip
-    assert compared.error_of_difference(one, two) < 0.005
-    assert compared.error_of_difference(one, alone) > 0.02
-    assert compared.is_worse(two, one)
-    assert not compared.is_worse(alone, one)
+    assert error_of_difference(one, two) < 0.005
+    assert error_of_difference(one, alone) > 0.02
+    assert is_worse(two, one)
+    assert not is_worse(alone, one)
 
 
 def test_no_better_stands_only_for_a_difference_within_chance() -> None:
@@ -48,7 +50,7 @@ def test_no_better_stands_only_for_a_difference_within_chance() -> None:
     for fewer, said in ((3, True), (40, False)):
         near = first.copy()
         near[np.flatnonzero(first)[:fewer]] = False
-        (question,) = ask(graded("whole", first), graded("sums", near, trust=compared.Trust.SUMS))
+        (question,) = ask(graded("whole", first), graded("sums", near, trust=Trust.SUMS))
         assert ("one trusted curator would be no better" in question.found) == said
 
 

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from benchmarks.page import measure
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import GraphClusteringCellFacts, NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.report import charts, page, plots, references, statement, sweeps, table
+from fedgraph.report import charts, page, plots, references, statement, sweeps
 from fedgraph.report import rows as found_rows
+from fedgraph.report.phrases import read_phrase_asset
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
@@ -34,7 +36,7 @@ def record(label: str, entries: list[Result], dataset: str = "d", **params: Any)
 
 def content(*cells: Result, notices: tuple[str, ...] = (), records: tuple[SectionRecords, ...] = ()) -> page.PageContent:
     rows = found_rows.group_rows(list(cells))
-    return page.make_page_content(rows, table.of_rows(rows), "title", "lead", notices, records)
+    return page.make_page_content(rows, "title", "lead", notices, records)
 
 
 def marks(spec: Any, kind: str) -> list[dict[str, Any]]:
@@ -65,12 +67,15 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
 
 
 def test_a_figure_is_a_picture_twice_and_repeats() -> None:
-    lines = (
-        charts.ChartSeries("a", [1.0, math.inf], [0.5, 0.6], [0.1, 0.0]),
-        charts.ChartSeries("b", [1.0], [math.nan], [0.0]),
-    )
-    made = [charts.draw_chart("f", "caption", [charts.ChartPanel("p", "y", lines, (("level", 0.7),))], "DATA ARE GENERATED")[0]
-            for _ in range(2)]  # fmt: skip
+    points = [
+        charts.ChartPoint("p", "y", "a", 1.0, 0.5, 0.1),
+        charts.ChartPoint("p", "y", "a", math.inf, 0.6),
+        charts.ChartPoint("p", "y", "b", 1.0, math.nan),
+    ]
+    made = [
+        charts.draw_lines("f", "caption", points, "DATA ARE GENERATED", across="x", levels={"p": [("level", 0.7)]})[0]
+        for _ in range(2)
+    ]
     assert made[0].png.startswith(b"\x89PNG")
     assert made[0].svg.startswith("<svg")
     assert "DATA ARE GENERATED" in made[0].svg
@@ -93,10 +98,10 @@ def test_a_matrix_of_many_clients_is_a_picture() -> None:
 
 
 def test_a_single_point_is_no_chart() -> None:
-    one = charts.ChartSeries("a", [1.0], [0.5], [0.0])
-    assert charts.draw_chart("f", "c", [charts.ChartPanel("p", "y", (one,))], None) == ()
-    two = charts.ChartSeries("b", [1.0, 2.0], [0.4, 0.5], [0.0] * 2)
-    (figure,) = charts.draw_chart("f", "c", [charts.ChartPanel("p", "y", lines) for lines in ((one,), (two,))], None)
+    one = charts.ChartPoint("p", "y", "a", 1.0, 0.5)
+    assert charts.draw_lines("f", "c", [one], None, across="x") == charts.draw_lines("f", "c", [], None, across="x") == ()
+    two = [replace(one, panel="q", line=line, x=x) for line in "ab" for x in (1.0, 2.0)]
+    (figure,) = charts.draw_lines("f", "c", [one, *two], None, across="x")
     assert len(figure.panels) == 1
 
 
@@ -106,8 +111,8 @@ def test_panels_never_mix_units() -> None:
     ]
     cells.append(cell("clear", 0.9, epsilon=math.inf, unit="edge"))
     questions = ask(*cells)
-    assert [{row.label for row in q.kept} for q in questions] == [{"n"}, {"e"}]
-    assert [q.ceiling and q.ceiling.label for q in questions] == ["clear", "clear"], "a row in clear is a ceiling everywhere"
+    assert [{row.short for row in q.kept} for q in questions] == [{"n"}, {"e"}]
+    assert [q.ceiling and q.ceiling.short for q in questions] == ["clear", "clear"], "a row in clear is a ceiling everywhere"
 
 
 def test_a_question_without_a_private_answer_has_no_picture() -> None:
@@ -186,7 +191,7 @@ def test_conditions_beyond_three_are_folded_in_place() -> None:
 def test_somebodys_own_data_are_told_as_they_were_read() -> None:
     rows = found_rows.group_rows([cell("a", 0.5)])
     read = {"d": page.PageDataset("d: 10 people", ("label: column group", "column id was dropped"))}
-    text = page.render_report_page(page.make_page_content(rows, table.of_rows(rows), "t", "l", [], (), read))
+    text = page.render_report_page(page.make_page_content(rows, "t", "l", [], (), read))
     assert "<li>Label: column group" in text
     assert "<li>Column id was dropped" in text
 
@@ -262,13 +267,12 @@ def test_tasks_with_other_rows_stand_alone() -> None:
     assert len(sweeps.group_sweeps([record("a", [cell("x", 0.5)]), record("b", [cell("y", 0.5)])])) == 2
 
 
-def test_every_kind_of_task_has_a_section() -> None:
+def test_every_kind_of_task_says_what_its_table_has() -> None:
     from fedgraph import plugins
 
-    told = {kind for name in plugins.names("report.sections") for kind in plugins.load("report.sections", name).KINDS}
-    assert set(plugins.names("tasks")) <= told
+    assert set(plugins.names("tasks")) == set(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
     nothing = SectionRecords("n", "a kind of its own", "t", "d", {}, (cell("a", 0.5),), ({},))
-    assert base.build_sections(nothing, None) == base.Section((), (), ())
+    assert base.build_sections(nothing, None) == base.Section()
 
 
 def test_every_method_names_a_paper_that_can_be_followed() -> None:

@@ -66,7 +66,7 @@ def finished(given: dict[str, Any]) -> Result:
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = owner_letters.write_owner_letters(client_choices.read_client_choices(of(seeded(entries()))), "d")[0]
+    letter = owner_letters.write_owner_letters(client_choices.read(of(seeded(entries()))), "d")[0]
     text = " ".join(letter.sentences)
     assert letter.client == "a"
     assert "counted on 25 people" in text
@@ -85,7 +85,7 @@ def test_the_letter_says_what_the_owner_asked() -> None:
 
 def test_a_difference_that_chance_may_make_is_none() -> None:
     """25 tested nodes three times: two standard errors of two shares near .6 are 16 of 100."""
-    letter = owner_letters.write_owner_letters(client_choices.read_client_choices(of(seeded(entries()))), "d")[1]
+    letter = owner_letters.write_owner_letters(client_choices.read(of(seeded(entries()))), "d")[1]
     assert "Differences below 16 may be chance." in letter.sentences[0]
     assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
     assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
@@ -112,7 +112,7 @@ def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
     for one, of_100, moved in ((given[0], 60, 0), (given[1], 50, 0), (given[2], 68, shift)):
         for found in one["facts"]["results"]:
             found |= {"tested": 100, "metrics": {"accuracy": of_100 / 100}, "right": right(moved, of_100)}
-    gain = owner_letters.owner_letter_gain(client_choices.read_client_choices(of(seeded(given))), "a", 4.0)
+    gain = client_choices.read(of(seeded(given))).gain("a", 4.0)
     assert gain == pytest.approx(0.08 if gains else 0.0)
 
 
@@ -125,9 +125,9 @@ def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
             for found in one["facts"]["results"]:
                 found |= {"tested": 100, "metrics": {"accuracy": value}, "right": right(0, round(100 * value))}
         given += [joined] if seed == 0 else [alone, joined]
-    found = client_choices.read_client_choices(of(given))
-    alone_key = ("features", math.inf, client_choices.ALONE_CHOICE, "a")
-    joined_key = ("features", 4.0, client_choices.make_joined_choice(Trust.SUMS), "a")
+    found = client_choices.read(of(given))
+    alone_key = ("features", math.inf, client_choices.ALONE, "a")
+    joined_key = ("features", 4.0, client_choices.join(Trust.SUMS), "a")
     assert found.error(joined_key, alone_key) == pytest.approx(math.sqrt(0.01 * 0.99 / 100))
     assert found.mean(joined_key) < found.mean(alone_key)
     assert found.difference(joined_key, alone_key) == pytest.approx(0.01)
@@ -137,10 +137,10 @@ def test_both_sides_are_the_clients_own_best() -> None:
     """Client a keeps a noised model of its own that is better than the one that is best for everybody: that is its base."""
     given = entries()
     given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.8), ("b", 0.1))]
-    found = client_choices.read_client_choices(of(seeded(given)))
+    found = client_choices.read(of(seeded(given)))
     letter = owner_letters.write_owner_letters(found, "d")[0]
     assert "a model that you keep to yourself: 80 of 100" in " ".join(letter.sentences)
-    assert (owner_letters.owner_letter_gain(found, "a", 4.0) or 0.0) <= 0.0
+    assert (found.gain("a", 4.0) or 0.0) <= 0.0
     assert "joining helps" not in letter.answer
 
 
@@ -184,13 +184,13 @@ def test_alerts_that_find_nothing_were_measured() -> None:
     """Ten alerts, twenty that are looked for, none found: that is a result, and chance has its width there."""
     given = entries()
     sought(given, 100, 20, 0)
-    found = client_choices.read_client_choices(of(given, ACCOUNTS))
+    found = client_choices.read(of(given, ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
     letter = owner_letters.write_owner_letters(found, "d")[0]
     assert not any("Nothing was measured" in s for s in letter.sentences)
     for record in (r for one in given for r in one["facts"]["results"] if r["client"] == "a"):
         record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
-    (silent, _) = owner_letters.write_owner_letters(client_choices.read_client_choices(of(given, ACCOUNTS)), "d")
+    (silent, _) = owner_letters.write_owner_letters(client_choices.read(of(given, ACCOUNTS)), "d")
     assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
 
 
@@ -201,7 +201,7 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     sought(two, 5, 2, 1)
     for entry_ in two:
         entry_["seed"] = 1
-    found = client_choices.read_client_choices(of([*one, *two], ACCOUNTS))
+    found = client_choices.read(of([*one, *two], ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
     text = " ".join(owner_letters.write_owner_letters(found, "d")[0].sentences)
     assert "No model can find more than 75 of 100" in text
@@ -210,7 +210,7 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
 
 @pytest.mark.parametrize("tested", [1, 2, 3, 8, 50, 400])
 def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
-    found = client_choices.read_client_choices(of(entries()))
+    found = client_choices.read(of(entries()))
     found.tested["a"] = tested
     assert owner_letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
     assert owner_letters._alike(found, "a", 1 / tested, 0.0)
@@ -223,9 +223,7 @@ def test_what_the_largest_class_alone_gives_is_said() -> None:
         for found in one["facts"]["results"]:
             found["metrics"]["majority_share"] = {"all": 0.6, "a": 0.5, "b": 0.8}[found["client"]]
     section = participation.build(of(given), None)
-    (said,) = (s for s in section.sentences if s.startswith("Naming the largest class"))
-    assert "0.600 (majority share). These rows reach no more" in said
-    assert "features, alone, ε = 4; features, alone, ε = ∞." in said, "joined, .65 and .70 are above it"
+    assert "always would be right for 0.600 (majority share)" in section.sentences[0]
     assert "The most frequent answer, given for everybody, would be right for 80 of 100." in section.letters[1].sentences[0]
     clients = next(t for t in section.tables if t.title.startswith("Each client at ε = 4"))
     assert clients.header[2] == "majority share"
@@ -237,10 +235,7 @@ def test_one_person_is_not_people() -> None:
     for one in given:
         for found in one["facts"]["results"]:
             found["nodes"] = 1
-    assert (
-        "you bring 1 person of d."
-        in owner_letters.write_owner_letters(client_choices.read_client_choices(of(given)), "d")[0].sentences[0]
-    )
+    assert "you bring 1 person of d." in owner_letters.write_owner_letters(client_choices.read(of(given)), "d")[0].sentences[0]
 
 
 def test_owners_whose_names_are_alike_get_a_page_each() -> None:
@@ -262,8 +257,8 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     given = entries()
     given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
     given[2]["protection"] = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.FEATURES_FROM_EDGES,))
-    found = client_choices.read_client_choices(of(given))
-    assert found.inside() == ("features", 4.0, client_choices.ALONE_CHOICE)
+    found = client_choices.read(of(given))
+    assert found.inside() == ("features", 4.0, client_choices.ALONE)
     letter = owner_letters.write_owner_letters(found, "d")[0]
     assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
     assert any("What the rows of others say of this person" in s for s in letter.last)
@@ -274,18 +269,17 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
 )
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     free = entry(SUMS, math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
-    letter = owner_letters.write_owner_letters(client_choices.read_client_choices(of(seeded([*entries(), free]))), "d")[0]
+    letter = owner_letters.write_owner_letters(client_choices.read(of(seeded([*entries(), free]))), "d")[0]
     assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
     )
 
 
-def test_who_loses_is_named_and_what_is_not_private_wins_nothing() -> None:
+def test_what_is_not_private_wins_nothing() -> None:
     section = participation.build(of(entries()), None)
-    (joined,) = (s for s in section.sentences if "joined, sums only (" in s)
-    assert "1 of 2 clients" in joined
-    assert "Who loses: b" in joined
-    assert "leaky" not in joined, "its ε is infinite although 4 was asked"
+    (table,) = (t for t in section.tables if t.title.startswith("Each client at ε = 4"))
+    assert "features, the best of those that join" in table.note, "the ε of leaky is infinite although 4 was asked"
+    assert [row[table.header.index("gain")] for row in table.rows] == ["+0.200", "-0.050"]
     assert len(section.letters) == 2
 
 

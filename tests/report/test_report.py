@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -104,28 +103,6 @@ def test_bibliography_reads_the_methods_own_bibtex() -> None:
     assert any("Abadi et al. Deep Learning with Differential Privacy" in line for line in lines)
     assert any("Gromov-Wasserstein Discrepancy with Local Differential Privacy" in line for line in lines)
     assert not any("{" in line or "@" in line for line in lines)
-
-
-def test_published_numbers_are_found_and_compared() -> None:
-    from fedgraph.report import printed_numbers
-
-    printed = printed_numbers.find_printed_number("coauthor/cs", "dpar", "gm", 8.0, "accuracy")
-    assert printed is not None
-    assert printed.value == 0.9063
-    assert printed_numbers.find_printed_number("coauthor/cs", "dpar", "gm", 2.0, "accuracy") is None
-    assert printed_numbers.find_printed_number("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "node") is not None
-    assert printed_numbers.find_printed_number("coauthor/cs", "gap_node", "anything", 1.0, "accuracy", "edge") is None, (
-        "DPAR's table is at node level"
-    )
-    told = {}
-    for count, spread in ((4, 0.02), (4, 0.0), (1, 0.02)):
-        row = Mock(
-            mean_of=Mock(return_value=0.9263),
-            deviation_of=Mock(return_value=spread),
-            values=Mock(return_value=[0.9263] * count),
-        )
-        told[count, spread] = printed_numbers.compare_printed_number(row, "accuracy", printed)
-    assert told == {(4, 0.02): ("+0.020", "+2.0"), (4, 0.0): ("+0.020", "—"), (1, 0.02): ("+0.020", "—")}
 
 
 def test_a_row_that_cannot_be_private_says_what_it_is() -> None:

@@ -48,7 +48,7 @@ def test_a_terminal_gets_one_line_with_a_bar_and_it_goes_away(monkeypatch: pytes
     assert live.read(tmp_path).status == "interrupted"
     assert "░░░░░ 0/2 cells" in screen.getvalue()
     assert "█" * 12 + "░" * 12 + " 1/2 cells" in screen.getvalue()
-    assert "best so far 0.68 (features · logistic, sums, ε = 4.0)" in console._bar()
+    assert "best so far of price: accuracy 0.68 (features · logistic, sums, ε = 4.0)" in console._bar(200)
 
 
 def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -120,10 +120,10 @@ def test_the_best_private_cell_is_named(capsys: pytest.CaptureFixture[str]) -> N
     console = Console()
     cells = [cell("a", 0), cell("b", 0), cell("c", 0)]
     console.plan(3, 0, cells)
-    for one, value in zip(cells, (0.5, 0.8, 0.7), strict=True):
+    for one, found in zip(cells, ({"auc": 0.9}, {"accuracy": 0.8}, {"accuracy": 0.7}), strict=True):
         console.begin(one)
         console.finish(one)
-        console.note_score(one, {"accuracy": value})
+        console.note_score(one, found)
     console._last = -100.0
     console.begin(cell("d", 0))
-    assert "best so far 0.80 (b, curator, ε = 1.0)" in capsys.readouterr().err
+    assert "accuracy 0.80 (b, curator, ε = 1.0)" in capsys.readouterr().err

@@ -12,17 +12,19 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
+from fedgraph.cells.result import Result
 from fedgraph.cells.store import CellPairStore
+from fedgraph.cells.task_facts import GraphClusteringCellFacts
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
-from fedgraph.report.sections.base import describe_section_solver
+from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.runs.console import Console
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.graphs import graph_pairs
-from fedgraph.worlds.world import JOINED_WORLD
+from fedgraph.worlds.world import ALONE_WORLD, JOINED_WORLD
 
 
 def spaces(seed: int = 0) -> list[MetricSpace]:
@@ -118,10 +120,13 @@ def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) ->
         assert np.array_equal(kept["steps"], reference.iterations)
     assert facts.solved.pairs == 190
     assert 0 < facts.solved.converged == reference.converged.sum() < 190
-    (words,) = describe_section_solver([facts, facts], {})
+    results = tuple(
+        Result.of(Cell("t", "d", "m", "v", ALONE_WORLD, 1.0, "provable", seed), facts=GraphClusteringCellFacts(solver=facts))
+        for seed in range(2)
+    )
+    words = " ".join(build_sections(SectionRecords("n", "graph_clustering", "t", "d", {}, results, ({}, {})), None).sentences)
     assert "of 190 pairs" in words, "one table of two seeds counts once"
     assert f"{reference.converged.sum()} ended by the tolerance, the others" in words
-    assert not describe_section_solver([SolverFacts()], {})
 
 
 def test_only_the_same_question_has_the_same_name() -> None:

@@ -14,10 +14,10 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning import links
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
-from fedgraph.report import client_choices, owner_letters, table
-from fedgraph.report.client_choices import ALL_CHOICE_CLIENTS, ALONE_CHOICE
+from fedgraph.report import client_choices, table
+from fedgraph.report.client_choices import EVERYBODY
 from fedgraph.report.saved_run import load_saved_run
-from fedgraph.report.sections import link_prediction
+from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runs.run import Run
 from fedgraph.worlds import world
@@ -64,7 +64,7 @@ def test_every_owner_is_asked_the_same_in_every_world(home: Path) -> None:
     worlds = set()
     for entry in records(home).entries:
         worlds.add(entry.world)
-        assert [one.client for one in entry.facts.results] == [ALL_CHOICE_CLIENTS, "client 1", "client 2", "client 3"]
+        assert [one.client for one in entry.facts.results] == [EVERYBODY, "client 1", "client 2", "client 3"]
         for one in entry.facts.results:
             asked.setdefault((entry.seed, one.client), set()).add((one.nodes, one.tested))
         everybody, *each = entry.facts.results
@@ -105,13 +105,13 @@ def test_numbers_are_written_for_the_row_and_for_each_owner(home: Path) -> None:
 
 def test_units_are_not_mixed_on_an_owners_page(home: Path) -> None:
     """Where a row protects all records of an owner, an ε of one tie is about less, and stands on no page beside it."""
-    unit, entries = link_prediction._of_one_unit(records(home).entries)
+    unit, entries = participation._of_one_unit(records(home).entries)
     assert unit is Unit.ENTITY
     assert {e.variant for e in entries} == {"owner", "default"}
 
 
 def test_the_page_says_what_the_owner_asked(home: Path) -> None:
-    section = link_prediction.build(records(home), None)
+    section = participation.build(records(home), None)
     assert [letter.client for letter in section.letters] == ["client 1", "client 2", "client 3"]
     letter = section.letters[0]
     text = " ".join((*letter.sentences, *letter.last))
@@ -130,9 +130,7 @@ def test_the_page_says_what_the_owner_asked(home: Path) -> None:
 def test_fewer_than_three_seeds_give_no_advice(home: Path, seeds: int) -> None:
     given = records(home)
     few = tuple(e for e in given.entries if e.seed < seeds)
-    section = link_prediction.build(
-        SectionRecords(given.name, given.kind, given.label, given.dataset, given.settings, few), None
-    )
+    section = participation.build(SectionRecords(given.name, given.kind, given.label, given.dataset, given.settings, few), None)
     assert all(letter.answer.startswith(f"No advice: the run was repeated {seeds} time(s)") for letter in section.letters)
     assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
     assert section.first == ()
@@ -142,19 +140,17 @@ def test_a_row_of_fewer_seeds_is_nobodys_base(home: Path) -> None:
     """Beside three seeds of joining, a model of which one was made alone may be good by chance."""
     given = records(home)
     few = tuple(e for e in given.entries if e.method != "link_clear" or not e.seed)
-    every, some = (
-        client_choices.read_client_choices(SectionRecords("n", given.kind, "l", "d", {}, e)) for e in (given.entries, few)
-    )
+    every, some = (client_choices.read(SectionRecords("n", given.kind, "l", "d", {}, e)) for e in (given.entries, few))
     kept = [{key[0] for key in found.kept_by("client 1")} for found in (every, some)]
     assert [("link_clear" in learners) for learners in kept] == [True, False]
 
 
 def test_answers_are_compared_tie_by_tie(home: Path) -> None:
     """The same ties, each a little better: two shares of so few ties would differ by chance, the same ties do not."""
-    found = client_choices.read_client_choices(records(home))
-    one = next(key for key in found.answers if key[3] == "client 1" and key[2] == ALONE_CHOICE)
+    found = client_choices.read(records(home))
+    one = next(key for key in found.answers if key[3] == "client 1" and key[2] == client_choices.ALONE)
     base = {seed: task_facts.unpack_answers(*answer) for seed, answer in found.answers[one].items()}
-    other = (one[0], one[1], client_choices.make_joined_choice(Trust.SUMS), one[3])
+    other = (one[0], one[1], client_choices.join(Trust.SUMS), one[3])
     found.answers[other] = {
         seed: (task_facts.pack_answers(np.clip(told - 0.03, 0, 1)), told.size) for seed, told in base.items()
     }
@@ -181,4 +177,4 @@ def test_owner_pages_are_written_beside_the_page(home: Path, run: Run) -> None:
     assert "For the owner of client 2" in (home / "run" / "owners" / pages[1]).read_text(encoding="utf-8")
     facts = run.rows[0].head.facts_as(LinkPredictionCellFacts)
     assert facts.tested
-    assert not owner_letters.is_owner_letter_undecided(client_choices.read_client_choices(records(home)))
+    assert not client_choices.read(records(home)).undecided

@@ -1,6 +1,6 @@
 """Ways to compare small graphs, and what one edge or node does to each: Figures 11 and 12 of Jin & Chen."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.stats import spearmanr
@@ -121,9 +121,7 @@ def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, noti
         inside = [(i, j) for i, j in first["edges"] if starts[index] <= i < starts[index + 1]]
         title = f"graph {index + 1}, label {first['labels'][index]}"
         graphs.append(
-            plots.plot_graph(
-                first["places"], inside, range(starts[index], starts[index + 1]), int(first["labels"][index]), title
-            )
+            _plot_graph(first["places"], inside, range(starts[index], starts[index + 1]), int(first["labels"][index]), title)
         )
     shown = [(r, arrays[r.head.method, 0]["distances"][: len(sizes), : len(sizes)]) for r in rows]
     matrices = tuple(plots.plot_heatmap(m, str(r.head.method), "", "", numbers=True) for r, m in shown)
@@ -132,7 +130,7 @@ def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, noti
         own = arrays[row.head.method, 0]
         moved = {name.replace("_", " "): own[name] for name in _EDITS if name in own}
         level = ("two different graphs", row.results[0].metrics["pairs_median"])
-        boxes.append(plots.plot_boxes(moved, str(row.head.method), "discrepancy after one edit", level))
+        boxes.append(_plot_boxes(moved, str(row.head.method), "discrepancy after one edit", level))
     return (
         plots.PlotFigure(
             f"{records.name}-graphs", "The first graphs of the first repetition.", tuple(graphs), notice, live=False
@@ -140,3 +138,38 @@ def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, noti
         plots.PlotFigure(f"{records.name}-matrices", "Their distances (Figure 11).", matrices, notice, live=False),
         plots.PlotFigure(f"{records.name}-edits", fill_phrase("graph_metrics", "edits"), tuple(boxes), notice),
     )
+
+
+def _plot_graph(
+    places: np.ndarray, edges: Sequence[tuple[int, int]], nodes: Sequence[int], group: int, title: str
+) -> plots.Panel:
+    """A small graph at ``places`` [N, 2]: some of its nodes, in the colour of a group, and edges among them."""
+    import altair
+    import pandas
+
+    x, y = plots.bare(altair.X, "x"), plots.bare(altair.Y, "y")
+    ends = pandas.DataFrame([(*places[i], *places[j]) for i, j in edges], columns=["x", "y", "x2", "y2"])
+    lines = (
+        altair.Chart(ends, title=title, width=200, height=200)
+        .mark_rule(color=plots.INK)
+        .encode(x, y, altair.X2("x2"), altair.Y2("y2"))
+    )
+    dots = altair.Chart(pandas.DataFrame(places[list(nodes)], columns=["x", "y"]))
+    return lines + dots.mark_point(
+        filled=True, size=60, opacity=1, color=plots.PLOT_COLOURS[group % len(plots.PLOT_COLOURS)]
+    ).encode(x, y)
+
+
+def _plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: tuple[str, float]) -> plots.Panel:
+    """A box for each group of values, and a dashed line at ``level``, (label, value)."""
+    import altair
+    import pandas
+
+    table = pandas.DataFrame([{"group": name, "value": float(v)} for name, values in groups.items() for v in np.ravel(values)])
+    boxes = altair.Chart(table, title=title, width=240, height=plots.HEIGHT).mark_boxplot(color=plots.PLOT_COLOURS[0])
+    drawn = boxes.encode(altair.X("group:N", title=None, axis=altair.Axis(labelAngle=0)), altair.Y("value:Q", title=what))
+    line = altair.Chart(pandas.DataFrame({"value": [level[1]], "label": [level[0]]}))
+    named = line.mark_text(align="left", dx=4, dy=-7, color=plots.INK, fontSize=11).encode(
+        altair.Y("value:Q"), altair.Text("label:N"), x=altair.value(0)
+    )
+    return drawn + line.mark_rule(strokeDash=[5, 4], color=plots.INK).encode(altair.Y("value:Q")) + named

@@ -103,18 +103,23 @@ def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -
     by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
-    def line(label: str, metric: str, shown: Sequence[Row]) -> charts.ChartSeries:
-        errors = [_standard_error(r.values(metric)) for r in shown]
-        return charts.ChartSeries(label, levels, [r.mean_of(metric) for r in shown], errors)
+    def line(panel: str, up: str, label: str, metric: str, shown: Sequence[Row]) -> list[charts.ChartPoint]:
+        return [
+            charts.ChartPoint(panel, up, label, level, r.mean_of(metric), _standard_error(r.values(metric)))
+            for level, r in zip(levels, shown, strict=True)
+        ]
 
-    both = (line("noised problem (Figure 5)", "noised_objective", noisy), line("clear problem, from there", "objective", noisy))
-    gains = (line("noise, 2 descents", "gain", noisy), line("p qᵀ and noise, 3", "gain", joined))
+    gain = "gain over p qᵀ, clear problem"
+    points = [
+        *line("mean GW", "mean discrepancy", "noised problem (Figure 5)", "noised_objective", noisy),
+        *line("mean GW", "mean discrepancy", "clear problem, from there", "objective", noisy),
+        *line(gain, "gain", "noise, 2 descents", "gain", noisy),
+        *line(gain, "gain", "p qᵀ and noise, 3", "gain", joined),
+    ]
     others = [n for n in _WORDS if n not in ("product", "nudged")]
-    rivals = tuple((f"{n}, {_facts(named[n]).descents}", named[n].mean_of("gain")) for n in others)
-    clear = (("clear problem, from p qᵀ", named["product"].mean_of("objective")),)
-    across = "standard deviation of the noise"
-    panels = (
-        charts.ChartPanel("mean GW", "mean discrepancy", both, clear, across),
-        charts.ChartPanel("gain over p qᵀ, clear problem", "gain", gains, rivals, across),
-    )
-    return charts.draw_chart(f"{records.name}-starts", fill_phrase("graph_starts", "figure"), panels, notice)
+    dashed = {
+        "mean GW": [("clear problem, from p qᵀ", named["product"].mean_of("objective"))],
+        gain: [(f"{n}, {_facts(named[n]).descents}", named[n].mean_of("gain")) for n in others],
+    }
+    caption, across = fill_phrase("graph_starts", "figure"), "standard deviation of the noise"
+    return charts.draw_lines(f"{records.name}-starts", caption, points, notice, across=across, levels=dashed)

@@ -1,24 +1,44 @@
-"""What a task contributes to a report: sentences, tables, figures.
+"""What the page says of one task on one data set: sentences, one table, pictures.
 
-A section module defines ``KINDS``, the kinds of task that it speaks of, and ``build(records, notice) -> Section``. A task may
-have several sections, and a section several tasks; a task without any keeps its rows in the one table.
+``build_sections`` makes these of any task. Which metrics are columns, and which of them is drawn against ε, is said for each
+kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tasks.txt``. A plugin of ``report.sections`` adds
+what one kind has beside: it defines ``KINDS`` and ``build(records, notice) -> Section``.
 """
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
+import pandas as pd
+import yaml
 
 from fedgraph import plugins
-from fedgraph.cells import Result, SolverFacts
-from fedgraph.report.phrases import fill_phrase, phrase_number, read_phrases
+from fedgraph.cells import (
+    GraphClassificationCellFacts,
+    GraphClusteringCellFacts,
+    NodeClassificationCellFacts,
+    Result,
+    SolverFacts,
+)
+from fedgraph.report import attack_bounds, charts, plots
+from fedgraph.report.phrases import (
+    load_template,
+    phrase_average,
+    phrase_count,
+    phrase_number,
+    phrase_upper_bound,
+    read_phrase_asset,
+)
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.rows import Row, format_row_mean
+from fedgraph.report.rows import Row, format_row_mean, group_rows
+from fedgraph.worlds import WorldKind
 
-SECTION_ENCODERS, _MEASURES, _SOLVERS = (read_phrases()[part] for part in ("encoders", "measures", "solvers"))
+_Line = TypeVar("_Line")
 
 
 @dataclass(frozen=True)
@@ -31,11 +51,8 @@ class SectionTable:
     note: str = ""
 
 
-_Line = TypeVar("_Line")
-
-
 def tabulate_section(
-    title: str, lines: Sequence[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = ""
+    title: str, lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = ""
 ) -> SectionTable:
     """A table of ``lines``. columns: title → what it says of a line."""
     return SectionTable(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note)
@@ -43,135 +60,235 @@ def tabulate_section(
 
 @dataclass(frozen=True)
 class SectionLetter:
-    """A page for the owner of one client.
+    """A page for the owner of one client."""
 
-    Attributes:
-        client: Whose owner reads it.
-        answer: One sentence; empty where nothing can be advised.
-        last: What the numbers rest on.
-    """
-
-    client: str
+    client: str  # whose owner reads it
     title: str
-    answer: str
+    answer: str  # one sentence; empty where nothing can be advised
     sentences: tuple[str, ...]
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    last: tuple[str, ...]
+    last: tuple[str, ...]  # what the numbers rest on
 
 
 @dataclass(frozen=True)
 class Section:
-    """What a report says of one task on one data set.
+    """What a report says of one task on one data set."""
 
-    Attributes:
-        letters: Pages for the owners of its clients.
-        first: What stands before the report's answer.
-    """
-
-    sentences: tuple[str, ...]
-    tables: tuple[SectionTable, ...]
-    figures: tuple[PlotFigure, ...]
-    letters: tuple[SectionLetter, ...] = ()
-    first: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    tables: tuple[SectionTable, ...] = ()
+    figures: tuple[PlotFigure, ...] = ()
+    letters: tuple[SectionLetter, ...] = ()  # pages for the owners of its clients
+    first: tuple[str, ...] = ()  # what stands before the report's answer
 
 
 @dataclass(frozen=True, eq=False)
 class SectionRecords:
-    """Finished cells of one task on one data set.
-
-    Attributes:
-        kind: Of task, as ``KINDS`` of a section names it.
-        artefacts: Named arrays of each cell, in the order of ``entries``.
-        among: How many lower bounds on ε the whole report shows; 0: those of these cells.
-        short: Whether they come from a run with ``--quick``.
-    """
+    """Finished cells of one task on one data set."""
 
     name: str
-    kind: str
+    kind: str  # of task, as ``KINDS`` of a section names it
     label: str
     dataset: str
     settings: Mapping[str, object]
     entries: tuple[Result, ...]
-    artefacts: tuple[dict[str, np.ndarray], ...] = ()
-    among: int = 0
-    short: bool = False
+    artefacts: tuple[dict[str, np.ndarray], ...] = ()  # named arrays of each cell, in the order of ``entries``
+    among: int = 0  # how many lower bounds on ε the whole report shows; 0: those of these cells
+    short: bool = False  # whether they come from a run with ``--quick``
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The cells as rows."""
+        return group_rows(self.entries)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a kind of task has in its table and its picture."""
+
+    metrics: Mapping[str, str]  # columns: metric → title
+    drawn: str = ""  # the metric that is drawn against ε; empty: none, for the picture of the answer does
+
+
+@functools.cache
+def _told() -> Mapping[str, _Told]:
+    return {kind: _Told(**told) for kind, told in yaml.safe_load(read_phrase_asset("templates/tasks.yaml")).items()}
 
 
 def build_sections(records: SectionRecords, notice: str | None) -> Section:
-    """Everything that the sections of this kind of task say, one after another."""
+    """Everything that is said of a task on a data set: what any task has, and what plugins add."""
+    if not records.entries:
+        return Section()
     modules = [plugins.load("report.sections", name) for name in plugins.usable("report.sections")]
-    built: list[Section] = [m.build(records, notice) for m in modules if records.kind in m.KINDS and records.entries]
+    built = [_of_task(records, notice), *(m.build(records, notice) for m in modules if records.kind in m.KINDS)]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
-def describe_section_solver(facts: Sequence[SolverFacts], settings: Mapping[str, object]) -> list[str]:
-    """How sure the discrepancies of a table are, and where each pair's is kept."""
-    every = [f.solved for f in facts if f.solved is not None and f.solved.pairs]
-    if not every:
-        return []
-    # Seeds may share a table: the one that asked for most counts.
-    found = {f.file or str(i): f for i, f in sorted(enumerate(every), key=lambda one: one[1].pairs)}
-    pairs = sum(f.pairs for f in found.values())
-    converged = sum(f.converged for f in found.values())
-    share, others = ("all", "") if converged == pairs else (f"{converged:,}", ", the others at the limit of steps")
-    solver = _SOLVERS[str(settings.get("solver", "fast"))]
-    words = [fill_phrase("solver", "converged", solver=solver, pairs=pairs, share=share, others=others)]
-    if settings.get("loss") == "kl":
-        words.append(fill_phrase("solver", "divergence"))
-    if all(f.file for f in found.values()):
-        words.append(fill_phrase("solver", "files"))
+def _of_task(records: SectionRecords, notice: str | None) -> Section:
+    told = _told().get(records.kind)
+    if told is None:
+        return Section()
+    table = tabulate_task(records.rows, told.metrics)
+    figures = [*_against_epsilon(records, told.drawn, notice), *_curves(records, notice), *_maps(records, notice)]
+    said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
+    return Section(tuple(said), (table,) if len(table.header) > 3 else (), tuple(figures))
+
+
+def _sentences(records: SectionRecords) -> list[str]:
+    """What ``templates/tasks.txt`` says of this kind: one sentence, or a few that belong together, on each line."""
+    every = [e.facts for e in records.entries]
+    federated = (f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE)
+    solved = [f.solver for f in every if isinstance(f, (GraphClassificationCellFacts, GraphClusteringCellFacts))]
+    sent = [f for f in every if isinstance(f, NodeClassificationCellFacts) and f.sent is not None and f.sent.up]
+    shares = [share for row in records.rows if math.isfinite(share := row.mean_of("majority_share"))]
+    text = load_template("tasks.txt", escaped=False).render(
+        kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
+        settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
+        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=phrase_count, time=_time,
+        majority=sum(shares) / len(shares) if shares else None,
+        most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
+        apart=max((f.cut_edges or 0 for f in every), default=0), **_solver(solved),
+    )  # fmt: skip
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _solver(facts: Sequence[SolverFacts]) -> dict[str, object]:
+    """How sure the discrepancies are: sums over their tables. Seeds may share one: who asked most counts."""
+    solved = sorted((f.solved for f in facts if f.solved is not None and f.solved.pairs), key=lambda one: one.pairs)
+    found = pd.DataFrame([vars(f) for f in {f.file or str(k): f for k, f in enumerate(solved)}.values()])
     minima = [f.minima for f in facts if f.minima is not None]
-    if minima:
-        count = sum(m.pairs for m in minima)
-        lower = sum(m.lower * m.pairs for m in minima) / count
-        drop = sum(m.drop * m.pairs for m in minima) / count
-        used = "of that search, as all rows here do" if all(m.careful for m in minima) else "of one, as rows here do"
-        most = max(m.descents for m in minima)
-        words.append(fill_phrase("solver", "minima", count=count, most=most, lower=100 * lower, drop=100 * drop, used=used))
-    return [" ".join(words), *_verified(facts)]
-
-
-def _verified(facts: Sequence[SolverFacts]) -> list[str]:
-    every = [f.verified for f in facts if f.verified is not None]
-    if not every:
-        return []
-    sums = {name: sum(vars(v)[name] for v in every) for name in ("pairs", "equal", "lower", "higher", "seconds")}
-    most = {name: max(vars(v)[name] for v in every) for name in ("most_lower", "most_higher")}
-    said = [fill_phrase("solver", "verified", **sums, **most, pot=sum(v.seconds_pot for v in every))]
+    verified = pd.DataFrame([vars(f.verified) for f in facts if f.verified is not None])
+    asked = [f.asked for f in facts if f.asked is not None]
     centres = [f.barycentres for f in facts if f.barycentres is not None]
-    if centres:
-        count = sum(b.count for b in centres)
-        ours = sum(b.ours * b.count for b in centres) / count
-        theirs = sum(b.pot * b.count for b in centres) / count
-        said[0] += " " + fill_phrase("solver", "barycentres", count=count, ours=ours, theirs=theirs)
-    if unexplained := sum(v.unexplained for v in every):
-        said.append(fill_phrase("solver", "unexplained", pairs=unexplained))
-    return said
+    made = sum(b.count for b in centres)
+    return {
+        "kept": len(found) and found["file"].notna().all(),
+        "pairs": int(found["pairs"].sum()) if len(found) else 0,
+        "converged": int(found["converged"].sum()) if len(found) else 0,
+        "minima": minima and {
+            "count": (many := sum(m.pairs for m in minima)), "most": max(m.descents for m in minima),
+            "lower": 100 * sum(m.lower * m.pairs for m in minima) / many,
+            "drop": 100 * sum(m.drop * m.pairs for m in minima) / many,
+        },
+        "verified": None if verified.empty else verified.sum(numeric_only=True).to_dict() | {
+            name: verified[name].max() for name in ("most_lower", "most_higher")},
+        "centres": centres and {
+            "count": made, "ours": sum(b.ours * b.count for b in centres) / made,
+            "pot": sum(b.pot * b.count for b in centres) / made,
+        },
+        "votes": (sum(one[0] for one in asked), sum(one[1] for one in asked)) if asked else None,
+    }  # fmt: skip
 
 
-def describe_section_majority(rows: Sequence[Row]) -> list[str]:
-    """One sentence: what naming the largest class always would give. Nothing where it was not measured."""
-    shares = [row.mean_of("majority_share") for row in rows]
-    shares = [share for share in shares if not math.isnan(share)]
-    if not shares:
-        return []
-    share = sum(shares) / len(shares)
-    near = {row.head.method for row in rows if abs(row.mean_of("accuracy") - share) < 0.01}
-    warning = " Rows within 0.01 of it may have learnt nothing else: look at macro-F1 below." if near else ""
-    return [f"Naming the largest class of the test set always would be right for {share:.3f} (majority share).{warning}"]
+def _time(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
 
 
-def tabulate_section_measures(rows: Sequence[Row]) -> list[SectionTable]:
-    """Row × measure that some row has; nothing where accuracy alone was measured."""
-    if not any(row.values("macro_f1") for row in rows):
-        return []
-    measured = {key: title for key, title in _MEASURES.items() if any(row.values(key) for row in rows)}
+def tabulate_task(rows: Sequence[Row], metrics: Mapping[str, str]) -> SectionTable:
+    """Row × every metric that some row has, with the ε of each path where a row has several.
+
+    Args:
+        metrics: Metric → title; a name that ends in ``*`` stands for every metric that begins so.
+    """
+    has = dict.fromkeys(name for row in rows for e in row.results for name in e.metrics)
+    named = {name: title.format(name.removeprefix(key[:-1])) for key, title in metrics.items()
+             for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
+    paths = dict.fromkeys(path for row in rows if len(row.paths) > 1 for path in row.paths)
     columns: dict[str, Callable[[Row], str]] = {
-        "learner": lambda r: r.who,
-        "trust": lambda r: r.head.world.words,
-        "ε": lambda r: phrase_number(r.head.epsilon),
-        **{title: functools.partial(format_row_mean, metric=key) for key, title in measured.items()},
+        "row": lambda r: r.row,
+        "ε provable": lambda r: phrase_upper_bound(r.provable, 2),
     }
-    note = fill_phrase("node_classification", "measures" if "auroc" in measured else "macro_f1")
-    return [tabulate_section("Beyond accuracy", rows, columns, note)]
+    for path in paths:
+        columns[f"ε of the {path}"] = functools.partial(_price, path=path)
+    if any(_at_most(row) for row in rows):
+        columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
+    columns |= {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
+    return tabulate_section(
+        "Every measure", rows, columns, f"{phrase_average(max(row.seeds for row in rows))}." if rows else ""
+    )
+
+
+def _price(row: Row, path: str) -> str:
+    return phrase_upper_bound(row.path(path), 2) if path in row.paths else "—"
+
+
+def _graph_epsilons(row: Row) -> str:
+    facts = row.head.facts
+    known = facts.graph_epsilon if isinstance(facts, GraphClassificationCellFacts) else None
+    return " / ".join(f"{e:.3g}" for e in known or ()) or "—"
+
+
+def _at_most(row: Row) -> str:
+    """Bounds on any classifier of the release: of graphs of one size with balanced classes, and with sizes included."""
+    facts = row.head.facts
+    if not isinstance(facts, GraphClassificationCellFacts) or facts.bayes_balanced is None:
+        return ""
+    return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
+
+
+def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -> tuple[PlotFigure, ...]:
+    """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
+    rows = [row for row in records.rows if row.values(metric)]
+    title = _told()[records.kind].metrics.get(metric, metric)
+    points = [
+        charts.ChartPoint(row.short, title, row.head.world.words, row.target, row.mean_of(metric), row.deviation_of(metric))
+        for row in sorted(rows, key=lambda row: row.target)
+        if row.paths and math.isfinite(row.target)
+    ]
+    clear = {row.short: [("no noise", row.mean_of(metric))] for row in rows if row.paths and math.isinf(row.target)}
+    free = [(row.method, row.mean_of(metric)) for row in rows if not row.paths][:2]
+    caption = (
+        f"{title[:1].upper()}{title[1:]} against the ε that was asked for. Dashed: without noise, or nothing private released."
+    )
+    levels = {point.panel: [*clear.get(point.panel, ()), *free] for point in points}
+    return charts.draw_lines(f"{records.name}-{metric.replace('_', '-')}", caption, points, notice, across="ε", levels=levels)
+
+
+def _curves(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
+    points = []
+    for row in records.rows:
+        rounds: dict[int, list[float]] = {}
+        for facts in (e.facts for e in row.results):
+            for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
+                rounds.setdefault(at, []).append(right)
+        keys = (f"ε = {phrase_number(row.target)}", row.head.world.words)
+        for at, found in rounds.items():
+            error = statistics.stdev(found) if len(found) > 1 else 0.0
+            mean, line = statistics.fmean(found), ", ".join(keys)
+            points.append(charts.ChartPoint(row.name, "test accuracy", line, float(at), mean, error, *keys))
+    caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."
+    heads = ("Budget", "Trust")
+    return charts.draw_lines(f"{records.name}-curves", caption, points, notice, across="rounds", heads=heads, shared=True)
+
+
+def _maps(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
+    """Pictures of the arrays that cells kept: one figure for each row, with the map of each of its budgets."""
+    found: dict[tuple[str, ...], list[plots.Panel]] = {}
+    kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
+    drawn = (
+        {e.epsilon for e, _ in kept}
+        if not any("distances" in arrays for _, arrays in kept)
+        else _ends(e.epsilon for e, _ in kept)
+    )
+    for entry, arrays in kept:
+        if entry.epsilon in drawn:
+            target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
+            found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.plot_arrays(arrays, target))
+    how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
+    caption = "{}: {} maps, and what they were made of. They read private data: for the eyes of the data's holder."
+    return tuple(
+        PlotFigure(
+            f"{records.name}-map-{plots.tag('-'.join(key))}",
+            caption.format(", ".join(key), how),
+            tuple(panels),
+            notice,
+            live=False,
+        )
+        for key, panels in found.items()
+    )
+
+
+def _ends(values: Iterable[float]) -> set[float]:
+    """The least and the largest: matrices of distances are large."""
+    known = sorted(values)
+    return {known[0], known[-1]}
