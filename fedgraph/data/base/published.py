@@ -179,7 +179,9 @@ def loader(
                 raise
             except Exception as error:  # whatever a damaged file does to a parser
                 said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-                raise DataError(f"{found.folder}: {data.key!r} is damaged ({said}); fetch it again from its publisher") from error
+                raise DataError(
+                    f"{found.folder}: {data.key!r} is damaged ({said}); fetch it again from its publisher"
+                ) from error
             _require_published(data.key, data.content, loaded, found.folder)
             return loaded
         if request.when_unavailable == "synthetic":

@@ -15,8 +15,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.own import collection
-from fedgraph.data.own import objects as objects
 from fedgraph.data.own.columns import EdgeColumnRules, ReadRules
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection
@@ -70,11 +68,10 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
 
         return federation.read(request.path, params, params.label != "").graph
     if isinstance(params, _GraphsParams):
-        from fedgraph.data.own import graph_folders
+        from fedgraph.data.own import collections, reading
 
-        found = graph_folders.read(request.path, params, unlabelled=params.rows).graph
-        assert isinstance(found, GraphCollection)
-        return collection.own_collection_as_rows(found) if params.rows else found
+        found = collections.read(request.path, params, unlabelled=params.rows).graph
+        return reading.collection_as_rows(found) if params.rows and isinstance(found, GraphCollection) else found
     from fedgraph.data.own.door import read  # pandas is not imported before a graph of one's own is read
 
     return read(request.path, columns=params.model_dump(exclude_unset=True)).graph
