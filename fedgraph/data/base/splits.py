@@ -153,6 +153,6 @@ def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int, whole
             raise DataError(f"{name}: {key} of shape {mask.shape}; allowed: {allowed}")
     columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in SPLIT_MASKS]
     found = tuple(GraphMasks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
-    for split in found if whole else ():
+    for split in (one for one in found if whole or (one.train.size and one.test.size)):
         split.check(num_nodes, name)
     return found

@@ -169,7 +169,7 @@ def of_roles(
 def _masks_of(masks: Sequence[GraphMasks], n: int, where: str, unused: list[str] | None) -> tuple[GraphMasks, ...]:
     """Splits that are whole. unused: gets those that are not, of data in memory; None: they are refused."""
     if unused is not None and masks and not all(one.train.size and one.test.size for one in masks):
-        unused.append("the split (it needs train_mask and test_mask)")
+        unused.append("masks (a split needs train_mask and test_mask)")
         return ()
     for one in masks:
         one.check(n, where)
@@ -641,7 +641,13 @@ def _matrix_of(holder: Holder, n: int, seen: set[str], rules: ReadRules) -> OwnC
     held = f"{matrix.nnz:,} entries that are not 0"
     how = "as they are" if set(np.unique(matrix.data)) <= {0.0, 1.0} else "ranks, or words"
     row = (f"{len(names):,} columns", "numbers", held, how)
-    if bounded := tuple(name for name in names if name in rules.bounds):
+    bounded = tuple(name for name in names if name in rules.bounds)
+    if bounded and joined:  # 0 is nothing there for whoever's client has no such column
+        raise DataError(
+            f"{holder.table.where}: bounds change columns of tables with a line per node (id, a column for each), and "
+            f"{bounded[0]!r} is a column of a file of numbers, too; allowed: such a table, or no bounds for it"
+        )
+    if bounded:
         wide = matrix.toarray()
         for place, name in enumerate(names):
             if name in rules.bounds:

@@ -231,7 +231,9 @@ def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -
         return []
     (_, first), sides = rows[0], {one for pair in SIDES for one in pair} | {"a", "b"}
     plain = [plain_name(cell) for cell in first[:columns]]
-    called = all(name.rstrip("12") in sides | _ID_NAMES or is_id_name(name.rstrip("12")) for name in plain)
+    called = all(
+        name in sides or is_id_name(name) or (len(name) > 3 and name.rstrip("12") in sides | _ID_NAMES) for name in plain
+    )
     below = rows[1][1] if len(rows) > 1 else []
     worded = any(
         not _number_like(one) and _number_like(two) for one, two in zip(first[columns:], below[columns:], strict=False)
@@ -719,7 +721,7 @@ def _stata(content: bytes, where: str) -> Table:
     try:
         return frame_table(pd.read_stata(io.BytesIO(content)), where)
     except (ValueError, OSError, KeyError) as error:
-        raise DataError(f"{where}: not a Stata file that can be read ({error})") from error
+        raise DataError(f"{where}: not a Stata file that can be read ({error}); allowed: the same exported as CSV") from error
 
 
 def _sqlite(content: bytes, where: str) -> list[Table]:
@@ -736,7 +738,7 @@ def _sqlite(content: bytes, where: str) -> list[Table]:
             frame = pd.DataFrame(cells.fetchall(), columns=[one[0] for one in cells.description], dtype=object)
             found.append(frame_table(frame, f"{where}/{name}"))
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        raise DataError(f"{where}: not a database that can be read ({error})") from error
+        raise DataError(f"{where}: not an SQLite database that can be read ({error}); allowed: tables as CSV") from error
     finally:
         opened.close()
     return found
@@ -1205,7 +1207,9 @@ def array_tables(
     if (labels is not None and len(labels) != n) or n == 0:
         found = f"{n} rows of features for {len(labels or ())} labels"
         raise DataError(f"{where}: {found}; allowed: one of each per node, at least one node")
-    for bad in np.flatnonzero(~np.isfinite(matrix.data.astype(np.float64)))[:1]:
+    with np.errstate(over="ignore"):
+        unsound = ~np.isfinite(matrix.data.astype(np.float32))
+    for bad in np.flatnonzero(unsound)[:1]:
         row = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1
         raise DataError(f"{where}: a feature of node {row} is NaN or infinite; allowed: finite numbers")
     for end in (int(end) for side in (one, two) if side.size for end in (side.min(), side.max())):
@@ -1240,7 +1244,7 @@ def _npz(content: bytes, where: str) -> list[Table]:
     adjacency, attributes, values = npz.read_npz(content, where)
     if values.dtype.kind not in "iubUS":
         raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
-    arcs, masks = sp.coo_array(adjacency), splits.of_masks(members, where, values.size)
+    arcs, masks = sp.coo_array(adjacency), splits.of_masks(members, where, values.size, whole=False)
     if not np.isfinite(arcs.data).all():
         raise DataError(f"{where}: an edge weight is NaN or infinite; allowed: finite numbers")
     return array_tables(*_ends_of(arcs), attributes, values.tolist(), where, masks=masks, unused=_weights(arcs))
@@ -1280,15 +1284,18 @@ def _torch(content: bytes, where: str) -> list[Table]:
         raise DataError(f"{where}: refused, it is not a plain dictionary of tensors; {hint}") from error
     if not isinstance(found, dict):
         raise DataError(f"{where}: holds {type(found).__name__}; allowed: data.to_dict() of a PyG Data")
-    return tensor_tables(found, where)
+    return tensor_tables(found, where, label="label")
 
 
-def tensor_tables(found: Mapping[str, Any], where: str, *, labelled: bool = True, small: bool = False) -> list[Table]:
+def tensor_tables(
+    found: Mapping[str, Any], where: str, *, label: str = "y", labelled: bool = True, small: bool = False
+) -> list[Table]:
     """The tables of a PyG ``Data``: ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] where ``labelled``, and masks.
 
     Args:
         found: the members of the data, by name.
         where: names the data in an error.
+        label: what ``y`` is called.
         small: whether it is one of many graphs: ``y`` is its label, and it may have no ``x``.
 
     Raises:
@@ -1311,7 +1318,7 @@ def tensor_tables(found: Mapping[str, Any], where: str, *, labelled: bool = True
     if rows.ndim != 2 or len(rows) == 0 or (not small and rows.shape[1] == 0):
         raise DataError(f"{where}: x has shape {rows.shape}; allowed: [n, d], one node and one column or more")
     read = ["x", "edge_index", "y", "num_nodes", *splits.SPLIT_MASKS]
-    words, masks, alone = None, tuple[GraphMasks, ...](), list[str]()
+    words, masks = None, tuple[GraphMasks, ...]()
     if "y" in held and labelled and not small:
         if held["y"].ndim > 2 or (held["y"].ndim == 2 and held["y"].shape[1] != 1):
             shape = tuple(held["y"].shape)
@@ -1321,9 +1328,7 @@ def tensor_tables(found: Mapping[str, Any], where: str, *, labelled: bool = True
         words = held["y"].reshape(-1).tolist()
     if not small:
         given = {key: np.asarray(found[key].cpu()) for key in splits.SPLIT_MASKS if found.get(key) is not None}
-        whole = {"train_mask", "test_mask"} <= set(given)
-        masks = splits.of_masks(given, where, len(rows)) if whole else ()
-        alone = [] if whole else [f"{key} (a split needs train_mask and test_mask)" for key in given]
+        masks = splits.of_masks(given, where, len(rows), whole=False)
     read += ["owner"] if small else []
-    unused = (*(f"{key} of the PyG object" for key in found if key not in read), *alone)
-    return array_tables(ends[0], ends[1], rows, words, where, label="y", masks=masks, unused=unused)
+    unused = tuple(f"{key} of the PyG object" for key in found if key not in read)
+    return array_tables(ends[0], ends[1], rows, words, where, label=label, masks=masks, unused=unused)

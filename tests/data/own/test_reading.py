@@ -524,7 +524,6 @@ def test_kinds_that_cannot_be_read_are_refused_by_name(tmp_path: Path, name: str
         read(tmp_path / name)
 
 
-
 @pytest.mark.parametrize(
     ("classes", "says"),
     [
