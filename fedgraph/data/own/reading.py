@@ -25,7 +25,7 @@ from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_numb
 from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection, GraphMasks, GraphNames, GraphProvenance, plain_graph
+from fedgraph.types import Graph, GraphCollection, GraphMasks, GraphNames, GraphProvenance, counted, plain_graph
 
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
@@ -137,8 +137,9 @@ def of_roles(
     from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
-    classes = f"{len(labels.classes)} classes" if labels.classes else "no labels"
-    detail = [f"{title}: {n} nodes, {cleaned.adjacency.nnz // 2} edges, {classes}", *labels.remarks]
+    classes = counted(len(labels.classes), "class") if labels.classes else "no labels"
+    many = f"{counted(n, 'node')}, {counted(cleaned.adjacency.nnz // 2, 'edge')}"
+    detail = [f"{title}: {many}, {classes}", *labels.remarks]
     detail += [f"not used: {', '.join(unused)}"] if unused else []
     detail += [*adjacencies.describe_adjacency_cleaning([cleaned]), *notes]
     checksums = found.checksums
@@ -278,8 +279,9 @@ def of_collection(
     scales = own_columns.own_column_scales(matrix, read.names, read.bounded)
     known = np.arange(len(names)) if unlabelled else np.flatnonzero(labels.numbers >= 0)
     unused = [*unused, *dict.fromkeys(one for table in found.tables for one in table.unused)]
-    detail = f"{title}: {known.size} graphs, {n} nodes, {cleaned.adjacency.nnz // 2} edges, {len(labels.classes)} classes"
-    notes = [detail + (f", {len(owners)} owners" if owners else ""), *labels.remarks]
+    counts = [(known.size, "graph"), (n, "node"), (cleaned.adjacency.nnz // 2, "edge"), (len(labels.classes), "class")]
+    counts += [(len(owners), "owner")] if owners else []
+    notes = [f"{title}: {', '.join(counted(*one) for one in counts)}", *labels.remarks]
     notes += ["graphs without a label are left out"] if known.size < len(names) else []
     notes += [f"not used: {', '.join(unused)}"] if unused else []
     notes += [*adjacencies.describe_adjacency_cleaning([cleaned]), *read.remarks, *seen]
@@ -299,14 +301,14 @@ def of_collection(
     whole = GraphCollection(name, tuple(graphs), labels.numbers, len(labels.classes), provenance)
     whole = replace(whole, owner=of_graphs, owner_names=tuple(owners), classes=labels.classes)
     whole = whole if known.size == len(names) else whole.chosen(known)
-    counts = np.bincount(whole.labels[whole.labels >= 0], minlength=whole.num_classes)
-    listed = ", ".join(f"{name} {count:,}" for name, count in zip(whole.classes, counts, strict=True))
+    held = np.bincount(whole.labels[whole.labels >= 0], minlength=whole.num_classes)
+    listed = ", ".join(f"{name} {count:,}" for name, count in zip(whole.classes, held, strict=True))
     lines = [
         ("graphs", notes[0]),
         ("nodes", f"{sizes.min()} … {sizes.max()} of a graph"),
         ("label", f"{label or 'label'}: {listed}"),
     ]
-    lines += [("", few)] if (few := _few(list(zip(whole.classes, map(int, counts), strict=True)), "graphs")) else []
+    lines += [("", few)] if (few := _few(list(zip(whole.classes, map(int, held), strict=True)), "graphs")) else []
     lines += [("columns" if place == 0 else "", "  ".join(row)) for place, row in enumerate(read.table[:_SHOWN])]
     lines += [("left out", f"{column or '(no name)'}: {reason}") for column, reason in left_out[:_SHOWN]]
     lines += [("aside", f"{name}: {why}") for name, why in found.aside.items()]
@@ -717,7 +719,7 @@ def say_graph(
         held = np.bincount(graph.owner, minlength=len(graph.owner_names))
         listed = ", ".join(f"{name} {count:,}" for name, count in zip(graph.owner_names[:_SHOWN], held[:_SHOWN], strict=True))
         rows.append(("owners", f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"))
-    rows.append(("ties", f"{graph.num_edges:,}{ties}; {alone:,} people have none"))
+    rows.append(("ties", f"{graph.num_edges:,}{ties}; {_people(alone)} none"))
     rows.append(("label", f"{what}{_class_counts(graph)}"))
     rows += [("", said) for said in (_few(_sizes(graph), "people"), _rare(_sizes(graph))) if said]
     lines = [f"  {head:<9}{text}" for head, text in rows]
@@ -769,6 +771,10 @@ def _few(sizes: Sequence[tuple[str, int]], what: str) -> str:
     return f"{few}; merge it with another, or leave the label of its {what} empty"
 
 
+def _people(count: int) -> str:
+    return f"{count:,} {'person has' if count == 1 else 'people have'}"
+
+
 def _sizes(graph: Graph) -> list[tuple[str, int]]:
     counts = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
     names = graph.names.classes or tuple(map(str, range(graph.num_classes)))
@@ -782,4 +788,4 @@ def _class_counts(graph: Graph) -> str:
     shown = ", ".join(f"{name} {count:,}" for name, count in sizes[:_SHOWN])
     more = f", … {len(sizes)} classes" if len(sizes) > _SHOWN else ""
     unknown = int((graph.labels < 0).sum())
-    return f"{shown}{more}{f'; {unknown:,} people have none' if unknown else ''}"
+    return f"{shown}{more}{f'; {_people(unknown)} none' if unknown else ''}"

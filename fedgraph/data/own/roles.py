@@ -431,9 +431,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     ordered = [] if table.headed else [f"rows of the matrix {table.title} are the people in the order of {people[0].title}"]
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
-    ties = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
-    people = Table(table.where, pd.DataFrame({"id": rows}, dtype=object), role="nodes", id="id", ordered=True)
-    return [people, ties] if table.headed else [ties]
+    tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
+    named = Table(table.where, pd.DataFrame({"id": rows}, dtype=object), role="nodes", id="id", ordered=True)
+    return [named, tied] if table.headed else [tied]
 
 
 # Who the people are
@@ -470,9 +470,9 @@ def _holders(
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
-    for table, error in nameless:
+    for table, why in nameless:
         if not chosen or rank(chosen[0])[0] < 1 or 2 * len(table.frame) >= len(chosen[0][2]) or is_labels(table):
-            raise error
+            raise why
         found.aside[table.title] = "no column of it holds ids of people"
     ids: dict[str, int] = {}
     holders: list[Holder] = []
@@ -504,7 +504,7 @@ def _holders(
         holders.append(Holder(table, column, np.array([rows.get(one, -1) for one in ids], dtype=np.int64)))
         lacking = int((holders[-1].rows < 0).sum())
         if number and lacking and not is_labels(table):
-            remarks.append(f"{lacking:,} people have no row in {table.title}")
+            remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
 
 
@@ -673,8 +673,8 @@ def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Ro
     masks = []
     for number in range(next(iter(splits))):
         own = [(part.roles.masks[number], start) for part, start in zip(parts, starts, strict=True)]
-        sides = ((getattr(one, side) + start for one, start in own) for side in ("train", "validation", "test"))
-        masks.append(GraphMasks(*(np.concatenate(list(side)).astype(np.int64) for side in sides)))
+        sides = zip(*((one.train + start, one.validation + start, one.test + start) for one, start in own), strict=True)
+        masks.append(GraphMasks(*(np.concatenate(side).astype(np.int64) for side in sides)))
     remarks += dict.fromkeys(remark for part in parts for remark in part.roles.remarks)
     one = np.concatenate([*(part.roles.one + start for part, start in zip(parts, starts, strict=True)), more[:, 0]])
     two = np.concatenate([*(part.roles.two + start for part, start in zip(parts, starts, strict=True)), more[:, 1]])

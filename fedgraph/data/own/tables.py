@@ -35,7 +35,10 @@ from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks
 
 if TYPE_CHECKING:
+    from types import ModuleType
     from xml.etree.ElementTree import Element
+
+    import networkx as nx
 
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
@@ -448,8 +451,9 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
     elif re.search(r"^p\s+(edge|col)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
     elif ending == ".adjlist" or re.match(r"(#.*\n)*\S+ \S+ \{.*\}$", start, re.MULTILINE):
-        read = "parse_adjlist" if ending == ".adjlist" else "parse_edgelist"
-        found.tables += _networkx(lambda nx: getattr(nx, read)(text.splitlines()), where, "a list of networkx")
+        lines = text.splitlines()
+        read = (lambda nx: nx.parse_adjlist(lines)) if ending == ".adjlist" else (lambda nx: nx.parse_edgelist(lines))
+        found.tables += _networkx(read, where, "a list of networkx")
     elif ending == ".sql" or re.search(r"^(CREATE TABLE|INSERT INTO) ", start, re.MULTILINE):
         raise DataError(f"{where}: an SQL dump, whose statements are not run; allowed: each table exported as CSV")
     elif re.search(r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{", start, re.MULTILINE):
@@ -848,7 +852,7 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     return found
 
 
-def _without_times(graph: Any) -> Any:
+def _without_times(graph: nx.Graph) -> nx.Graph:
     """Without when nodes and ties were there; of a value that changed the last one."""
     for data in (data for part in (graph.nodes(data=True), graph.edges(data=True)) for *_, data in part):
         for key in ("start", "end", "spells", "slices"):
@@ -883,7 +887,7 @@ def _require_declared(parts: Sequence[Element], where: str) -> None:
     faults.refuse()
 
 
-def _networkx(read: Callable[[Any], Any], where: str, what: str) -> list[Table]:
+def _networkx(read: Callable[[ModuleType], nx.Graph], where: str, what: str) -> list[Table]:
     """The tables of what networkx reads. read: networkx → a graph; what: it should be, for an error."""
     import networkx as nx
 
@@ -898,7 +902,7 @@ def _gml(text: str, where: str) -> list[Table]:
     several = re.search(r"^\s*multigraph\s", text, re.MULTILINE)
     many = text if several else re.sub(r"(\bgraph\s*\[)", r"\1 multigraph 1 ", text, count=1)
 
-    def read(nx: Any) -> Any:
+    def read(nx: ModuleType) -> nx.Graph:
         graph = nx.parse_gml(many.splitlines(), label="id")
         titles = [str(data.get("label", "")).strip() for _, data in graph.nodes(data=True)]
         if all(titles) and len(set(titles)) == len(titles):  # in GML the label is a node's name
@@ -928,7 +932,7 @@ def _pajek(text: str, where: str, ending: str) -> list[Table]:
     return found
 
 
-def _pajek_network(lines: Sequence[str], nx: Any) -> Any:
+def _pajek_network(lines: Sequence[str], nx: ModuleType) -> nx.Graph:
     graph = nx.parse_pajek(lines)
     for _, data in graph.nodes(data=True):
         for key in ("id", "x", "y", "shape"):  # where a node was drawn
@@ -1143,7 +1147,7 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     return Table(where, found, headed=not numbered, **said)
 
 
-def network_tables(graph: Any, where: str) -> list[Table]:
+def network_tables(graph: nx.Graph, where: str) -> list[Table]:
     """The two tables of a NetworkX graph: attributes of nodes are columns, an attribute ``x`` of vectors several.
 
     Raises:
@@ -1222,7 +1226,8 @@ def array_tables(
         raise DataError(f"{where}: the least label is {least}; allowed: 0 or more, or -1 for unknown")
     names = tuple(f"column {place}" for place in range(matrix.shape[1]))
     people = Table(
-        where, pd.DataFrame(cells, dtype=object), headed=False, role="nodes", id="id", matrix=matrix, called=names,
+        where, pd.DataFrame(cells, dtype=object), headed=False, role="nodes", id="id",
+        matrix=matrix if names else None, called=names,
         label=None if labels is None else label, masks=masks, unused=unused, numbered=True,
     )  # fmt: skip
     ties = pd.DataFrame({"source": ids[one], "target": ids[two]}, dtype=object)
@@ -1240,7 +1245,7 @@ def _npz(content: bytes, where: str) -> list[Table]:
         if arcs.shape[0] != arcs.shape[1]:
             raise DataError(f"{where}: a matrix of {arcs.shape[0]} × {arcs.shape[1]}; allowed: square")
         people, ties = array_tables(*_ends_of(arcs), sp.csr_array((arcs.shape[0], 0)), None, where, unused=_weights(arcs))
-        return [replace(people, matrix=None, called=(), ordered=True), ties]
+        return [replace(people, ordered=True), ties]
     adjacency, attributes, values = npz.read_npz(content, where)
     if values.dtype.kind not in "iubUS":
         raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
@@ -1301,10 +1306,13 @@ def tensor_tables(
     Raises:
         DataError: a member is missing, or is not of this form.
     """
+    import torch
+
     needed = ("edge_index",) if small else ("x", "edge_index", *(("y",) if labelled else ()))
-    if missing := [key for key in needed if not hasattr(found.get(key), "is_complex")]:
+    tensors = {key: one for key, one in found.items() if isinstance(one, torch.Tensor)}
+    if missing := [key for key in needed if key not in tensors]:
         raise DataError(f"{where}: no tensor {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
-    held = {key: found[key].detach().cpu() for key in ("x", "edge_index", "y") if hasattr(found.get(key), "is_complex")}
+    held = {key: tensors[key].detach().cpu() for key in ("x", "edge_index", "y") if key in tensors}
     for key, one in held.items():
         if one.is_complex() or (key != "x" and str(one.layout) != "torch.strided"):
             raise DataError(f"{where}: {key} is {one.dtype}, {one.layout}; allowed: a dense tensor of real numbers")
@@ -1321,10 +1329,8 @@ def tensor_tables(
     words, masks = None, tuple[GraphMasks, ...]()
     if "y" in held and labelled and not small:
         if held["y"].ndim > 2 or (held["y"].ndim == 2 and held["y"].shape[1] != 1):
-            shape = tuple(held["y"].shape)
-            raise DataError(
-                f"{where}: y has shape {shape}; allowed: one label per node, [n]. For several compare one at a time"
-            )
+            said = f"{where}: y has shape {tuple(held['y'].shape)}"
+            raise DataError(f"{said}; allowed: one label per node, [n]. For several compare one at a time")
         words = held["y"].reshape(-1).tolist()
     if not small:
         given = {key: np.asarray(found[key].cpu()) for key in splits.SPLIT_MASKS if found.get(key) is not None}
