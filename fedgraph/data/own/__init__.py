@@ -1,13 +1,19 @@
-"""Your own data: ``reading`` is the one door in. A folder per client, or many graphs, have a form of their own. Never a pickle.
+"""Your own data: ``door`` is the one way in. Files, arrays, clients and small graphs pass the same reader. Never a pickle.
+
+    tables       whatever it is becomes tables of texts, or of numbers
+    roles        which table holds the ties, which columns are ids; several clients' people, or many graphs, joined by name
+    reading      which column is the label, what becomes of the others, the graph, and the words
+    columns      cells become numbers; labels become classes
+    federation   a folder per client; collections: many small graphs
 
 - ``own/read``: a file, or a folder of tables, in whatever form it lies there (``own/csv`` and ``own/npz`` are older names);
 - ``own/federation``: a folder with one folder per client, see ``federation``;
-- ``own/graphs``: a folder of many small graphs, see ``graph_folders``;
+- ``own/graphs``: a folder of many small graphs, see ``collections``;
 - ``own/object``: what was handed to ``fedgraph.compare``; it lies in no file.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0;
-``labels`` says which labels count as missing.
+``columns`` says which labels count as missing.
 """
 
 from __future__ import annotations
