@@ -167,7 +167,7 @@ def read_own_columns(
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
     wrong = []
     for place, column in zip(kept, columns, strict=True):
-        called = own_column_called(column.name)
+        called = _column_called(column.name)
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
     faults = DataFileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
@@ -260,7 +260,7 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
     return found
 
 
-def own_column_called(name: str) -> str:
+def _column_called(name: str) -> str:
     """A column in a sentence; one without a name of its own is called by its place already."""
     return name if re.fullmatch(r"column \d+", name) else f"column {name!r}"
 

@@ -79,7 +79,7 @@ SIDES = (
     ("buyer", "seller"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"), ("u", "v"),
 )  # fmt: skip
 WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
-LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
+_LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
 _ID_NAMES = frozenset(
     {"id", "ids", "index", "node", "nodes", "nodeid", "person", "persons", "user", "vertex", "account", "customer", "client",
      "uid", "key", "name", "member", "paper", "author", "entity", "nodename", "vertexname"}
@@ -649,7 +649,7 @@ def _number_like(cell: str) -> bool:
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names columns: by usual names, or by a column of which it differs in kind."""
     known = [
-        bool(cell) and (is_id_name(cell) or plain_name(cell) in (*LABEL_NAMES, "part", "weight", "feature")) for cell in first
+        bool(cell) and (is_id_name(cell) or plain_name(cell) in (*_LABEL_NAMES, "part", "weight", "feature")) for cell in first
     ]
     paired = bool(sides_of(first, SIDES)) or bool(sides_of(first, WEAK_SIDES[:2]))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
@@ -1184,7 +1184,7 @@ def network_tables(graph: nx.Graph, where: str) -> list[Table]:
     return [people, Table(where, frame, role="edges", ends=("source", "target"), remarks=remarks)]
 
 
-def array_tables(
+def _array_tables(
     one: np.ndarray,
     two: np.ndarray,
     features: Any,
@@ -1244,7 +1244,7 @@ def _npz(content: bytes, where: str) -> list[Table]:
             raise DataError(f"{where}: not a sparse matrix that can be read ({error})") from error
         if arcs.shape[0] != arcs.shape[1]:
             raise DataError(f"{where}: a matrix of {arcs.shape[0]} × {arcs.shape[1]}; allowed: square")
-        people, ties = array_tables(*_ends_of(arcs), sp.csr_array((arcs.shape[0], 0)), None, where, unused=_weights(arcs))
+        people, ties = _array_tables(*_ends_of(arcs), sp.csr_array((arcs.shape[0], 0)), None, where, unused=_weights(arcs))
         return [replace(people, ordered=True), ties]
     adjacency, attributes, values = npz.read_npz(content, where)
     if values.dtype.kind not in "iubUS":
@@ -1252,7 +1252,7 @@ def _npz(content: bytes, where: str) -> list[Table]:
     arcs, masks = sp.coo_array(adjacency), splits.of_masks(members, where, values.size, whole=False)
     if not np.isfinite(arcs.data).all():
         raise DataError(f"{where}: an edge weight is NaN or infinite; allowed: finite numbers")
-    return array_tables(*_ends_of(arcs), attributes, values.tolist(), where, masks=masks, unused=_weights(arcs))
+    return _array_tables(*_ends_of(arcs), attributes, values.tolist(), where, masks=masks, unused=_weights(arcs))
 
 
 def _ends_of(arcs: sp.coo_array) -> tuple[np.ndarray, np.ndarray]:
@@ -1271,7 +1271,7 @@ def parts_of_a_graph(adjacency: Any, features: Any, labels: Any, where: str) -> 
     if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1]:
         raise DataError(f"the adjacency has shape {arcs.shape}; allowed: square, dense or sparse")
     words = np.asarray(labels).reshape(-1).tolist()
-    return array_tables(*_ends_of(arcs), features, words, where, unused=_weights(arcs))
+    return _array_tables(*_ends_of(arcs), features, words, where, unused=_weights(arcs))
 
 
 def _torch(content: bytes, where: str) -> list[Table]:
@@ -1337,4 +1337,4 @@ def tensor_tables(
         masks = splits.of_masks(given, where, len(rows), whole=False)
     read += ["owner"] if small else []
     unused = tuple(f"{key} of the PyG object" for key in found if key not in read)
-    return array_tables(ends[0], ends[1], rows, words, where, label=label, masks=masks, unused=unused)
+    return _array_tables(ends[0], ends[1], rows, words, where, label=label, masks=masks, unused=unused)
