@@ -239,11 +239,11 @@ def _are_numbers(given: object) -> bool:
 
 def _graphs_of(whole: Graph | GraphCollection, name: str) -> dict[str, Graph | GraphCollection]:
     """The graph under its name; of many small ones first one row per graph, then the collection itself."""
-    from fedgraph.data import collection
+    from fedgraph.data import collection_as_rows
 
     if isinstance(whole, Graph):
         return {name: whole}
-    return {name: collection.own_collection_as_rows(whole), f"{name}{WANTED_WHOLE}": whole}
+    return {name: collection_as_rows(whole), f"{name}{WANTED_WHOLE}": whole}
 
 
 def _tasks(

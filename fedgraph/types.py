@@ -326,11 +326,16 @@ def describe_graph(graph: Graph | GraphCollection) -> str:
 def describe_graph_size(graph: Graph | GraphCollection) -> str:
     """One line: name and counts."""
     if isinstance(graph, GraphCollection):
-        return f"{graph.name}: {len(graph.graphs)} graphs, {graph.num_classes} classes"
-    what = "nodes" if graph.names.one == "node" else f"{graph.names.one}s as rows"
-    columns = f"{graph.num_features:,} feature{'' if graph.num_features == 1 else 's'}"
-    counts = f"{graph.num_nodes:,} {what}, {graph.num_edges:,} edge{'' if graph.num_edges == 1 else 's'}, {columns}"
-    return f"{graph.name}: {counts}, " + (f"{graph.num_classes} classes" if graph.num_classes else "no labels")
+        return f"{graph.name}: {counted(len(graph.graphs), 'graph')}, {counted(graph.num_classes, 'class')}"
+    nodes = counted(graph.num_nodes, graph.names.one) + ("" if graph.names.one == "node" else " as rows")
+    counts = f"{nodes}, {counted(graph.num_edges, 'edge')}, {counted(graph.num_features, 'feature')}"
+    return f"{graph.name}: {counts}, " + (counted(graph.num_classes, "class") if graph.num_classes else "no labels")
+
+
+def counted(count: int, one: str) -> str:
+    """A number and what it counts: ``1 class``, ``1,490 nodes``."""
+    many = "people" if one == "person" else f"{one}es" if one.endswith("s") else f"{one}s"
+    return f"{count:,} {one if count == 1 else many}"
 
 
 @dataclass(frozen=True, eq=False)

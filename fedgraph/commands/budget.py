@@ -12,8 +12,6 @@ they have spent.
 from __future__ import annotations
 
 import argparse
-import csv
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
+    from fedgraph.data import id_rows
     from fedgraph.privacy import budget_book
 
     if options.action == "show":
@@ -53,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
         raise PrivacyError(
             f"{options.book}: {', '.join(missing)} is not said; needed for a book that carries no other on (--from)"
         )
-    people = list(old.row) if old is not None and options.people is None else _read_ids(options.people)
+    people = list(old.row) if old is not None and options.people is None else [cells[0] for cells in id_rows(options.people)]
     unit = old.unit if old is not None and options.unit is None else Unit(options.unit)
     epsilon = old.epsilon if old is not None and options.epsilon is None else options.epsilon
     delta = old.delta if old is not None and options.delta is None else options.delta
@@ -61,25 +60,6 @@ def run(options: argparse.Namespace) -> int:
     carried = f", {len(book.charges):,} charges of {options.old} carried on" if old is not None else ""
     print(f"{options.book}: ε = {book.epsilon:g} at δ = {book.delta:g} for each of {book.num_people:,} people{carried}")
     return 0
-
-
-def _read_ids(path: Path) -> list[str]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [[cell.strip() for cell in row] for row in csv.reader(file) if row and row[0].strip()]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise PrivacyError(f"{path}: {error}; allowed: a CSV file of ids") from error
-    return [row[0] for row in (rows[1:] if _has_header(rows) else rows)]
-
-
-def _has_header(rows: list[list[str]]) -> bool:
-    """Whether the first line names columns: by a usual word for ids, or by a word where the second line has a number."""
-    from fedgraph.data import CSV_ID_COLUMNS, csv_number
-
-    first, second = ([*rows, [], []])[:2]
-    pairs = zip(first[1:], second[1:], strict=False)
-    worded = any(math.isnan(csv_number(cell)) and not math.isnan(csv_number(below)) for cell, below in pairs)
-    return worded or (bool(rows) and rows[0][0].casefold() in CSV_ID_COLUMNS)
 
 
 def _budget_book_text(book: BudgetBook) -> str:

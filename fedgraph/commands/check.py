@@ -3,8 +3,8 @@
     fedgraph check citeseer
     fedgraph check my.yaml --set seeds=3 --probe 60
 
-The scenario is validated, what was understood of one's own data is shown, its cells are counted, and the cheapest cell of each
-method is run: its seconds, times the number of the method's cells, are printed. Nothing is written.
+The scenario is validated, what was understood of one's own data is shown, its cells are counted, and of each method the
+cheapest cell and one at several clients are run: their seconds, times the numbers of cells, are a range. Nothing is written.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from fedgraph.scenario import shipped
 
 _MOST_SECONDS = 86_400
 _OWN = ("own/read", "own/csv", "own/npz", "own/federation", "own/graphs")
-HELP = "validate a scenario, count its cells, and time the cheapest cell of each method"
+HELP = "validate a scenario, count its cells, and time some of each method"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,5 @@
 from . import base as base
-from . import tu as tu
 from .base import PublishedData as PublishedData
-from .base import csv_tables as csv_tables
 from .base import data_families as data_families
 from .base import data_search_root as data_search_root
 from .base import load as load
@@ -9,14 +7,12 @@ from .base import names as names
 from .base import parse_data_name as parse_data_name
 from .base import set_data_search_root as set_data_search_root
 from .base import splits as splits
-from .base.csv_tables import CSV_ID_COLUMNS as CSV_ID_COLUMNS
-from .base.csv_tables import csv_number as csv_number
 from .base.splits import random_split as random_split
-from .own import collection as collection
+from .own.collections import is_graph_folder as is_graph_folder
 from .own.columns import ReadRules as ReadRules
 from .own.door import read as read
 from .own.door import read_federation as read_federation
-from .own.graph_kinds import is_graph_folder as is_graph_folder
 from .own.reading import Reading as Reading
+from .own.reading import collection_as_rows as collection_as_rows
 from .own.roles import ReadingQuestion as ReadingQuestion
-from .tu import tu_degree_features as tu_degree_features
+from .own.tables import id_rows as id_rows

@@ -27,15 +27,12 @@ from pydantic import Field
 
 from fedgraph import seeds
 from fedgraph.data import base
-from fedgraph.data.base import csv_tables, number_files, published
+from fedgraph.data.base import published
 from fedgraph.data.base.adjacencies import undirected_adjacency
-from fedgraph.data.base.files import DataFileFaults, RawFiles
+from fedgraph.data.base.files import RawFiles
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, plain_graph
-
-_NODES, _TRANSFERS = "nodes.csv", "transactions.csv"
-ACCOUNTS, _FRAUDS, TRANSFERS = 20_000, 1_804, 120_558
 
 
 class Params(Settings):
@@ -68,26 +65,15 @@ def _with_banks(graph: Graph, params: Params, seed: int) -> Graph:
     return replace(graph, owner=owner, owner_names=tuple(f"bank {k + 1}" for k in range(params.banks)))
 
 
-def read(data: base.PublishedData, raw: RawFiles) -> Graph:
-    """Accounts and transfers as one graph. Raises ``DataError`` naming file, line, what was found and what is allowed."""
-    accounts = _table(raw, _NODES, ("nodeid", "isFraud", "init_balance"))
-    transfers = _table(raw, _TRANSFERS, ("sourceNodeId", "targetNodeId", "value", "time"))
+def _read(data: base.PublishedData, raw: RawFiles) -> Graph:
+    accounts, transfers = (published.table(raw, name) for name in data.files)
     n = len(accounts)
-    if not np.array_equal(accounts[:, 0], np.arange(n)):
-        raise DataError(f"{raw.folder / _NODES}: nodeid must run from 0 to {n - 1} in order, each once")
-    labels = number_files.check_whole_numbers(accounts[:, 1], 2, raw, _NODES, skip=1, what="values of isFraud")
-    source, target = number_files.check_whole_numbers(transfers[:, :2], n, raw, _TRANSFERS, skip=1, what="accounts").T
-    negative = np.flatnonzero(transfers[:, 2] < 0)
-    if negative.size:
-        raise DataError(f"{raw.folder / _TRANSFERS}:{negative[0] + 2}: a value must be 0 or more")
-    columns = _features(accounts[:, 2], source, target, transfers[:, 2], transfers[:, 3])
-    adjacency, features = undirected_adjacency(source, target, n).adjacency, sp.csr_array(columns.astype(np.float32))
-    graph = plain_graph(data.key, adjacency, features, labels, 2, raw.provenance(data.title))
-    graph = replace(graph, features_from_edges=True, columns_from_rows=data.columns_from_rows)
-    found = (n, int(labels.sum()), len(transfers))
-    if found != (ACCOUNTS, _FRAUDS, TRANSFERS):
-        raise DataError(f"'amlsim/20k' is not the published sample: found {found} accounts, frauds and transfers")
-    return graph
+    source, target = (transfers[side].to_numpy(np.int64) for side in ("sourceNodeId", "targetNodeId"))
+    value, time = (transfers[name].to_numpy(np.float64) for name in ("value", "time"))
+    columns = sp.csr_array(_features(accounts["init_balance"].to_numpy(), source, target, value, time).astype(np.float32))
+    adjacency, labels = undirected_adjacency(source, target, n).adjacency, accounts["isFraud"].to_numpy(np.int64)
+    graph = plain_graph(data.key, adjacency, columns, labels, 2, raw.provenance(data.title))
+    return replace(graph, features_from_edges=True, columns_from_rows=data.columns_from_rows)
 
 
 def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -116,15 +102,4 @@ def _features(balance: np.ndarray, source: np.ndarray, target: np.ndarray, value
     return np.column_stack(columns)
 
 
-def _table(raw: RawFiles, name: str, wanted: tuple[str, ...]) -> np.ndarray:
-    file, faults = str(raw.folder / name), DataFileFaults()
-    head, lines = csv_tables.read_headed_csv(raw.read(name), file, wanted)
-    places = [head.index(column) for column in wanted]
-    found = np.array([[csv_tables.csv_number(cells[p]) for p in places] for _, cells in lines]).reshape(-1, len(wanted))
-    for row in np.flatnonzero(np.isnan(found).any(axis=1)):
-        faults.note(f"{file}:{lines[row][0]}", f"found {lines[row][1]}; allowed: finite numbers in {', '.join(wanted)}")
-    faults.refuse()
-    return found
-
-
-_accounts = published.loader(DATASETS, read, published.PublishedData.generated)
+_accounts = published.loader(DATASETS, _read, published.PublishedData.generated)

@@ -117,33 +117,25 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
 def read(raw: RawFiles, name: str) -> _Campus:
     """The campus of ``<name>.mat``. Raises ``DataError`` naming the file, what was found and what is allowed."""
     from scipy.io import loadmat
-    from scipy.io.matlab import MatReadError
 
     file = raw.folder / f"{name}.mat"
     try:
         found = loadmat(io.BytesIO(raw.read(f"{name}.mat")), variable_names=["A", "local_info"])
-    except (MatReadError, NotImplementedError, ValueError, TypeError, OSError, IndexError, KeyError, OverflowError) as error:
-        raise DataError(f"{file}: not a MATLAB 5 file: {str(error).splitlines()[0] if str(error) else 'damaged'}") from error
-    except Exception as error:  # zlib.error and others of a damaged stream have no common base
-        raise DataError(f"{file}: damaged: {type(error).__name__}: {error}") from error
-    missing = [key for key in ("A", "local_info") if key not in found]
-    if missing:
-        raise DataError(f"{file}: holds no {' and no '.join(missing)}; a Facebook100 file holds A and local_info")
-    info = np.asarray(found["local_info"])
-    if not sp.issparse(found["A"]):
-        raise DataError(f"{file}: A is {type(found['A']).__name__}; allowed: a sparse matrix")
-    given = sp.csr_array(found["A"])
+        given, info = found["A"], np.asarray(found["local_info"])
+    except DataError:
+        raise
+    except Exception as error:  # what scipy and zlib raise for a damaged stream has no common base
+        said = " ".join(str(error).split())
+        raise DataError(f"{file}: {type(error).__name__}: {said}; allowed: a MATLAB 5 file with A and local_info") from error
     n = given.shape[0]
-    if given.shape != (n, n) or n == 0:
-        raise DataError(f"{file}: A has shape {given.shape}; allowed: square, with at least one node")
-    if info.ndim != 2 or info.shape != (n, len(_COLUMNS)) or info.dtype.kind not in "iuf":
-        allowed = f"numbers [{n}, {len(_COLUMNS)}]"
-        raise DataError(f"{file}: local_info has shape {info.shape} and type {info.dtype}; allowed: {allowed}")
-    if not np.isfinite(info.astype(np.float64)).all():
-        raise DataError(f"{file}: local_info holds NaN or infinity; allowed: whole numbers, 0 where missing")
+    if not sp.issparse(given) or given.shape != (n, n) or n == 0:
+        raise DataError(f"{file}: A is {type(given).__name__} of shape {given.shape}; allowed: a square sparse matrix")
+    if info.shape != (n, len(_COLUMNS)) or info.dtype.kind not in "iuf" or not np.isfinite(info.astype(np.float64)).all():
+        said = f"local_info has shape {info.shape} and type {info.dtype}"
+        raise DataError(f"{file}: {said}; allowed: whole numbers [{n}, {len(_COLUMNS)}], 0 where missing")
     codes = info.astype(np.int64)
     codes[(codes < 0) | (codes > _LARGEST_CODE)] = 0
-    return _Campus(name, _simple(given), codes)
+    return _Campus(name, _simple(sp.csr_array(given)), codes)
 
 
 def _simple(given: sp.csr_array) -> sp.csr_array:

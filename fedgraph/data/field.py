@@ -14,7 +14,6 @@ There is no checksum, since the files were not at hand: counts are compared with
 are an error unless ``path`` names them.
 """
 
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,6 +22,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph.data import base
+from fedgraph.data.base import npz
 from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError
@@ -125,33 +125,24 @@ def _ogb(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         path = folder / "raw" / f"{name}.csv.gz"
         try:
             return np.asarray(pd.read_csv(path, header=None, dtype=kind))
-        except FileNotFoundError:
-            raise DataError(f"{path} is not there; allowed: edge, node-feat and node-label .csv.gz") from None
         except (ValueError, EOFError, OSError) as error:
-            raise DataError(
-                f"{path}: {error}; allowed: numbers separated by commas, without a header, compressed by gzip"
-            ) from None
+            raise DataError(f"{path}: {error}; allowed: numbers with commas, no header, compressed by gzip") from None
 
     ends, labels = table("edge", "int64"), table("node-label", "int64")
-    if ends.ndim != 2 or ends.shape[1] != 2 or labels.shape[1] != 1 or labels.min() < 0:
-        raise DataError(
-            f"{folder / 'raw'}: edge of {ends.shape[1]} columns, node-label of {labels.shape[1]}; allowed: 2 and 1, labels "
-            "from 0"
-        )
+    if ends.shape[1] != 2 or labels.shape[1] != 1 or labels.min() < 0:
+        found = f"edge of {ends.shape[1]} columns, node-label of {labels.shape[1]}"
+        raise DataError(f"{folder / 'raw'}: {found}; allowed: 2 and 1, labels from 0")
     return ends.T, table("node-feat", "float32"), labels[:, 0]
 
 
 def _reddit(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The same of the two files that PyG reads."""
-    paths = folder / "raw" / "reddit_data.npz", folder / "raw" / "reddit_graph.npz"
+    raw = folder / "raw"
     try:
-        with np.load(paths[0], allow_pickle=False) as stored:
+        with np.load(raw / "reddit_data.npz", allow_pickle=False) as stored:
             features, labels = stored["feature"], stored["label"].astype(np.int64)
-        joined = sp.coo_array(sp.load_npz(paths[1]))
-    except FileNotFoundError as error:
-        raise DataError(f"{error.filename} is not there; allowed: reddit_data.npz and reddit_graph.npz") from None
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"{folder / 'raw'}: {error}; allowed: reddit_data.npz with feature and label, reddit_graph.npz of scipy"
-        ) from None
+        joined = sp.coo_array(sp.load_npz(raw / "reddit_graph.npz"))
+    except npz.NPZ_ERRORS as error:
+        wanted = "reddit_data.npz with feature and label, reddit_graph.npz of scipy"
+        raise DataError(f"{raw}: {error}; allowed: {wanted}") from None
     return np.stack(joined.coords).astype(np.int64), features, labels

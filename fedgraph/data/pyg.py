@@ -2,7 +2,7 @@
 
 ``dataset`` is a class of ``torch_geometric.datasets``, and ``arguments`` is what it is called with, such as ``{name: Cora}``.
 PyG downloads the files to ``pyg/<class>`` in the user's cache, unless ``arguments`` names another ``root``, and converts
-them there. The graph is then treated as one's own PyG object is (``own/object``): its provenance names what
+them there. The graph is then treated as one's own PyG object is (``fedgraph.read``): its provenance names what
 no method reads.
 
 Nothing here is checked against a publication: no checksum, no count, no stand-in. The data sets of the other families are.
@@ -17,8 +17,6 @@ from fedgraph import plugins
 from fedgraph.data import base
 from fedgraph.data.base import files
 from fedgraph.data.own.columns import EdgeColumnRules
-from fedgraph.data.own.objects import collection_from_objects, graph_of_pyg
-from fedgraph.data.own.one_graph import check_one_graph
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection
 
@@ -54,10 +52,7 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
         inspect.signature(kind).bind(**arguments)
     except TypeError as error:
         raise ScenarioError(f"torch_geometric.datasets.{asked.dataset}{inspect.signature(kind)}: {error}") from None
-    found, name = kind(**arguments), f"pyg/{asked.dataset}"
-    rules = EdgeColumnRules(from_edges=asked.from_edges)
-    return (
-        collection_from_objects(list(found), name, rules)
-        if len(found) > 1
-        else check_one_graph(graph_of_pyg(found[0], name), rules)
-    )
+    from fedgraph.data.own.door import read
+
+    found, rules = kind(**arguments), {} if asked.from_edges is None else {"from_edges": asked.from_edges}
+    return read(list(found) if len(found) > 1 else found[0], columns=rules, name=f"pyg/{asked.dataset}").graph

@@ -10,16 +10,17 @@ alike than strangers.
 between languages (``partition: natural``). The vocabulary of 3,170 features is the publishers' own and counts as public.
 """
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.data import base
-from fedgraph.data.base import csv_tables, number_files, owner_parts, published
+from fedgraph.data.base import owner_parts, published
 from fedgraph.data.base.adjacencies import feature_matrix
-from fedgraph.data.base.files import DataFileFaults, RawFiles
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.data.base.files import RawFiles
+from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphProvenance
 
 _NUM_FEATURES = 3170
@@ -44,44 +45,17 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph:
     return replace(graph, provenance=said)
 
 
-def read(data: published.PublishedData, raw: RawFiles) -> Graph:
-    """The graph of one language. Raises ``DataError`` naming file, line or node, what was found and what is allowed."""
+def _read(data: published.PublishedData, raw: RawFiles) -> Graph:
     edges, words, target = data.files
-    features = _features(raw, words)
-    # int64 [n]: 1 where mature. A node may stand twice with the same label (the published FR file has two such).
-    num_nodes = features.shape[0]
-    file, faults = str(raw.folder / target), DataFileFaults()
-    labels = np.full(num_nodes, -1, dtype=np.int64)
-    head, lines = csv_tables.read_headed_csv(raw.read(target), file, ("mature", "new_id"))
-    mature, node = head.index("mature"), head.index("new_id")
-    for line, cells in lines:
-        which, said = cells[node], cells[mature]
-        if not (which.isdecimal() and int(which) < num_nodes and said in ("True", "False")):
-            allowed = f"0 … {num_nodes - 1} with True or False"
-            faults.note(f"{file}:{line}", f"node {which!r} with mature {said!r}; allowed: {allowed}")
-        elif labels[int(which)] not in (-1, said == "True"):
-            faults.note(f"{file}:{line}", f"node {which} stands twice with different labels; allowed: one")
-        else:
-            labels[int(which)] = said == "True"
-    faults.refuse()
-    arcs = number_files.read_whole_numbers(raw, edges, 2, num_nodes, skip=1)
-    return published.graph_of(data, raw, arcs.T, features, labels, features_from_edges=False)
+    lists = json.loads(raw.read(words))
+    own = [lists[str(node)] for node in range(len(lists))]
+    rows, columns = np.repeat(np.arange(len(own)), list(map(len, own))), np.concatenate(own)
+    features = sp.coo_array((np.ones(rows.size), (rows, columns)), shape=(len(own), _NUM_FEATURES))
+    told = published.table(raw, target)
+    labels = np.full(len(own), -1, dtype=np.int64)
+    labels[told["new_id"]] = told["mature"]  # a node may stand there twice with one label
+    arcs = published.table(raw, edges).to_numpy().T
+    return published.graph_of(data, raw, arcs, feature_matrix(features, binarise=True), labels, features_from_edges=False)
 
 
-_language = published.loader(_LANGUAGES, read, published.PublishedData.generated)
-
-
-def _features(raw: RawFiles, name: str) -> sp.csr_array:
-    file, table = raw.folder / name, number_files.read_json(raw, name)
-    if not table:
-        raise DataError(f"{file}: holds no node; expected a mapping: node → list of feature numbers")
-    rows: list[int] = []
-    columns: list[int] = []
-    for position in range(len(table)):
-        found = table.get(str(position))
-        if not isinstance(found, list) or not all(type(f) is int and 0 <= f < _NUM_FEATURES for f in found):
-            raise DataError(f"{file}: node {position}: expected a list of whole numbers in 0 … {_NUM_FEATURES - 1}")
-        rows += [position] * len(found)
-        columns += found
-    shape = (len(table), _NUM_FEATURES)
-    return feature_matrix(sp.coo_array((np.ones(len(rows)), (rows, columns)), shape=shape), binarise=True)
+_language = published.loader(_LANGUAGES, _read, published.PublishedData.generated)

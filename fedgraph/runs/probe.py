@@ -1,8 +1,8 @@
-"""What a scenario will take, and how much a draft may ask for: one cell of each method is tried.
+"""What a scenario will take, and how much a draft may ask for: cells of each method are tried.
 
-A *method* is a row: a task, a data set, a method and its variant. Its cheapest cell is run in this process: one curator's where
-it has one, else the first. What that took, times the number of its cells, is all that is said; a federation's cells may take
-longer. A cell that takes too long is stopped, and its rounds say how far it was. Nothing is kept.
+A *method* is a row: a task, a data set, a method and its variant. Its cheapest cell is run in this process, one curator's where
+it has one, and then, in the time that is left, one at several clients. What these took, times the numbers of cells, is a range.
+A cell that takes too long is stopped, and its rounds say how far it was. Nothing is kept.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _SHARE = 0.4  # of the trial's time that one cell may take
 _FITS = 140.0  # processor seconds of a draft's cells: two minutes on two cores, start and report included
 _WITH_DRAFT = 160.0  # with those that the draft itself has taken, of a graph that takes long to read
 _DRAFT_PROBE = 12.0  # seconds of processor time
+_CHEAPEST = 0.6  # share of a trial's time for the cheapest cells
+_DEARER = 3.0  # times the cheapest that a cell at several clients may take, where none was tried
 _LEAST = 4  # settings of a comparison, from the dearest to the cheapest
 _ONE = "one for each method, level of trust, ε and seed"
 
@@ -71,13 +73,18 @@ class _Enough(Exception):
 
 
 def probe_kinds(
-    stages: Sequence[ScheduledStage], seconds: float, clock: Callable[[], float] = time.perf_counter
+    stages: Sequence[ScheduledStage], seconds: float, clock: Callable[[], float] = time.perf_counter, apart: bool = False
 ) -> dict[CellKind, _Tried]:
-    """The cheapest cell of each method, for about so many seconds of ``clock``; at least one whole or stopped cell."""
+    """The cheapest cell of each method, for about so many seconds of ``clock``; at least one whole or stopped cell.
+
+    apart: instead a cell at several clients, of each method that has some beside its cheapest.
+    """
     cheapest: dict[tuple[str, str, str, str], tuple[ScheduledStage, Cell]] = {}
     for stage in stages:
-        for cell in sorted(stage.cells, key=lambda cell: not cell.world.trust.whole):
-            cheapest.setdefault(cell.kind[:4], (stage, cell))
+        whole = {cell.kind[:4] for cell in stage.cells if cell.world.trust.whole}
+        for cell in sorted(stage.cells, key=lambda cell: bool(cell.world.trust.whole) is apart):
+            if not apart or (cell.kind[:4] in whole and not cell.world.trust.whole):
+                cheapest.setdefault(cell.kind[:4], (stage, cell))
     began, tried = clock(), dict[CellKind, _Tried]()
     for stage, cell in cheapest.values():
         left = seconds - (clock() - began)
@@ -114,6 +121,23 @@ def _seconds_of_cells(cells: Iterable[Cell], tried: Mapping[CellKind, _Tried]) -
     return sum(count * rows.get(row, mean) for row, count in Counter(cell.kind[:4] for cell in cells).items())
 
 
+def _range_of_cells(
+    cells: Iterable[Cell], tried: Mapping[CellKind, _Tried], apart: Mapping[CellKind, _Tried]
+) -> tuple[float, float]:
+    """(by the cheapest cells; by those at several clients, as far as cells are such), one cell after another."""
+    rows, dear = ({kind[:4]: one.seconds for kind, one in found.items()} for found in (tried, apart))
+    whole = {kind[:4] for kind in tried if kind[4].trust.whole}
+    most = max((dear[row] / max(rows[row], 1e-3) for row in dear if row in rows), default=_DEARER)
+    mean, low, high = statistics.fmean(rows.values()), 0.0, 0.0
+    for cell in cells:
+        row = cell.kind[:4]
+        cheapest = rows.get(row, mean)
+        low += cheapest
+        beyond = not cell.world.trust.whole and (row in whole or row not in rows)
+        high += max(cheapest, dear.get(row, most * cheapest)) if beyond else cheapest
+    return low, high
+
+
 def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float) -> ProbeFindings:
     """Count the cells of a scenario, and try one of each method.
 
@@ -131,13 +155,18 @@ def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float)
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
             return ProbeFindings(counts, f"{len(every)} cells in all, {_ONE}; nothing was tried.")
-        tried = probe_kinds(stages, seconds, time.process_time)
+        began = time.process_time()
+        tried = probe_kinds(stages, _CHEAPEST * seconds, time.process_time)
+        left = seconds - (time.process_time() - began)
+        apart = probe_kinds(stages, left, time.process_time, apart=True) if left > 0 else {}
     sizes = Counter(cell.kind[:4] for cell in every)
-    total = console.format_span(_seconds_of_cells(every, tried))
-    said = [f"{len(every)} cells in all, {_ONE}: about {total} of one core, by the cheapest cell of each method:"]
+    low, high = map(console.format_span, _range_of_cells(every, tried, apart))
+    total = f"about {low}" if low == high else f"{low} to {high}"
+    said = [f"{len(every)} cells in all, {_ONE}: {total} of one core, by trials of each method, without start and report:"]
     for kind, one in tried.items():
         stopped = "" if one.whole else ", by its first rounds"
-        said.append(f"  {kind[0]} · {_words(kind)}: {one.seconds:.1f} s × {sizes[kind[:4]]}{stopped}")
+        dearer = next((f", {_words(k)}: {two.seconds:.1f} s" for k, two in apart.items() if k[:4] == kind[:4]), "")
+        said.append(f"  {kind[0]} · {_words(kind)}: {one.seconds:.1f} s{stopped}{dearer}; × {sizes[kind[:4]]}")
     if left := len(sizes) - len(tried):
         said.append(f"  {left} more method{'s were' if left > 1 else ' was'} not tried, and counted as the others are")
     failing = tuple(f"{_words(kind)}: {one.failed}" for kind, one in tried.items() if one.failed)

@@ -143,7 +143,7 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
 
 
 def _federation(wanted: Wanted) -> dict[str, Any]:
-    """Its short form has one budget and no privacy, one level of trust, one client left out, few steps."""
+    """Its short form has one budget and no privacy, one client left out, few steps."""
     data, edge = wanted.data, wanted.unit == "edge"
     kept = sorted(wanted.trust, key=lambda t: t is Trust.CURATOR)  # joining is what a federation asks about
     trust = [t for t in wanted.trust if t in kept[: wanted.size.trust]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -128,41 +127,6 @@ def test_natural_needs_owners(library: Graph) -> None:
         natural.split(library, natural.Params(), np.random.default_rng(0))
 
 
-def twitch_files(root: Path, edges: str, features: object, target: str) -> None:
-    folder = root / "twitch/TW/raw"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "musae_TW_edges.csv").write_text(edges, encoding="utf-8")
-    text = features if isinstance(features, str) else json.dumps(features)
-    (folder / "musae_TW_features.json").write_text(text, encoding="utf-8")
-    (folder / "musae_TW_target.csv").write_text(target, encoding="utf-8")
-
-
-GOOD = ("from,to\n0,1\n", {"0": [1], "1": [2, 3]}, "id,mature,new_id\n7,True,0\n8,False,1\n")
-
-
-@pytest.mark.parametrize(
-    ("part", "text", "says"),
-    [
-        (0, "from,to\n0,x\n", r"edges.csv:2: found '0,x'"),
-        (0, "from,to\n0,9\n", r"edges.csv:2: found 9; allowed: whole numbers 0 … 1"),
-        (0, "from,to\n0,-1\n", r"edges.csv:2"),
-        (1, "{", "features.json: not JSON"),
-        (1, {"0": [1], "2": [1]}, "node 1"),
-        (1, {"0": [99999], "1": []}, "node 0"),
-        (2, "id,new_id\n", "mature"),
-        (2, "id,mature,new_id\n7,True,5\n", "target.csv:2"),
-        (2, "id,mature,new_id\n7,Maybe,0\n", "target.csv:2"),
-        (2, "id,mature,new_id\n7,True,0\n7,False,0\n", "target.csv:3: node 0 stands twice"),
-    ],
-)
-def test_damaged_twitch_files_name_file_and_line(part: int, text: object, says: str, tmp_path: Path) -> None:
-    parts = list(GOOD)
-    parts[part] = text  # type: ignore[call-overload]
-    twitch_files(tmp_path, *parts)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match=says):
-        data.load("twitch/tw", root=tmp_path)
-
-
 def test_transfers_become_features_of_both_accounts() -> None:
     balance = np.array([100.0, 0.0, 50.0])
     found = amlsim._features(
@@ -173,26 +137,6 @@ def test_transfers_become_features_of_both_accounts() -> None:
     assert found[1, 1] == pytest.approx(np.log1p(1.0)), "account 1 sent once"
     assert not found[2, 1:].any(), "no transfer, no feature beside the balance"
     assert np.isfinite(found).all()
-
-
-@pytest.mark.parametrize(
-    ("nodes", "transfers", "says"),
-    [
-        ("nodeid,isFraud\n0,0\n", "", "no column init_balance"),
-        ("nodeid,isFraud,init_balance\n1,0,5\n", "sourceNodeId,targetNodeId,value,time\n", "must run from 0"),
-        ("nodeid,isFraud,init_balance\n0,2,5\n", "sourceNodeId,targetNodeId,value,time\n", r"csv:2: found 2; .*isFraud"),
-        ("nodeid,isFraud,init_balance\n0,0.5,5\n", "sourceNodeId,targetNodeId,value,time\n", r"csv:2: found 0.5; .*isFraud"),
-        ("nodeid,isFraud,init_balance\n0,0,x\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found"),
-        ("nodeid,isFraud,init_balance\n0,0,inf\n", "sourceNodeId,targetNodeId,value,time\n", r"nodes.csv:2: found"),
-        ("nodeid,isFraud,init_balance\n0,0,5\n", "sourceNodeId,targetNodeId,value,time\n0,3,1,1\n", r"transactions.csv:2"),
-        ("nodeid,isFraud,init_balance\n0,0,5\n", "sourceNodeId,targetNodeId,value,time\n0,0,-1,1\n", r"transactions.csv:2"),
-    ],
-)
-def test_damaged_payment_files_name_file_and_line(nodes: str, transfers: str, says: str, tmp_path: Path) -> None:
-    (tmp_path / "nodes.csv").write_text(nodes, encoding="utf-8")
-    (tmp_path / "transactions.csv").write_text(transfers, encoding="utf-8")
-    with pytest.raises(DataError, match=says):
-        amlsim.read(amlsim.DATASETS["20k"], RawFiles(tmp_path))
 
 
 def test_banks_share_all_accounts(library: Graph) -> None:

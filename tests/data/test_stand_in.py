@@ -101,14 +101,6 @@ def test_collections_have_the_published_sizes(name: str, nodes: float, edges: fl
     assert collection.provenance.source == "synthetic"
 
 
-def test_degrees_make_features_where_there_are_none() -> None:
-    collection = data.tu_degree_features(stand_in("tu/imdb-binary"), max_degree=10)
-    for graph in collection.graphs[:20]:
-        assert graph.features.shape == (graph.num_nodes, 11)
-        assert np.array_equal(graph.features.toarray().argmax(axis=1), np.minimum(graph.degrees, 10))
-        assert (graph.features.sum(axis=1) == 1).all()
-
-
 def test_parameters_of_the_block_model_are_obeyed() -> None:
     wanted = {"nodes": 101, "edges": 300, "classes": 3, "features": 50, "words": 5, "homophily": 0.5}
     graph = data.load("synthetic/block_model", parameters=wanted)

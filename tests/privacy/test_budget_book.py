@@ -22,9 +22,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedgraph import privacy
+from fedgraph import data, privacy
 from fedgraph.commands.base import main
-from fedgraph.commands.budget import _read_ids
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
@@ -391,7 +390,7 @@ def test_a_database_serves_by_the_same_calls(server: str, tmp_path: Path) -> Non
 )
 def test_a_header_is_nobody(tmp_path: Path, text: str, ids: list[str]) -> None:
     (tmp_path / "ids.csv").write_text(text, encoding="utf-8")
-    assert _read_ids(tmp_path / "ids.csv") == ids
+    assert [cells[0] for cells in data.id_rows(tmp_path / "ids.csv")] == ids
 
 
 def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,10 +64,22 @@ def test_one_cell_of_each_method_is_tried_the_curators_first(monkeypatch: pytest
     monkeypatch.setattr(schedule, "run_cell", lambda task, cell, context: run.append(cell))
     ready = read.from_file(shipped.find("quickstart"), ["tasks.0.trust=[sums, curator]"])
     said = probe.probe_scenario(ready, None, 100.0).estimate
-    assert len({cell.kind[:4] for cell in run}) == len(run) > 5
+    methods = list(dict.fromkeys(cell.kind[:4] for cell in run))
+    first, then = run[: len(methods)], run[len(methods) :]
+    assert [cell.kind[:4] for cell in first] == methods
+    assert len(methods) > 5
     assert next(cell for cell in run if cell.method == "features").world.trust is Trust.CURATOR
-    assert len(said.splitlines()) == 1 + len(run)
+    assert then, "what is left of the time goes to cells at several clients"
+    assert all(cell.world.trust is Trust.SUMS for cell in then)
+    assert len(said.splitlines()) == 1 + len(methods)
     assert "not tried" not in said
+
+
+def test_the_range_is_by_the_cheapest_cells_and_by_those_at_several_clients() -> None:
+    every = [*cells("a", Trust.CURATOR, 2), *cells("a", Trust.SUMS, 2), *cells("b", Trust.SUMS, 1)]
+    tried = {every[0].kind: probe._Tried(3.0), every[-1].kind: probe._Tried(1.0)}
+    assert probe._range_of_cells(every, tried, {every[2].kind: probe._Tried(12.0)}) == (13.0, 2 * 3.0 + 2 * 12.0 + 1.0)
+    assert probe._range_of_cells(every, tried, {}) == (13.0, 2 * 3.0 + 2 * 9.0 + 1.0), "three times what was tried"
 
 
 def test_what_was_not_tried_is_counted() -> None:

@@ -29,6 +29,15 @@ def test_quick_leaves_the_row_without_privacy_out_where_it_takes_most_of_the_tim
     assert ("left out" in text) is not ceiling
 
 
+@pytest.mark.parametrize("federation", [False, True])
+def test_quick_has_every_level_of_trust(federation: bool) -> None:
+    kind = "own/federation" if federation else "own/read"
+    data = WantedData(kind, Path("/data/mine"), "mine", "found", clients=5 if federation else 0, people=1_500)
+    written = yaml.safe_load(draft.as_yaml(Wanted(data, "node", WANTED_TRUST, (1.0, 8.0), None, None), Path("/data")))
+    assert "tasks.0.trust" not in written["quick"]
+    assert len(written["tasks"][0]["trust"]) == (2 if federation else 3), "joining is what a federation asks about"
+
+
 @pytest.mark.parametrize(("people", "trains"), [(90, None), (300, 0.6), (450, 0.75), (600, None)])
 @pytest.mark.parametrize("labelled", [0.5, 1.0])
 def test_a_hundred_are_tested_where_there_are_that_many(

@@ -171,6 +171,11 @@ class DataFileFaults:
         if self._count <= _MOST_FAULTS:
             self._first.append(f"{where}: {sentence}" if where else sentence)
 
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return self._count
+
     @contextlib.contextmanager
     def gathering(self) -> Iterator[None]:
         """Faults that a reader refuses inside are noted here, so that the next reader says its own, too."""

@@ -22,7 +22,6 @@ class OwnerPart:
         column_names: what this owner calls its columns; equal names of several owners are one column.
         labels: text [n], empty where unknown.
         classes: names that are classes even where nobody has them.
-        values: float32 [k]; None: all 1.
     """
 
     name: str
@@ -32,7 +31,6 @@ class OwnerPart:
     column_names: tuple[str, ...]
     labels: np.ndarray
     classes: tuple[str, ...] = ()
-    values: np.ndarray | None = None
 
 
 def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphProvenance) -> Graph:
@@ -45,7 +43,8 @@ def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphPro
     named = sorted({c for p in parts for c in p.column_names})
     if not named:
         raise DataError(f"{name}: no node has a feature; allowed: at least one")
-    given = owner_part_classes(parts)
+    used = {str(label) for part in parts for label in (*np.unique(part.labels), *part.classes) if label}
+    given = sorted(used, key=_natural)  # numbers by value, then texts
     if not given:
         raise DataError(f"{name}: no node has a label; allowed: at least one labelled node")
     column = {c: i for i, c in enumerate(named)}
@@ -54,19 +53,14 @@ def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphPro
     sizes = [p.adjacency.shape[0] for p in parts]
     starts = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.concatenate([p.rows + start for p, start in zip(parts, starts, strict=False)])
-    values = np.concatenate([np.ones(p.rows.size, np.float32) if p.values is None else p.values for p in parts])
-    features = feature_matrix(sp.coo_array((values, (rows, position)), shape=(int(starts[-1]), len(named))))
+    features = feature_matrix(
+        sp.coo_array((np.ones(rows.size, np.float32), (rows, position)), shape=(int(starts[-1]), len(named)))
+    )
     labels = np.concatenate([_numbers(p.labels, number) for p in parts])
     graph = plain_graph(name, _diagonal([p.adjacency for p in parts]), features, labels, len(given), provenance)
     owner, owners = np.repeat(np.arange(len(parts)), sizes), tuple(p.name for p in parts)
     called = replace(graph.names, columns=tuple(named), classes=tuple(given))
     return replace(graph, owner=owner, owner_names=owners, columns_from_rows=True, names=called)
-
-
-def owner_part_classes(parts: Sequence[OwnerPart]) -> list[str]:
-    """The names of the classes of all parts, in the order of their numbers: numbers by value, then texts."""
-    used = {str(v) for p in parts for v in np.unique(p.labels) if v}
-    return sorted(used | {c for p in parts for c in p.classes}, key=_natural)
 
 
 def join_owner_graphs(name: str, graphs: Sequence[Graph], owners: Sequence[str]) -> Graph:

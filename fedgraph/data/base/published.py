@@ -5,14 +5,17 @@ A family file of published data is its reader: ``DATASETS = published.records("a
 generates the stand-in.
 """
 
+from __future__ import annotations
+
 import hashlib
+import io
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,8 +25,11 @@ from fedgraph.data.base import block_model, files
 from fedgraph.data.base.adjacencies import undirected_adjacency
 from fedgraph.data.base.block_model import BlockModel
 from fedgraph.documents import Settings
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError, FedgraphError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphMasks, plain_graph
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WhenPublishedUnavailable = Literal["error", "synthetic"]
 _Loaded = TypeVar("_Loaded", Graph, GraphCollection)
@@ -167,7 +173,15 @@ def loader(
             trouble = files.download(data.folder, data.files, cache, data.pyg)
             found = files.find(data.folder, data.files, data.sha256, (cache,))
         if found is not None:
-            loaded = read(data, found)
+            try:
+                loaded = read(data, found)
+            except FedgraphError:
+                raise
+            except Exception as error:  # whatever a damaged file does to a parser
+                said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+                raise DataError(
+                    f"{found.folder}: {data.key!r} is damaged ({said}); fetch it again from its publisher"
+                ) from error
             _require_published(data.key, data.content, loaded, found.folder)
             return loaded
         if request.when_unavailable == "synthetic":
@@ -183,6 +197,13 @@ def loader(
         )
 
     return load
+
+
+def table(raw: files.RawFiles, name: str, **how: Any) -> pd.DataFrame:
+    """A text table, as ``pandas.read_csv`` reads it. What it holds is checked by the digest of the content, and not here."""
+    import pandas as pd  # not before a table is read
+
+    return pd.read_csv(io.BytesIO(raw.read(name)), **how)
 
 
 def graph_of(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import csv_tables, npz
+from fedgraph.data.base import npz
 from fedgraph.errors import DataError
 from fedgraph.types import Graph, GraphMasks
 
@@ -134,13 +134,18 @@ def read_masks(content: bytes, name: str, num_nodes: int) -> tuple[GraphMasks, .
     return of_masks(npz.read_members(content, name, SPLIT_MASKS), name, num_nodes)
 
 
-def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tuple[GraphMasks, ...]:
-    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``."""
+def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int, whole: bool = True) -> tuple[GraphMasks, ...]:
+    """The splits of arrays called ``train_mask``, ``val_mask``, ``test_mask``; otherwise as ``read_masks``.
+
+    whole: whether each is checked; else it may be the part of a split that one client of several brings.
+    """
+    members = {key: members[key] for key in SPLIT_MASKS if key in members}
     if not members:
         return ()
-    if lacking := [key for key in ("train_mask", "test_mask") if key not in members]:
+    lacking = [key for key in ("train_mask", "test_mask") if key not in members]
+    if whole and lacking:
         raise DataError(f"{name}: holds {', '.join(members)} and no {lacking[0]}; a split needs train_mask and test_mask")
-    shape = members["train_mask"].shape
+    shape = next(iter(members.values())).shape
     for key, mask in members.items():
         fits = mask.shape == shape and mask.ndim in (1, 2) and mask.shape[0] == num_nodes
         if not fits or not np.isin(mask, (0, 1)).all():
@@ -148,14 +153,6 @@ def of_masks(members: Mapping[str, np.ndarray], name: str, num_nodes: int) -> tu
             raise DataError(f"{name}: {key} of shape {mask.shape}; allowed: {allowed}")
     columns = [members.get(key, np.zeros(shape)).astype(bool).reshape(num_nodes, -1) for key in SPLIT_MASKS]
     found = tuple(GraphMasks(*(np.flatnonzero(column[:, k]) for column in columns)) for k in range(columns[0].shape[1]))
-    for split in found:
+    for split in (one for one in found if whole or (one.train.size and one.test.size)):
         split.check(num_nodes, name)
     return found
-
-
-def of_parts(parts: Mapping[int, str], num_nodes: int, name: str) -> tuple[GraphMasks, ...]:
-    """The one split that puts node ``i`` into ``parts[i]``; ``name`` is the file, for messages."""
-    rows = (sorted(i for i, p in parts.items() if p == part) for part in csv_tables.CSV_SPLIT_PARTS)
-    found = GraphMasks(*(np.array(own, dtype=np.int64) for own in rows))
-    found.check(num_nodes, name)
-    return (found,)

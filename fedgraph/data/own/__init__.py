@@ -1,13 +1,19 @@
-"""Your own data: ``reading`` is the one door in. A folder per client, or many graphs, have a form of their own. Never a pickle.
+"""Your own data: ``door`` is the one way in. Files, arrays, clients and small graphs pass the same reader. Never a pickle.
+
+    tables       whatever it is becomes tables of texts, or of numbers
+    roles        which table holds the ties, which columns are ids; several clients' people, or many graphs, joined by name
+    reading      which column is the label, what becomes of the others, the graph, and the words
+    columns      cells become numbers; labels become classes
+    federation   a folder per client; collections: many small graphs
 
 - ``own/read``: a file, or a folder of tables, in whatever form it lies there (``own/csv`` and ``own/npz`` are older names);
 - ``own/federation``: a folder with one folder per client, see ``federation``;
-- ``own/graphs``: a folder of many small graphs, see ``graph_folders``;
+- ``own/graphs``: a folder of many small graphs, see ``collections``;
 - ``own/object``: what was handed to ``fedgraph.compare``; it lies in no file.
 
 Treatment, counted in the provenance: arcs become undirected edges, weights are dropped, repeated edges are coalesced,
 self-loops are dropped, isolated nodes are kept. Classes are the distinct labels in order, numbered from 0;
-``labels`` says which labels count as missing.
+``columns`` says which labels count as missing.
 """
 
 from __future__ import annotations
@@ -15,8 +21,6 @@ from __future__ import annotations
 from pydantic import Field
 
 from fedgraph.data import base
-from fedgraph.data.own import collection
-from fedgraph.data.own import objects as objects
 from fedgraph.data.own.columns import EdgeColumnRules, ReadRules
 from fedgraph.errors import ScenarioError
 from fedgraph.types import Graph, GraphCollection
@@ -70,11 +74,10 @@ def load(dataset: str, request: base.PublishedRequest) -> Graph | GraphCollectio
 
         return federation.read(request.path, params, params.label != "").graph
     if isinstance(params, _GraphsParams):
-        from fedgraph.data.own import graph_folders
+        from fedgraph.data.own import collections, reading
 
-        found = graph_folders.read(request.path, params, unlabelled=params.rows).graph
-        assert isinstance(found, GraphCollection)
-        return collection.own_collection_as_rows(found) if params.rows else found
+        found = collections.read(request.path, params, unlabelled=params.rows).graph
+        return reading.collection_as_rows(found) if params.rows and isinstance(found, GraphCollection) else found
     from fedgraph.data.own.door import read  # pandas is not imported before a graph of one's own is read
 
     return read(request.path, columns=params.model_dump(exclude_unset=True)).graph

@@ -25,7 +25,8 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -33,7 +34,6 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base.csv_tables import csv_number
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError
@@ -50,6 +50,14 @@ _EPOCH = _DAY_ZERO.toordinal()
 _ALIKE = 0.98  # correlation, of values or of ranks, from which on a column counts as computed from edges
 _MOST_PATHS = 10**8  # paths of two edges: beyond it no triangle is counted
 _STEPS = 100  # of the power iterations
+_LARGEST = float(np.finfo(np.float32).max)
+_MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat"})  # labels, as Python, NumPy and pandas write them
+_DOUBTFUL_WORDS = frozenset(
+    {"unknown", "none", "n/a", "na", "null", "missing", "not available", "?", "-", "undefined", "unlabeled"}
+)
+_FRACTION = re.compile(r"([+-]?\d+)\.0+")  # a whole number as pandas writes it beside missing ones
+_MINUS_ONE = re.compile(r"-1(\.0+)?")
+_MOST_FRACTIONS = 20  # distinct labels with a fraction; more than that is a number to predict, not a class
 _DAMPING = 0.85  # PageRank's usual
 
 
@@ -159,7 +167,7 @@ def read_own_columns(
     columns = [_column(names[place], [row[place] for row in rows]) for place in kept]
     wrong = []
     for place, column in zip(kept, columns, strict=True):
-        called = own_column_called(column.name)
+        called = _column_called(column.name)
         wrong += [(row, place, f"{called} {sentence}") for row, sentence in _faults(column, rules, nodes)]
     faults = DataFileFaults() if faults is None else faults
     for row, _, sentence in sorted(wrong):
@@ -252,7 +260,7 @@ def _faults(column: _Column, rules: OwnColumnRules, nodes: Sequence[str]) -> lis
     return found
 
 
-def own_column_called(name: str) -> str:
+def _column_called(name: str) -> str:
     """A column in a sentence; one without a name of its own is called by its place already."""
     return name if re.fullmatch(r"column \d+", name) else f"column {name!r}"
 
@@ -270,14 +278,14 @@ def _encoded(column: _Column, rules: OwnColumnRules, file: str) -> tuple[np.ndar
         return np.eye(len(categories))[place], [f"{column.name} is {text or 'missing'}" for text in categories]
     values, name = column.values.copy(), column.name
     if name in rules.bounds:
-        values = _scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
+        values = scaled_to_bounds(values, rules.bounds[name], f"{file}: column {name!r}")
     if not column.empty.any():
         return values[:, None], [name]
     values[column.empty] = 0.0  # the middle of the bounds; without bounds no other number is known without the data
     return np.column_stack([values, column.empty.astype(float)]), [name, _missing_column_name(name)]
 
 
-def _scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
+def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) -> np.ndarray:
     """Values cut to their bounds and brought to −1 … 1; float64 [n], NaN stays NaN. ``DataError`` where bounds hold nothing."""
     least, largest = map(float, bounds)
     if not least < largest:
@@ -421,3 +429,96 @@ def _measures(adjacency: sp.csr_array, degrees: np.ndarray) -> Iterator[tuple[st
         vector /= np.linalg.norm(vector)
     yield "PageRank", ranks
     yield "eigenvector centrality", vector
+
+
+def csv_number(cell: str) -> float:
+    """The finite number in a cell, NaN where there is none, or one that float32 cannot hold."""
+    if "_" in cell:  # Python reads 1_0 as 10; nobody else does
+        return math.nan
+    try:
+        value = float(cell)
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) and abs(value) <= _LARGEST else math.nan
+
+
+# Labels
+
+
+@dataclass(frozen=True, eq=False)
+class OwnLabels:
+    """Labels, as classes.
+
+    Attributes:
+        numbers: int64 [n], −1 where the label is missing.
+        classes: the names, in the order of their numbers.
+        remarks: whole sentences about what counted as missing, and what looks as if it should.
+    """
+
+    numbers: np.ndarray
+    classes: tuple[str, ...]
+    remarks: tuple[str, ...]
+
+
+def read_own_labels(values: Iterable[str | None], where: str, what: str = "node") -> OwnLabels:
+    """The class of each node, or of each graph.
+
+    Missing is None, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter); where 1 and −1 are all there is, −1 is a
+    class. Texts that differ in capitals alone are one class, called as most write it. Classes are in the order of their values
+    where they are whole numbers, and then in the order of their texts.
+
+    Args:
+        values: one label each.
+        where: names the labels in an error.
+
+    Returns:
+        The numbers, the names and the remarks.
+
+    Raises:
+        DataError: no label is known, or the labels are numbers to predict and no classes.
+    """
+    given = [(value or "").strip() for value in values]
+    texts = [own_label_text(value) for value in given]
+    signed = {text for text in texts if text is not None} == {"1"} and any(map(_MINUS_ONE.fullmatch, given))
+    if signed:
+        texts = ["-1" if _MINUS_ONE.fullmatch(value) else text for text, value in zip(texts, given, strict=True)]
+    spellings: dict[str, Counter[str]] = {}
+    for text in texts:
+        if text is not None:
+            spellings.setdefault(text.casefold(), Counter())[text] += 1
+    usual = {text: min(own, key=lambda one: (-own[one], one)) for own in spellings.values() for text in own}
+    texts = [None if text is None else usual[text] for text in texts]
+    known = sorted({text for text in texts if text is not None}, key=_by_value)
+    if not known:
+        raise DataError(f"{where}: no {what} has a label; allowed: at least one labelled {what}")
+    fractions = sum(math.isfinite(n) and not n.is_integer() for n in map(csv_number, known))
+    if fractions > _MOST_FRACTIONS:
+        raise DataError(
+            f"{where}: {len(known):,} different labels, {fractions:,} of them numbers with a fraction, such as {known[-1]}; "
+            "allowed: classes. To predict a number is not supported: cut it into classes, for example low, middle and high"
+        )
+    position = {text: number for number, text in enumerate(known)}
+    numbers = np.array([-1 if text is None else position[text] for text in texts], dtype=np.int64)
+    remarks = ["the labels are −1 and 1: −1 is a class here, and not a missing label"] if signed else []
+    if several := [own for own in spellings.values() if len(own) > 1]:
+        listed = "; ".join(" and ".join(map(repr, sorted(own))) for own in several[:3])
+        remarks.append(f"spellings that differ in capitals alone are one class: {listed}")
+    if missing := int((numbers < 0).sum()):
+        remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
+    if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
+        counted = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
+        counts = f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class"
+        remarks.append(f"{counts}; if it means that nobody knows, leave it empty")
+    return OwnLabels(numbers, tuple(known), tuple(remarks))
+
+
+def own_label_text(cell: str) -> str | None:
+    """The label in a cell, None where it is missing. Whole numbers lose their ``.0``: pandas adds it beside missing ones."""
+    text = _FRACTION.sub(r"\1", cell) if _FRACTION.fullmatch(cell) else cell
+    return None if text.casefold() in _MISSING_WORDS else text
+
+
+def _by_value(label: str) -> tuple[int, int, str]:
+    digits = label.removeprefix("-")
+    whole = digits.isascii() and digits.isdigit() and len(digits) <= 18
+    return (0, int(label), "") if whole else (1, 0, label)

@@ -15,14 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
-from fedgraph.data.base import npz, splits, validate_data_parameters
-from fedgraph.data.own import federation, graph_folders, graph_kinds, objects, reading, tables
+from fedgraph.data.base import npz, validate_data_parameters
+from fedgraph.data.own import collections, federation, reading, tables
 from fedgraph.data.own.columns import ReadRules
-from fedgraph.data.own.one_graph import OneGraph, check_one_graph
 from fedgraph.data.own.reading import Reading
 from fedgraph.data.own.tables import Gathered
 from fedgraph.errors import DataError, ScenarioError
@@ -99,19 +96,18 @@ def _read(what: object, rules: ReadRules, name: str | None, labelled: bool) -> R
     if isinstance(what, (str, Path)):
         return _read_path(Path(what).expanduser(), rules, name, labelled)
     called = name or "people"
+    title = f"a graph in memory called {called}"
     if isinstance(what, Graph):
         return Reading(what, reading.say_graph(what, None, [], [], []), reading.told_rules(rules))
     if isinstance(what, tuple) and len(what) == 2 and all(isinstance(part, pd.DataFrame) for part in what):
-        given = [tables.frame_table(part, f"the table of {kind}") for part, kind in zip(what, ("nodes", "edges"), strict=True)]
-        given[0].role = "nodes"
-        return _of_tables(Gathered(given), rules, called, f"a graph in memory called {called}", labelled)
-    if isinstance(what, (Iterator, list)) or (isinstance(what, tuple) and objects.are_small_graphs(what)):
-        return _collection(list(what), rules, called)
-    if isinstance(what, nx.Graph):
-        gathered = Gathered(tables.network_tables(what, "the graph"))
-        return _of_tables(gathered, rules, called, f"a graph in memory called {called}", labelled)
-    if isinstance(what, tuple) and len(what) == 3:
-        told = objects.graph_of_arrays(*what, called)
+        found = [tables.frame_table(part, f"the table of {kind}") for part, kind in zip(what, ("nodes", "edges"), strict=True)]
+        found[0].role = "nodes"
+    elif isinstance(what, (Iterator, list)) or (isinstance(what, tuple) and _are_graphs(what)):
+        return collections.read_list(list(what), rules, called)
+    elif isinstance(what, nx.Graph):
+        found = tables.network_tables(what, "the graph")
+    elif isinstance(what, tuple) and len(what) == 3:
+        found = tables.parts_of_a_graph(*what, "the graph")
     elif isinstance(what, (tuple, pd.DataFrame)):
         one = "one pandas table" if isinstance(what, pd.DataFrame) else f"a tuple of {len(what)}"
         raise DataError(f"data is {one}; allowed: {_ALLOWED}")
@@ -119,66 +115,37 @@ def _read(what: object, rules: ReadRules, name: str | None, labelled: bool) -> R
         from torch_geometric.data import Data, Dataset
 
         if isinstance(what, Dataset):
-            return _collection([what[place] for place in range(len(what))], rules, called)
+            return collections.read_list([what[place] for place in range(len(what))], rules, called)
         if not isinstance(what, Data):
             raise DataError(f"data is a {type(what).__name__}; allowed: {_ALLOWED}")
-        told = objects.graph_of_pyg(what, called, labelled and rules.label != "")
-    graph = check_one_graph(told, rules, labelled and rules.label != "")
-    return Reading(graph, reading.say_graph(graph, None, [], list(told.unused), []), reading.told_rules(rules))
+        found = tables.tensor_tables(what.to_dict(), "the PyG data object", labelled=labelled and rules.label != "")
+    for matrix in (table.matrix for table in found if table.matrix is not None):
+        npz.require_width(matrix.shape[1], called)
+    return _of_tables(Gathered(found), rules, called, title, labelled)
 
 
-def _collection(graphs: list[object], rules: ReadRules, name: str) -> Reading:
-    found = objects.collection_from_objects(graphs, name, rules, rules.label or "y")
-    return Reading(found, found.provenance.detail, reading.told_rules(rules))
+def _are_graphs(given: Sequence[object]) -> bool:
+    from torch_geometric.data import Data
+
+    return bool(given) and all(isinstance(one, (nx.Graph, Data)) for one in given)
 
 
 def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -> Reading:
     if path.is_dir():
-        if graph_kinds.is_graph_folder(path):
-            return graph_folders.read(path, rules)
+        if collections.is_graph_folder(path):
+            return collections.read(path, rules)
         inside = [one for one in path.iterdir() if not one.name.startswith(".")]
         if len([one for one in inside if one.is_dir()]) > 1 and not any(one.suffix in (".csv", ".txt") for one in inside):
             return federation.read(path, rules, labelled and rules.label != "")
     found = tables.gather_files(path)
-    stem = path.resolve().name.split(".")[0] or "people"
-    if found.arrays and not found.tables:
-        return _of_npz(path, found, rules, name or f"own/{stem}", labelled)
-    found.aside |= dict.fromkeys(found.arrays, "an archive of arrays beside tables")
     if not found.tables:
         found.faults.refuse()
         listed = "; ".join(f"{one}: {why}" for one, why in found.aside.items())
         raise DataError(f"{path}: no table was found ({listed or 'the folder is empty'}); allowed: {tables.FORMATS}")
+    stem = path.resolve().name.split(".")[0] or "people"
     return _of_tables(found, rules, name or f"own/{stem}", f"own graph {path.resolve().name}", labelled)
-
-
-def _of_npz(path: Path, found: Gathered, rules: ReadRules, name: str, labelled: bool) -> Reading:
-    if len(found.arrays) > 1:
-        raise DataError(f"{path}: {' and '.join(found.arrays)}; allowed: one graph")
-    ((file, content),) = found.arrays.items()
-    where = str(path if path.name == file else path / file)
-    adjacency, attributes, values = npz.read_npz(content, where)
-    for part, matrix in (("edge weight", adjacency), ("feature", attributes)):
-        if matrix.data.dtype.kind not in "fiub":
-            raise DataError(f"{where}: {part}s are of type {matrix.data.dtype}; allowed: numbers")
-        bad = np.flatnonzero(~np.isfinite(matrix.data))
-        if bad.size:
-            row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-            raise DataError(f"{where}: {part} of node {row} is {matrix.data[bad[0]]}; allowed: finite numbers")
-    if values.dtype.kind not in "iuU":
-        raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
-    if values.dtype.kind != "U" and values.size and int(values.min()) < -1:
-        node = int(values.argmin())
-        raise DataError(f"{where}: label of node {node} is {values[node]}; allowed: 0 or more, or -1 for unknown")
-    arcs = sp.coo_array(adjacency)
-    kept = arcs.data != 0
-    unused = (f"edge weights ({kept.sum():,} edges)",) if (arcs.data[kept] != 1).any() else ()
-    masks = splits.read_masks(content, where, values.size)
-    given = (arcs.row[kept], arcs.col[kept], attributes, values.tolist(), where, unused)
-    told = OneGraph(name, f"own graph {path.name}", *given, checksums=found.checksums, masks=masks)
-    graph = check_one_graph(told, rules, labelled and rules.label != "")
-    return Reading(graph, reading.say_graph(graph, None, [], list(unused), []), reading.told_rules(rules))
 
 
 def _of_tables(found: Gathered, rules: ReadRules, name: str, title: str, labelled: bool) -> Reading:
     roles = reading.roles_of(found, rules)
-    return reading.of_roles(roles, found, rules, name, title, labelled)
+    return reading.of_roles(roles, found, rules, name, title, labelled and rules.label != "")

@@ -4,16 +4,16 @@
       federation.yaml                      optional, see ``_Manifest``
       bank_a/  features.csv edges.csv labels.csv   [masks.csv ids.csv cross.csv]
       bank_b/  accounts.xlsx payments.parquet
-      bank_c/  graph.npz                   gnn-benchmark layout (``base.npz``), masks in it or not  [feature_names.txt]
+      bank_c/  graph.npz                   gnn-benchmark layout (``base.npz``), with masks or without  [feature_names.txt]
       bank_d/  graph.pt                    torch.save(data.to_dict(), …) of a PyG ``Data``  [feature_names.txt]
 
 Without a manifest every subfolder is a client, in the order of their names. A client's tables are understood as those of one
-graph are (``roles``); ``parts`` joins them, and what is predicted and what becomes of columns is decided for all together
+graph are, and joined by ``roles``; what is predicted and what becomes of columns is decided for all together
 (``reading``). A client without edges or without labels has that table with its head alone (``source,target``, ``id,label``).
 
 **Features** are matched by the names of their columns, so clients may have different ones: a client without a column has
 zeros there. A table of exactly ``id,feature,value`` has one line per value that is not zero. Files without names (npz, pt) take
-theirs from ``feature_names.txt``, one per line, or are called ``0``, ``1``, ….
+theirs from ``feature_names.txt``, one per line, or are called ``column 0``, ``column 1``, ….
 
 **Labels** are matched by their text: ``1`` and ``1.0``, ``Yes`` and ``yes`` are one. Names of columns that differ in capitals
 alone are one, with a remark. **masks.csv**: ``id,train|validation|test``; either every client has one or none.
@@ -27,21 +27,17 @@ carry, is an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-import scipy.sparse as sp
 from pydantic import Field
 
-from fedgraph.data.base import npz, splits
-from fedgraph.data.base.files import RawFiles
-from fedgraph.data.own import cross_edges, reading, torch_files
+from fedgraph.data.base.files import DataFileFaults, RawFiles
+from fedgraph.data.own import reading
 from fedgraph.data.own.columns import ReadRules
-from fedgraph.data.own.labels import own_label_text
-from fedgraph.data.own.parts import Part, join
+from fedgraph.data.own.roles import Part, join_parts
 from fedgraph.data.own.tables import Gathered, Table, gather_files
 from fedgraph.documents import Settings, YamlSource, settings
 from fedgraph.errors import DataError, ScenarioError
@@ -51,8 +47,7 @@ _MANIFEST = "federation.yaml"
 _LONGEST = 80  # characters of a client's name
 _MOST_NAMED = 10  # classes that the provenance numbers
 _PRINTABLE = r"^[^\x00-\x1f\x7f]*$"
-_WHOLE = ("graph.npz", "graph.pt")
-_NAMES = "feature_names.txt"
+_Pairs = list[tuple[int, str, str]]  # row of a node, text beside it, where both stand
 
 
 class _Client(Settings):
@@ -92,7 +87,7 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
     if twice is not None:
         raise DataError(f"{path / _MANIFEST}: client {twice!r} is named twice; allowed: each once")
     every = Gathered(checksums=dict(raw.checksums))
-    parts, between, seen = [], [], set[Path]()
+    parts, apart, seen = [], list[tuple[_Pairs, _Pairs]](), set[Path]()
     for client in clients:
         folder = path / (client.folder or client.name)
         if not folder.resolve().is_relative_to(path.resolve()):
@@ -103,21 +98,23 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
         seen.add(folder.resolve())
         if not folder.is_dir():
             raise DataError(f"{folder}: not a folder; client {client.name!r} of the federation needs one")
-        found = _gathered(folder, labelled)
-        apart = {table.stem: table for table in found.tables if table.stem in ("ids", "cross")}
-        found.tables = [table for table in found.tables if table.stem not in apart]
+        found = gather_files(folder)
+        beside = {table.stem: table for table in found.tables if table.stem in ("ids", "cross")}
+        found.tables = [table for table in found.tables if table.stem not in beside]
+        if not found.tables:
+            found.faults.refuse()
+            raise DataError(f"{folder}: found no table; allowed: a table of people and one of ties, graph.npz, or graph.pt")
         roles = reading.roles_of(found, rules)
         parts.append(Part(client.name, roles, str(folder)))
-        between.append(cross_edges.of_tables(folder, apart, {one: row for row, one in enumerate(roles.ids)}))
+        rows = {one: row for row, one in enumerate(roles.ids)}
+        apart.append((_pairs(beside.get("ids"), rows), _pairs(beside.get("cross"), rows)))
         every.tables += found.tables
         every.checksums |= {f"{folder.relative_to(path)}/{name}": digest for name, digest in found.checksums.items()}
         every.aside |= {f"{folder.name}/{name}": why for name, why in found.aside.items()}
         found.faults.refuse()
-    _require_splits(parts, path)
-    _require_tables(parts, rules)
     starts = np.concatenate([[0], np.cumsum([part.size for part in parts])])
-    crossing, said = cross_edges.between(between, starts, names)
-    roles, owner = join(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it
+    crossing, said = _between(apart, starts, names)
+    roles, owner = join_parts(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it
     roles.remarks.insert(0, said)
     many = f"own federation {path.name} of {len(parts)} client{'s' if len(parts) > 1 else ''}"
     told = reading.of_roles(roles, every, rules, "own/federation", many, labelled, (owner, tuple(names)))
@@ -173,96 +170,51 @@ def _manifest(raw: RawFiles) -> _Manifest:
         raise DataError(str(error)) from error
 
 
-def _gathered(folder: Path, labelled: bool) -> Gathered:
-    """What a client's folder holds; a file with everything becomes tables, too."""
-    whole = [name for name in _WHOLE if (folder / name).is_file()]
-    found = gather_files(folder, apart=(*_WHOLE, _NAMES))
-    people = [table for table in found.tables if table.stem not in ("ids", "cross", "masks")]
-    if len(whole) > 1 or (whole and people):
-        listed = " and ".join([*whole, *(table.title for table in people)])
-        raise DataError(f"{folder}: found {listed}; allowed: one graph.npz, one graph.pt, or tables")
-    if whole:
-        raw = RawFiles(folder)
-        found.tables += _whole(raw, whole[0], labelled)
-        found.checksums |= raw.checksums
-    elif not people:
-        found.faults.refuse()
-        raise DataError(f"{folder}: found no table; allowed: a table of people and one of ties, graph.npz, or graph.pt")
+def _pairs(table: Table | None, rows: Mapping[str, int]) -> _Pairs:
+    if table is None:
+        return []
+    if len(table.names) != 2:
+        raise DataError(f"{table.where}: {len(table.names)} columns; allowed: two columns, a node and a text")
+    found, faults = [], DataFileFaults()
+    for place, (node, text) in enumerate(zip(table.ids(table.names[0]), table.texts(table.names[1]), strict=True)):
+        if node not in rows:
+            faults.note(table.place(place), f"unknown node {node[:60]!r}; allowed: the {len(rows):,} ids of the nodes")
+        elif not text:
+            faults.note(table.place(place), "an empty cell; allowed: two columns, a node and a text")
+        else:
+            found.append((rows[node], text, table.place(place)))
+    faults.refuse()
     return found
 
 
-def _whole(raw: RawFiles, kind: str, labelled: bool) -> list[Table]:
-    """One file with everything, as tables; nodes are called 0 … n − 1."""
-    file = str(raw.folder / kind)
-    split: dict[int, str] = {}
-    if kind == "graph.npz":
-        adjacency, features, labels = npz.read_npz(raw.read(kind), file)
-        masks = splits.read_masks(raw.read(kind), file, labels.size)
-        if len(masks) > 1:
-            raise DataError(f"{file}: its masks are {len(masks)} splits; allowed: one, of shape [{labels.size}]")
-        for rows, part in (
-            (one, part) for m in masks for one, part in ((m.train, "train"), (m.validation, "validation"), (m.test, "test"))
-        ):
-            split |= dict.fromkeys(rows.tolist(), part)
-        arcs = sp.coo_array(adjacency)
-        one, two = (side[arcs.data != 0] for side in arcs.coords)
-    else:
-        one, two, features, labels, split = torch_files.read(raw.read(kind), file)
-    n = labels.size
-    if not np.isfinite(features.data.astype(np.float64)).all():
-        raise DataError(f"{file}: a feature is NaN or infinite; allowed: finite numbers")
-    names = tuple(str(i) for i in range(features.shape[1]))
-    if (raw.folder / _NAMES).is_file():
-        names = _read_names(raw, features.shape[1])
-    if labels.dtype.kind not in "iubUS":
-        raise DataError(f"{file}: labels have type {labels.dtype}; allowed: whole numbers, -1 where unknown, or text")
-    if labels.dtype.kind == "i" and labels.size and labels.min() < -1:
-        raise DataError(f"{file}: the least label is {labels.min()}; allowed: whole numbers, -1 where unknown")
-    ids = np.arange(n).astype(str)
-    people = pd.DataFrame({"id": ids, "label": [own_label_text(value) or "" for value in labels.tolist()]}, dtype=object)
-    ties = pd.DataFrame({"source": ids[one], "target": ids[two]}, dtype=object)
-    found = [
-        Table(file, people if labelled else people[["id"]], role="nodes", id="id", matrix=sp.csr_array(features), called=names)
-    ]
-    found.append(Table(file, ties, role="edges", ends=("source", "target")))
-    if split:
-        parts = pd.DataFrame({"id": ids[list(split)], "part": list(split.values())}, dtype=object)
-        found.append(Table(f"{file}/masks", parts))
-    return found
+def _between(given: Sequence[tuple[_Pairs, _Pairs]], starts: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, str]:
+    """(int64 [m, 2], the edges between clients, each once; words that count them).
 
-
-def _read_names(raw: RawFiles, count: int) -> tuple[str, ...]:
-    """Names of columns, one a line. ``DataError`` where they are not that many, not different, or one is empty."""
-    file = raw.folder / _NAMES
-    try:
-        found = [line.strip() for line in raw.read(_NAMES).decode("utf-8-sig").split("\n")]
-    except UnicodeDecodeError as error:
-        raise DataError(f"{file}: not UTF-8 text ({error.reason} at byte {error.start}); allowed: UTF-8") from error
-    while found and not found[-1]:
-        found.pop()
-    empty = next((number for number, one in enumerate(found, start=1) if not one), None)
-    if empty is not None:
-        raise DataError(f"{file}:{empty}: an empty line; allowed: {count} different names, one per line")
-    if len(found) != count or len(set(found)) != len(found):
-        lines = f"{len(found)} lines, {len(set(found))} different"
-        raise DataError(f"{file}: {lines}; allowed: {count} different names, one per line")
-    return tuple(found)
-
-
-def _require_splits(parts: Sequence[Part], path: Path) -> None:
-    brought = [bool(part.roles.split) for part in parts]
-    if any(brought) and not all(brought):
-        name = parts[brought.index(False)].name
-        raise DataError(f"{path}: client {name!r} has no masks but others have; allowed: all or none")
-
-
-def _require_tables(parts: Sequence[Part], rules: ReadRules) -> None:
-    """``DataError`` where bounds or drop name a column of a file of numbers, which are as they are."""
-    for part in parts:
-        for table in (holder.table for holder in part.roles.holders):
-            for key in (*rules.bounds, *rules.drop):
-                if key in table.called:
-                    raise DataError(
-                        f"{table.where}: bounds and drop change columns of tables with a line per node (id, a column for "
-                        f"each), and {key!r} is a column of this file, too; allowed: such a table, or no bounds and drop for it"
-                    )
+    Args:
+        given: of each client its nodes with their hashes, and its nodes with hashes of others.
+        starts: each client's first node.
+    """
+    where: dict[str, tuple[int, int]] = {}  # hash → (client, node)
+    for client, (hashes, _) in enumerate(given):
+        named: set[int] = set()
+        for row, text, place in hashes:
+            if text in where and where[text][0] != client:
+                both = f"{names[where[text][0]]!r} and of {names[client]!r}"
+                raise DataError(f"{place}: hash {text!r} belongs to nodes of {both}; allowed: one node")
+            if text in where or row in named:
+                raise DataError(f"{place}: hash {text!r} or its node stands twice; allowed: each once")
+            where[text] = client, row
+            named.add(row)
+    listed: dict[tuple[int, int], set[int]] = {}  # edge → the clients that list it
+    for client, (_, cross) in enumerate(given):
+        for row, text, place in cross:
+            other = where.get(text)
+            if other is None or other[0] == client:
+                what = "is in no client's ids.csv" if other is None else "is a node of this very client"
+                own = "" if other is None else " (own edges stand in edges)"
+                raise DataError(f"{place}: hash {text!r} {what}; allowed: a hash of another client's node{own}")
+            one, two = sorted((int(starts[client]) + row, int(starts[other[0]]) + other[1]))
+            listed.setdefault((one, two), set()).add(client)
+    alone = sum(len(ends) == 1 for ends in listed.values())
+    said = f"{len(listed)} ties are between clients ({alone} listed at one end only)" if listed else "no tie is between clients"
+    return np.array(sorted(listed), dtype=np.int64).reshape(-1, 2), said

@@ -5,6 +5,8 @@ The words hold exact counts: they are for the eyes of the data's holder alone.
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import math
 import re
 import shlex
@@ -16,17 +18,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.data.base import adjacencies, splits
-from fedgraph.data.base.csv_tables import csv_number
+from fedgraph.data.base import adjacencies
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
-from fedgraph.data.own.columns import OwnColumns, ReadRules, read_own_columns
-from fedgraph.data.own.labels import own_label_text
-from fedgraph.data.own.one_graph import OneGraph, check_one_graph
+from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection
+from fedgraph.types import Graph, GraphCollection, GraphMasks, GraphNames, GraphProvenance, counted, plain_graph
 
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
@@ -35,10 +34,12 @@ _RARE = 0.15  # share of the people, of a class below it accuracy says little
 _MOST_CLASSES = 200
 _CODE = re.compile(r"-9{1,5}|-[678]|-9{1,3}[678]")  # by which surveys say why somebody gave no answer
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
+_MOST_DEGREE = 5  # of rows of graphs, degrees from here on share a column
 _SHOWN = 24  # columns, and classes, that the words list
 _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
+_logger = logging.getLogger("fedgraph")
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
@@ -60,9 +61,11 @@ class Reading:
         return self.says
 
 
-def told_rules(rules: ReadRules, **found: object) -> dict[str, object]:
+def told_rules(rules: ReadRules, label: str | None = None, left_out: Sequence[tuple[str, str]] = ()) -> dict[str, object]:
     """What was said of the data, and what was found out, without what is the default."""
-    return rules.model_dump(exclude_defaults=True) | {key: value for key, value in found.items() if value}
+    dropped = [*rules.drop, *(column for column, _ in left_out)]
+    found = {key: value for key, value in (("label", label), ("drop", dropped)) if value}
+    return {"text": "one-hot", "empty": "missing"} | rules.model_dump(exclude_defaults=True) | found
 
 
 # Tables
@@ -112,47 +115,88 @@ def of_roles(
     if owners_of is not None and label is not None:
         _require_everywhere(label, *owners_of)
     n = len(roles.ids)
-    known = labelled and label is not None
-    if known and label is not None:
-        roles.remarks += _coded(label.column, label.texts)
+    known = label if labelled else None
+    roles.remarks += [] if known is None else _coded(known.column, known.texts)
     left_out: list[tuple[str, str]] = []
     read = _columns_of(roles, label, rules, faults, left_out, labelled)
     faults.refuse()
-    constant = read.matrix.shape[1] == 0
-    if constant:
+    if read.matrix.shape[1] == 0:
         read = replace(read, matrix=sp.csr_array(np.ones((n, 1))), names=(_CONSTANT,))
         roles.remarks.append("nothing is known of people but their ties: all have one column, a constant 1")
     one, two, owners, remarks = _typed(roles, rules)
-    used = {*roles.ends, rules.owner, rules.kind}
-    more = [column for column in roles.ties.names if column not in used]
+    more = [column for column in roles.ties.names if column not in {*roles.ends, rules.owner, rules.kind}]
     unused = [f"column {column!r} of {roles.ties.title}" for column in more]
     unused += [f"column {column!r}: {reason}" for column, reason in left_out if reason.startswith(_BESIDE)]
+    unused += [one for table in found.tables for one in table.unused]
     left_out = [one for one in left_out if not one[1].startswith(_BESIDE)]
-    notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
-    notes = list(dict.fromkeys(notes))
-    masks = splits.of_parts(roles.parts, n, roles.split) if roles.split else ()
-    words: list[str | None] = label.texts if known and label is not None else [None] * n
     where = roles.ties.where if label is None else label.holder.table.where
-    told = OneGraph(
-        name, title, one, two, read.matrix, words, where, tuple(unused), (*notes, *remarks), ids=tuple(roles.ids),
-        checksums=found.checksums or None, masks=masks,
-    ).with_table(read)  # fmt: skip
-    told = replace(told, from_rows=told.from_rows or owners_of is not None)  # which columns there are, all owners say together
-    graph = check_one_graph(told, rules, known)
+    masks = _masks_of(roles.masks, n, where, None if found.checksums else unused)
+    labels = OwnLabels(np.full(n, -1, dtype=np.int64), (), ())
+    labels = labels if known is None else own_columns.read_own_labels(known.texts, where)
+    matrix, cleaned = _as_narrow(read.matrix), adjacencies.undirected_adjacency(one, two, n)
+    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
+    notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
+    notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
+    classes = counted(len(labels.classes), "class") if labels.classes else "no labels"
+    many = f"{counted(n, 'node')}, {counted(cleaned.adjacency.nnz // 2, 'edge')}"
+    detail = [f"{title}: {many}, {classes}", *labels.remarks]
+    detail += [f"not used: {', '.join(unused)}"] if unused else []
+    detail += [*adjacencies.describe_adjacency_cleaning([cleaned]), *notes]
+    checksums = found.checksums
+    if not checksums:
+        for sentence in (*(f"not used: {what}" for what in unused), *labels.remarks, *notes):
+            _logger.warning("%s: %s", name, sentence)
+        checksums = {"(in memory)": _digest(cleaned.adjacency, matrix, labels.numbers)}
+    provenance = GraphProvenance("own", "; ".join(detail), dict(checksums))
+    graph = plain_graph(name, cleaned.adjacency, matrix, labels.numbers, len(labels.classes), provenance)
+    from_rows = read.from_rows or owners_of is not None or own_columns.own_kinds_from_rows(read.names, read.bounded)
+    headed = not roles.holders or any(holder.table.headed for holder in roles.holders)
+    ids = () if roles.holders and roles.holders[0].table.numbered else tuple(roles.ids)
+    graph = replace(
+        graph, masks=masks, columns_from_rows=from_rows, features_from_edges=from_edges,
+        names=GraphNames(ids, read.names if headed else (), labels.classes),
+        columns=own_columns.own_column_scales(matrix, read.names, read.bounded),
+    )  # fmt: skip
     if owners.size:
         apart = one != two
         layers = adjacencies.adjacency_of_owners(np.column_stack([one, two])[apart], owners[apart], n)
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
     if owners_of is not None:
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
-    if roles.holders and not any(holder.table.headed for holder in roles.holders):
-        graph = replace(graph, names=replace(graph.names, columns=()))
-    dropped = [*rules.drop, *(column for column, _ in left_out)]
-    column = label.column if label is not None else rules.label
-    said = told_rules(rules, label=column, drop=dropped, text="one-hot", empty="missing")
-    said |= {"text": rules.text} if rules.text != "auto" else {}
-    said |= {"empty": rules.empty} if rules.empty != "auto" else {}
+    said = told_rules(rules, label.column if label is not None else rules.label, left_out)
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), said)
+
+
+def _masks_of(masks: Sequence[GraphMasks], n: int, where: str, unused: list[str] | None) -> tuple[GraphMasks, ...]:
+    """Splits that are whole. unused: gets those that are not, of data in memory; None: they are refused."""
+    if unused is not None and masks and not all(one.train.size and one.test.size for one in masks):
+        unused.append("masks (a split needs train_mask and test_mask)")
+        return ()
+    for one in masks:
+        one.check(n, where)
+    return tuple(masks)
+
+
+def _digest(edges: sp.csr_array, matrix: sp.csr_array, labels: np.ndarray) -> str:
+    found = hashlib.sha256()
+    for part in (edges.indptr, edges.indices, matrix.indptr, matrix.indices, matrix.data, labels):
+        found.update(np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()
+
+
+def _as_narrow(rows: sp.csr_array) -> sp.csr_array:
+    """CSR float32 without stored zeros; float64 where some column would lose values that differ, such as seconds since 1970."""
+    narrow = adjacencies.feature_matrix(rows)
+    wide = sp.csc_array(rows, dtype=np.float64)
+    wide.sum_duplicates()
+    wide.eliminate_zeros()
+    for place in range(wide.shape[1]):
+        own = np.unique(wide.data[wide.indptr[place] : wide.indptr[place + 1]])
+        if own.size > 1 and np.unique(own.astype(np.float32)).size < own.size and np.abs(own).max() > 2**24:
+            found = sp.csr_array(wide)
+            found.sort_indices()
+            return found
+    return narrow
 
 
 def _require_everywhere(label: _Label, owner: np.ndarray, names: Sequence[str]) -> None:
@@ -195,31 +239,114 @@ def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.n
     return roles.one[kept], roles.two[kept], owners, remarks
 
 
-def columns_of(roles: Roles, rules: ReadRules, faults: DataFileFaults, left_out: list[tuple[str, str]]) -> OwnColumns:
-    """The columns of people of many graphs, none of which is a label. left_out: gets what is no feature, with reasons."""
-    read = _columns_of(roles, None, rules, faults, left_out, False)
-    return replace(read, from_rows=read.from_rows and bool(read.names))
-
-
 def of_collection(
-    found: GraphCollection, rules: ReadRules, label: str, read: OwnColumns, left_out: Sequence[tuple[str, str]], every: Gathered
+    roles: Roles,
+    number: np.ndarray,
+    given: Sequence[tuple[str, str, str]],
+    found: Gathered,
+    rules: ReadRules,
+    name: str,
+    title: str,
+    *,
+    where: str,
+    label: str = "",
+    unused: Sequence[str] = (),
+    unlabelled: bool = False,
 ) -> Reading:
-    """Many small graphs, and what was understood."""
-    dropped = [*rules.drop, *(column for column, _ in left_out)]
-    said = told_rules(rules, label=label or rules.label, drop=dropped, text="one-hot", empty="missing")
-    said |= {key: value for key, value in (("text", rules.text), ("empty", rules.empty)) if value != "auto"}
-    sizes = [graph.num_nodes for graph in found.graphs]
-    counts = np.bincount(found.labels[found.labels >= 0], minlength=found.num_classes)
-    listed = ", ".join(f"{name} {count:,}" for name, count in zip(found.classes, counts, strict=True))
-    head, *notes = found.provenance.detail.split("; ")
-    lines = [("graphs", head), ("nodes", f"{min(sizes)} … {max(sizes)} of a graph"), ("label", f"{label or 'label'}: {listed}")]
-    lines += [("", few)] if (few := _few(list(zip(found.classes, map(int, counts), strict=True)), "graphs")) else []
-    lines += [("columns" if number == 0 else "", "  ".join(row)) for number, row in enumerate(read.table[:_SHOWN])]
+    """Many small graphs, and what was understood.
+
+    Args:
+        roles: of the people of all of them.
+        number: int64 [n], the graph of each.
+        given: (name, label, owner) of each graph; "" where there is none.
+        where: names the labels in an error.
+        label: what their column is called, where they have one.
+        unlabelled: whether graphs whose label nobody knows stay, with label −1; else they are left out.
+
+    Raises:
+        DataError: no graph has a label, or some graphs have an owner and others none.
+    """
+    left_out: list[tuple[str, str]] = []
+    read = _columns_of(roles, None, rules, found.faults, left_out, False)
+    found.faults.refuse()
+    names, texts, owned = zip(*given, strict=True)
+    labels = own_columns.read_own_labels(texts, where, "graph")
+    if "" in owned and any(owned):
+        raise DataError(f"{where}: graph {names[owned.index('')]!r} has no owner, others have; allowed: all or none")
+    n, owners = len(roles.ids), sorted(set(owned) - {""})
+    cleaned, matrix = adjacencies.undirected_adjacency(roles.one, roles.two, n), adjacencies.feature_matrix(read.matrix)
+    from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
+    scales = own_columns.own_column_scales(matrix, read.names, read.bounded)
+    known = np.arange(len(names)) if unlabelled else np.flatnonzero(labels.numbers >= 0)
+    unused = [*unused, *dict.fromkeys(one for table in found.tables for one in table.unused)]
+    counts = [(known.size, "graph"), (n, "node"), (cleaned.adjacency.nnz // 2, "edge"), (len(labels.classes), "class")]
+    counts += [(len(owners), "owner")] if owners else []
+    notes = [f"{title}: {', '.join(counted(*one) for one in counts)}", *labels.remarks]
+    notes += ["graphs without a label are left out"] if known.size < len(names) else []
+    notes += [f"not used: {', '.join(unused)}"] if unused else []
+    notes += [*adjacencies.describe_adjacency_cleaning([cleaned]), *read.remarks, *seen]
+    if unused and not found.checksums:
+        _logger.warning("%s: not used: %s", name, ", ".join(unused))
+    provenance, sizes = GraphProvenance("own", "; ".join(notes), found.checksums), np.bincount(number, minlength=len(names))
+    graphs, ends = [], np.cumsum(sizes)
+    for place, block in enumerate(adjacencies.adjacency_blocks(cleaned.adjacency, sizes)):
+        own, nobody = slice(int(ends[place] - sizes[place]), int(ends[place])), np.full(sizes[place], -1, dtype=np.int64)
+        graph = plain_graph(f"{name}#{names[place]}", block, sp.csr_array(matrix[own]), nobody, 0, provenance)
+        ids = tuple(one.partition(f"{names[place]}/")[2] for one in roles.ids[own])
+        graphs.append(replace(
+            graph, features_from_edges=from_edges, columns_from_rows=read.from_rows and bool(read.names),
+            names=GraphNames(ids, read.names), columns=scales,
+        ))  # fmt: skip
+    of_graphs = np.array([owners.index(owner) for owner in owned], dtype=np.int64) if owners else None
+    whole = GraphCollection(name, tuple(graphs), labels.numbers, len(labels.classes), provenance)
+    whole = replace(whole, owner=of_graphs, owner_names=tuple(owners), classes=labels.classes)
+    whole = whole if known.size == len(names) else whole.chosen(known)
+    held = np.bincount(whole.labels[whole.labels >= 0], minlength=whole.num_classes)
+    listed = ", ".join(f"{name} {count:,}" for name, count in zip(whole.classes, held, strict=True))
+    lines = [
+        ("graphs", notes[0]),
+        ("nodes", f"{sizes.min()} … {sizes.max()} of a graph"),
+        ("label", f"{label or 'label'}: {listed}"),
+    ]
+    lines += [("", few)] if (few := _few(list(zip(whole.classes, map(int, held), strict=True)), "graphs")) else []
+    lines += [("columns" if place == 0 else "", "  ".join(row)) for place, row in enumerate(read.table[:_SHOWN])]
     lines += [("left out", f"{column or '(no name)'}: {reason}") for column, reason in left_out[:_SHOWN]]
-    lines += [("aside", f"{name}: {why}") for name, why in every.aside.items()]
-    lines += [("notes" if number == 0 else "", note) for number, note in enumerate(notes)]
-    words = [f"{found.name}: {_UNDERSTOOD}", *(f"  {head:<9}{text}" for head, text in lines)]
-    return Reading(found, "\n".join(words), said)
+    lines += [("aside", f"{name}: {why}") for name, why in found.aside.items()]
+    lines += [("notes" if place == 0 else "", note) for place, note in enumerate(notes[1:])]
+    words = [f"{whole.name}: {_UNDERSTOOD}", *(f"  {head:<9}{text}" for head, text in lines)]
+    return Reading(whole, "\n".join(words), told_rules(rules, label or rules.label, left_out))
+
+
+def collection_as_rows(collection: GraphCollection) -> Graph:
+    """One node per graph, without edges; owners and labels are those of the graphs.
+
+    Args:
+        collection: k graphs with the same columns.
+
+    Returns:
+        k rows of the numbers of nodes and edges, the mean degree, the shares of degrees, and the mean of each column. Means of
+        columns with bounds stay within −1 … 1.
+    """
+    first = collection.graphs[0]
+    sizes = np.array([graph.num_nodes for graph in collection.graphs])
+    most = _MOST_DEGREE + 1
+    degrees = [np.bincount(g.degrees.clip(max=_MOST_DEGREE), minlength=most) / g.num_nodes for g in collection.graphs]
+    edges = np.array([graph.num_edges for graph in collection.graphs])
+    means = np.stack([np.asarray(graph.features.mean(axis=0)).ravel() for graph in collection.graphs])
+    matrix = np.column_stack([sizes, edges, 2 * edges / sizes, *np.stack(degrees).T, means])
+    shares = [f"share of degree {k}" for k in range(_MOST_DEGREE)] + [f"share of degree {_MOST_DEGREE} or more"]
+    columns = tuple(f"mean of {name}" for name in first.names.columns)
+    names = ("nodes", "edges", "mean degree", *shares, *columns)
+    bounded = () if first.columns is None else tuple(columns[place] for place in first.columns.bounded)
+    features = adjacencies.feature_matrix(sp.csr_array(matrix))
+    ids = tuple(graph.name.rpartition("#")[2] for graph in collection.graphs)
+    said = f"{collection.provenance.detail}; each graph is one row of {len(names)} columns: size, degrees, means"
+    nothing, provenance = sp.csr_array((sizes.size, sizes.size)), replace(collection.provenance, detail=said)
+    # of other rows there are none, so no feature comes from an edge
+    graph = plain_graph(collection.name, nothing, features, collection.labels, collection.num_classes, provenance)
+    graph = replace(graph, owner=collection.owner, owner_names=collection.owner_names, columns_from_rows=True)
+    scales = own_columns.own_column_scales(features, names, bounded)
+    return replace(graph, names=GraphNames(ids, names, collection.classes, one="graph"), columns=scales)
 
 
 # Which column is the label
@@ -267,6 +394,9 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
         return _told_label(roles, every, rules.label, labelled)
     if rules.label == "":
         return None
+    told = [(h, h.table.label) for h in roles.holders if h.table.label is not None]
+    if len(told) == 1:
+        return _Label(*told[0], _texts_of(_cells(*told[0])) if labelled else [None] * len(roles.ids))
     if not labelled:
         sure = [(h, column) for h, column in every if plain_name(column) in _SURE and h.table.headed]
         return _Label(*sure[0], [None] * len(roles.ids)) if len(sure) == 1 else None
@@ -421,7 +551,7 @@ def _columns_of(
             seen.add(called)
         found += _read_columns(holder, kept, rules, faults, roles.ids)
         if table.matrix is not None:
-            found.append(_matrix_of(holder, n, seen))
+            found.append(_matrix_of(holder, n, seen, rules))
     _require_known(roles, rules, labelled)
     if not found:
         return OwnColumns(sp.csr_array((n, 0)), (), False)
@@ -499,21 +629,34 @@ def _read_columns(
             yield replace(read, matrix=sp.csr_array(put @ read.matrix)) if there.size < len(ids) else read
 
 
-def _matrix_of(holder: Holder, n: int, seen: set[str]) -> OwnColumns:
+def _matrix_of(holder: Holder, n: int, seen: set[str], rules: ReadRules) -> OwnColumns:
+    """The columns of a table that are numbers already."""
     assert holder.table.matrix is not None
     there = np.flatnonzero(holder.rows >= 0)
     pick = sp.csr_array((np.ones(there.size), (there, holder.rows[there])), shape=(n, holder.table.matrix.shape[0]))
     joined = bool(holder.table.places)  # of several parts: what one has as text may be a number of another
-    names = tuple(n_ if joined or n_ not in seen else f"{n_} ({holder.table.stem})" for n_ in holder.table.called)
+    kept = [place for place, name in enumerate(holder.table.called) if name not in rules.drop]
+    called = [holder.table.called[place] for place in kept]
+    names = tuple(name if joined or name not in seen else f"{name} ({holder.table.stem})" for name in called)
     matrix = sp.csr_array(pick @ holder.table.matrix)
+    matrix = matrix if len(kept) == matrix.shape[1] else sp.csr_array(matrix[:, kept])
     held = f"{matrix.nnz:,} entries that are not 0"
-    row = (
-        f"{len(names):,} columns",
-        "numbers",
-        held,
-        "as they are" if set(np.unique(matrix.data)) <= {0.0, 1.0} else "ranks, or words",
-    )
-    return OwnColumns(matrix, names, False, table=(row,))
+    how = "as they are" if set(np.unique(matrix.data)) <= {0.0, 1.0} else "ranks, or words"
+    row = (f"{len(names):,} columns", "numbers", held, how)
+    bounded = tuple(name for name in names if name in rules.bounds)
+    if bounded and joined:  # 0 is nothing there for whoever's client has no such column
+        raise DataError(
+            f"{holder.table.where}: bounds change columns of tables with a line per node (id, a column for each), and "
+            f"{bounded[0]!r} is a column of a file of numbers, too; allowed: such a table, or no bounds for it"
+        )
+    if bounded:
+        wide = matrix.toarray()
+        for place, name in enumerate(names):
+            if name in rules.bounds:
+                where = f"{holder.table.where}: column {name!r}"
+                wide[:, place] = own_columns.scaled_to_bounds(wide[:, place], rules.bounds[name], where)
+        matrix = sp.csr_array(wide)
+    return OwnColumns(matrix, names, False, bounded, table=(row,))
 
 
 def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: ReadRules, headed: bool) -> str:
@@ -576,7 +719,7 @@ def say_graph(
         held = np.bincount(graph.owner, minlength=len(graph.owner_names))
         listed = ", ".join(f"{name} {count:,}" for name, count in zip(graph.owner_names[:_SHOWN], held[:_SHOWN], strict=True))
         rows.append(("owners", f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"))
-    rows.append(("ties", f"{graph.num_edges:,}{ties}; {alone:,} people have none"))
+    rows.append(("ties", f"{graph.num_edges:,}{ties}; {_people(alone)} none"))
     rows.append(("label", f"{what}{_class_counts(graph)}"))
     rows += [("", said) for said in (_few(_sizes(graph), "people"), _rare(_sizes(graph))) if said]
     lines = [f"  {head:<9}{text}" for head, text in rows]
@@ -628,6 +771,10 @@ def _few(sizes: Sequence[tuple[str, int]], what: str) -> str:
     return f"{few}; merge it with another, or leave the label of its {what} empty"
 
 
+def _people(count: int) -> str:
+    return f"{count:,} {'person has' if count == 1 else 'people have'}"
+
+
 def _sizes(graph: Graph) -> list[tuple[str, int]]:
     counts = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.num_classes)
     names = graph.names.classes or tuple(map(str, range(graph.num_classes)))
@@ -641,4 +788,4 @@ def _class_counts(graph: Graph) -> str:
     shown = ", ".join(f"{name} {count:,}" for name, count in sizes[:_SHOWN])
     more = f", … {len(sizes)} classes" if len(sizes) > _SHOWN else ""
     unknown = int((graph.labels < 0).sum())
-    return f"{shown}{more}{f'; {unknown:,} people have none' if unknown else ''}"
+    return f"{shown}{more}{f'; {_people(unknown)} none' if unknown else ''}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,8 @@ import scipy.sparse as sp
 
 from fedgraph.data.own.tables import (
     NOTHING,
+    OF_PEOPLE,
+    OF_TIES,
     SIDES,
     WEAK_SIDES,
     Gathered,
@@ -25,10 +27,12 @@ from fedgraph.data.own.tables import (
     id_text,
     is_id_name,
     plain_name,
+    says_who,
     sides_of,
     spread,
 )
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import GraphMasks
 
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
 _PARTS = {
@@ -44,12 +48,6 @@ _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
-_OF_TIES = re.compile(
-    r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail"
-)
-_OF_PEOPLE = re.compile(
-    r"node|people|person|user|account|label|target|feature|attribute|vertex|vertices|content|class|member|customer"
-)
 
 
 class ReadingQuestion(DataError):
@@ -97,7 +95,7 @@ class Roles:
         ties: the table of ties; None where nobody has one.
         ends: its two columns.
         one, two: int64 [m], the people at the ends.
-        parts: person → train, validation or test, where a table says so; split: that table's file.
+        masks: who trains and who is tested, where the data say so, not yet checked.
         remarks: what a person should look at, in whole sentences.
     """
 
@@ -107,8 +105,7 @@ class Roles:
     ends: tuple[str, str]
     one: np.ndarray
     two: np.ndarray
-    parts: dict[int, str] = field(default_factory=dict)
-    split: str = ""
+    masks: tuple[GraphMasks, ...] = ()
     remarks: list[str] = field(default_factory=list)
 
 
@@ -128,7 +125,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks: list[str] = []
-    tables = [_matrix_as_ties(spread(table, found.faults), found.tables) for table in found.tables]
+    tables = [one for table in found.tables for one in _matrix_as_ties(spread(table, found.faults), found.tables)]
+    tables = _in_order(tables, remarks)
     masks = [table for table in tables if _is_split(table)]
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
@@ -154,11 +152,29 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
     kept = (one >= 0) & (two >= 0)
-    parts, split = _split(masks, position, found, remarks)
+    split = _split(masks, position, found, remarks) or next(
+        (holder.table.masks for holder in holders if holder.table.masks), ()
+    )
     places = [ties.places[int(row)] for row in np.flatnonzero(kept)] if ties.places else ()
     lines = ties.lines[kept] if ties.lines.size else ties.lines
     ties = replace(ties, frame=ties.frame[kept].reset_index(drop=True), lines=lines, places=places)
-    return Roles(ids, holders, ties, pair, one[kept], two[kept], parts, split, remarks)
+    return Roles(ids, holders, ties, pair, one[kept], two[kept], split, remarks)
+
+
+def _in_order(tables: Sequence[Table], remarks: list[str]) -> list[Table]:
+    """A table of one column with a row for each of the people whom a format numbers names them: it is in their order."""
+    ordered = [table for table in tables if table.ordered]
+    if len(ordered) != 1:
+        return list(tables)
+    (people,), found = ordered, []
+    for table in tables:
+        if table is not people and len(table.names) == 1 and table.matrix is None and len(table.frame) == len(people.frame):
+            remarks.append(f"rows of {table.title} are the people of {people.title} in their order")
+            name = "label" if not table.headed and is_labels(table) else table.names[0]
+            frame = pd.DataFrame({"id": people.ids(str(people.id)), name: table.texts(table.names[0])}, dtype=object)
+            table = replace(table, frame=frame, id="id", role="nodes", headed=True)
+        found.append(table)
+    return found
 
 
 def _by_number(one: str) -> tuple[int, int, str]:
@@ -232,8 +248,8 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     top = max(rank for _, rank, _ in every)
     first = [one for one in every if one[1] == top]
     if len(first) > 1:
-        hinted = [one for one in first if _OF_TIES.search(one[0].stem) and not _OF_PEOPLE.search(one[0].stem)]
-        first = hinted if len(hinted) == 1 else [one for one in first if not _OF_PEOPLE.search(one[0].stem)] or first
+        hinted = [one for one in first if OF_TIES.search(one[0].stem) and not OF_PEOPLE.search(one[0].stem)]
+        first = hinted if len(hinted) == 1 else [one for one in first if not OF_PEOPLE.search(one[0].stem)] or first
     if len(first) > 1:
         either = " or ".join(f"{table.title} ({', '.join(pairs[0])})" for table, _, pairs in first)
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
@@ -271,7 +287,7 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     strong = sides_of(likely, SIDES) if table.headed else []
     weak = sides_of(likely, WEAK_SIDES) if table.headed else []
     if not len(table.frame):  # a header alone: its names decide
-        named = strong or (weak if _OF_TIES.search(table.stem) else [])
+        named = strong or (weak if OF_TIES.search(table.stem) else [])
         return (4, named[:1]) if named else None
     covers = {pair: _cover(table, pair, keys) for pair in [*strong, *weak]}
     if sure := [pair for pair in strong if covers[pair] >= 0.5]:
@@ -281,7 +297,7 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
         return 4, plain[:1] or sure
     if sure := [pair for pair in weak if covers[pair] >= 0.5]:
         return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
-    if strong and (not keys or len(names) <= 6 or _OF_TIES.search(table.stem)):
+    if strong and (not keys or len(names) <= 6 or OF_TIES.search(table.stem)):
         return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
     first = (names[0], names[1])
     if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
@@ -293,7 +309,7 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     if not table.headed and len(names) in (2, 3) and not keys:
         outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
         return 0.5, [first if _shared_ids(table, first) or not _shared_ids(table, outer) else outer]
-    return (0.4, [first]) if _OF_TIES.search(table.stem) and len(names) == 2 else None
+    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == 2 else None
 
 
 def _is_keyed(
@@ -381,30 +397,30 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
     return None
 
 
-def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
-    """An adjacency matrix, whose columns are called as its rows are, as a table of ties."""
+def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
+    """An adjacency matrix, whose columns are called as its rows are, as a table of ties and one of people; else the table."""
     names, n = table.names, len(table.frame)
     if table.matrix is not None or n < 2 or not n <= len(names) <= n + 1:
-        return table
+        return [table]
     if len(names) == n + 1 and table.headed:
         rows, columns = table.ids(names[0]), list(map(id_text, names[1:]))
         if set(rows) != set(columns):
-            return table
+            return [table]
         body = table.frame.iloc[:, 1:]
     elif len(names) == n and not table.headed:
         rows = columns = list(map(str, range(n)))
         body = table.frame
     else:
-        return table
+        return [table]
     try:
         weights = body.to_numpy(dtype=object)
         weights = np.where(np.isin(weights.astype(str), list(NOTHING)), "0", weights).astype(np.float64)
     except ValueError:
-        return table
+        return [table]
     if not table.headed:
         people = [other for other in every if other is not table and len(other.frame) == n]
         if not (n > 2 and (weights == weights.T).all() and (np.diag(weights) == 0).all() and people):
-            return table
+            return [table]
         keys = _keys(people[0])
         key = people[0].id or next((name for name in keys if name), None)
         rows = columns = people[0].ids(key) if key else rows
@@ -415,7 +431,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> Table:
     ordered = [] if table.headed else [f"rows of the matrix {table.title} are the people in the order of {people[0].title}"]
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
-    return Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
+    tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
+    named = Table(table.where, pd.DataFrame({"id": rows}, dtype=object), role="nodes", id="id", ordered=True)
+    return [named, tied] if table.headed else [tied]
 
 
 # Who the people are
@@ -429,12 +447,19 @@ def _holders(
         listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
         raise ScenarioError(f"--id {id}: no table of people has such a column; found: {listed}")
     chosen: list[tuple[Table, str, set[str]]] = []
+    nameless: list[tuple[Table, DataError]] = []
     for table in others:
         if id == ROW and ROW not in table.names:
             table = _numbered(table)
             chosen.append((table, "", set(table.ids(""))))
             continue
-        column = said.get(table.where) or table.id or _id_of(table, ties, wanted, remarks)
+        try:
+            column = said.get(table.where) or table.id or _id_of(table, ties, wanted, remarks)
+        except ReadingQuestion:
+            raise
+        except DataError as error:
+            nameless.append((table, error))
+            continue
         if column == table.implied and column is not None and column not in table.names:
             table = _numbered(table)
         chosen.append((table, column, set(table.ids(column)) - {""}))
@@ -445,6 +470,10 @@ def _holders(
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
+    for table, why in nameless:
+        if not chosen or rank(chosen[0])[0] < 1 or 2 * len(table.frame) >= len(chosen[0][2]) or is_labels(table):
+            raise why
+        found.aside[table.title] = "no column of it holds ids of people"
     ids: dict[str, int] = {}
     holders: list[Holder] = []
     for number, (table, column, mine) in enumerate(chosen):
@@ -475,7 +504,7 @@ def _holders(
         holders.append(Holder(table, column, np.array([rows.get(one, -1) for one in ids], dtype=np.int64)))
         lacking = int((holders[-1].rows < 0).sum())
         if number and lacking and not is_labels(table):
-            remarks.append(f"{lacking:,} people have no row in {table.title}")
+            remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
 
 
@@ -579,11 +608,9 @@ def _is_split(table: Table) -> bool:
     return all(cell.casefold() in _PARTS for cell in cells) and len(set(cells)) > 1
 
 
-def _split(masks: Iterable[Table], position: dict[str, int], found: Gathered, remarks: list[str]) -> tuple[dict[int, str], str]:
+def _split(masks: Iterable[Table], position: dict[str, int], found: Gathered, remarks: list[str]) -> tuple[GraphMasks, ...]:
     parts: dict[int, str] = {}
-    file = ""
     for table in masks:
-        file = table.where
         remarks.append(f"{table.title} says who trains and who is tested, for split: public")
         for row, (one, said) in enumerate(zip(table.ids(table.names[0]), table.texts(table.names[1]), strict=True)):
             where, part = table.place(row), _PARTS.get(said.casefold())
@@ -593,4 +620,188 @@ def _split(masks: Iterable[Table], position: dict[str, int], found: Gathered, re
                 found.faults.note(where, f"part {said!r}; allowed: train, validation, test")
             elif parts.setdefault(position[one], part) != part:
                 found.faults.note(where, f"node {one!r} is in {parts[position[one]]} and in {part}; allowed: one part")
-    return parts, file
+    rows = (sorted(row for row, said in parts.items() if said == part) for part in ("train", "validation", "test"))
+    return (GraphMasks(*(np.array(own, dtype=np.int64) for own in rows)),) if parts else ()
+
+
+# Several owners' people, or many small graphs, as one
+
+
+_LABEL = "\0label"  # the one column of a table of labels, whatever it is called
+
+
+@dataclass(eq=False)
+class Part:
+    """One owner's people, or one small graph.
+
+    Attributes:
+        folder: where it lies, for messages.
+        told: what its file says of the graph itself.
+    """
+
+    name: str
+    roles: Roles
+    folder: str
+    told: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many people it has."""
+        return len(self.roles.ids)
+
+
+def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Roles, np.ndarray]:
+    """(everybody, called ``part/id``; int64 [n], the number of each one's part).
+
+    Columns are joined by name; names that differ in capitals or spaces around alone are one. What a column is, and which texts
+    it has, is decided over all parts that have it; in a part whose tables have no such column it is 0.
+
+    Args:
+        parts: one or more.
+        where: names all of them in a message.
+        more: int64 [k, 2], further ties, such as those between parts.
+    """
+    sizes = np.array([part.size for part in parts], dtype=np.int64)
+    starts = np.cumsum(sizes) - sizes
+    ids = [f"{part.name}/{one}" for part in parts for one in part.roles.ids]
+    remarks: list[str] = []
+    holder = _people(parts, starts, ids, where, remarks)
+    splits = {len(part.roles.masks): part.name for part in parts}
+    if len(splits) > 1:
+        listed = " and ".join(f"{name!r} has {count or 'no'} masks" for count, name in sorted(splits.items()))
+        raise DataError(f"{where}: {listed}; allowed: all the same number, or none")
+    masks = []
+    for number in range(next(iter(splits))):
+        own = [(part.roles.masks[number], start) for part, start in zip(parts, starts, strict=True)]
+        sides = zip(*((one.train + start, one.validation + start, one.test + start) for one, start in own), strict=True)
+        masks.append(GraphMasks(*(np.concatenate(side).astype(np.int64) for side in sides)))
+    remarks += dict.fromkeys(remark for part in parts for remark in part.roles.remarks)
+    one = np.concatenate([*(part.roles.one + start for part, start in zip(parts, starts, strict=True)), more[:, 0]])
+    two = np.concatenate([*(part.roles.two + start for part, start in zip(parts, starts, strict=True)), more[:, 1]])
+    ties, ends = _joined_ties(parts, where, len(more))
+    told = Roles(ids, [holder], ties, ends, one, two, tuple(masks), remarks)
+    return told, np.repeat(np.arange(len(parts)), sizes)
+
+
+def _joined_ties(parts: Sequence[Part], where: Path, more: int) -> tuple[Table, tuple[str, str]]:
+    """The tables of ties, one below the other; a tie between parts has no further cell."""
+    frames = [part.roles.ties.frame.set_axis(_ends_called(part), axis=1) for part in parts]
+    frames.append(pd.DataFrame("", index=range(more), columns=["source", "target"], dtype=object))
+    frame = pd.concat(frames, ignore_index=True).fillna("").astype(object)
+    places = [part.roles.ties.place(row) for part in parts for row in range(len(part.roles.ties.frame))]
+    remarks = [remark for part in parts for remark in part.roles.ties.remarks]
+    return Table(str(where), frame, places=[*places, *[str(where)] * more], remarks=remarks), ("source", "target")
+
+
+def _ends_called(part: Part) -> list[str]:
+    called = dict(zip(part.roles.ends, ("source", "target"), strict=True))
+    return [called.get(name, name if name not in ("source", "target") else f"{name} ") for name in part.roles.ties.names]
+
+
+def _people(parts: Sequence[Part], starts: np.ndarray, ids: list[str], where: Path, remarks: list[str]) -> Holder:
+    for part in parts:
+        bare = [one.table for one in part.roles.holders if not one.table.headed and len(one.table.names) > 2]
+        if bare and len(parts) > 1:
+            first = ", ".join(bare[0].frame.iloc[0].tolist()[:6]) if len(bare[0].frame) else ""
+            said = f"{bare[0].place(0)}: found {first}; allowed: a first line that names the columns, such as id,age"
+            raise DataError(f"{said}: they are matched by name")
+    columns, beside = _columns(parts, starts, len(ids), remarks)
+    every = {column.name for column in columns}
+    key = next(name for name in ("id", "node", " id") if name not in every)
+    cells = {key: np.array(ids, dtype=object)} | {column.name: column.cells for column in columns}
+    table = Table(str(where), pd.DataFrame(cells, dtype=object), role="nodes", id=key, places=_places(parts))
+    lacking = {column.name: column.lacking for column in columns if column.lacking.any()}
+    matrices = [(one, int(start)) for part, start in zip(parts, starts, strict=True) for one in part.roles.holders]
+    if matrices := [one for one in matrices if one[0].table.matrix is not None]:
+        table.called = tuple(dict.fromkeys(name for holder, _ in matrices for name in holder.table.called))
+        table.matrix = _stacked(matrices, table.called, len(ids))
+    return Holder(table, key, np.arange(len(ids)), lacking, beside)
+
+
+def _stacked(matrices: Sequence[tuple[Holder, int]], called: Sequence[str], n: int) -> sp.csr_array:
+    """CSR [n, columns] of matrices whose columns are matched by name; each begins at the row of its part's first person."""
+    place = {name: number for number, name in enumerate(called)}
+    blocks = []
+    for holder, start in matrices:
+        there = np.flatnonzero(holder.rows >= 0)
+        entries = sp.coo_array(sp.csr_array(holder.table.matrix)[holder.rows[there]])
+        at = np.array([place[name] for name in holder.table.called], dtype=np.int64)
+        blocks.append((entries.data, there[entries.coords[0]] + start, at[entries.coords[1]]))
+    data, rows, columns = (np.concatenate(side) for side in zip(*blocks, strict=True))
+    return sp.csr_array((data, (rows, columns)), shape=(n, len(called)))
+
+
+@dataclass(eq=False)
+class _Column:
+    """cells: [n], "" where there is none. lacking: of whom no table has it. beside: only tables of labels have it."""
+
+    name: str
+    cells: np.ndarray
+    lacking: np.ndarray
+    beside: bool = True
+
+
+def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[str]) -> tuple[list[_Column], frozenset[str]]:
+    """The columns of all parts, and the names of those that stand in tables of labels alone."""
+    found: dict[str, _Column] = {}
+    people = {_plain(name) for part in parts for holder, name in _every(part) if not _beside(part, holder)}
+    for part, start in zip(parts, starts, strict=True):
+        own: dict[str, tuple[Holder, str]] = {}  # what it is compared by, and called → where it stands
+        every = [(holder, name) for holder, name in _every(part) if not _left_out(holder, name, remarks)]
+        names = [name for _, name in every]
+        for holder, name in every:
+            single = _beside(part, holder) and sum(one is holder for one, _ in every) == 1
+            key = _plain(name)
+            if single and key not in people:
+                key = "label" if "label" in people else _LABEL
+            if not single and len({one for one in names if _plain(one) == key}) > 1:
+                key = name  # two of this part differ in capitals alone, and stay two
+            key = key if key not in own else f"{name} ({holder.table.stem})"
+            own[key] = holder, name
+        for key, (holder, name) in own.items():
+            shown = (
+                name if key in (_plain(name), name) else "label" if not holder.table.headed else name if key == _LABEL else key
+            )
+            column = found.setdefault(key, _Column(shown, np.full(n, "", dtype=object), np.ones(n, dtype=bool)))
+            if column.name != shown and key == _plain(name):
+                remarks.append(f"columns that differ in capitals alone are one: {column.name!r} and {shown!r}")
+            mine = slice(int(start), int(start) + part.size)
+            column.cells[mine] = np.array([*holder.table.texts(name), ""], dtype=object)[holder.rows]
+            column.lacking[mine] = False
+            column.beside = column.beside and _beside(part, holder)
+    return list(found.values()), frozenset(column.name for column in found.values() if column.beside)
+
+
+def _left_out(holder: Holder, name: str, remarks: list[str]) -> bool:
+    """Whether a column says who a person of its part is, and no more; remarks: gets the reason."""
+    cells = holder.table.texts(name)
+    again = bool(cells) and cells == holder.table.texts(holder.id)
+    reason = "it is the id again" if again else says_who(name, cells, holder.table.headed)
+    remarks += [f"column {name!r} of {holder.table.title} is left out: {reason}"] if reason else []
+    return bool(reason)
+
+
+def _plain(name: str) -> str:
+    return name.casefold().strip()
+
+
+def _beside(part: Part, holder: Holder) -> bool:
+    return is_labels(holder.table) and len(part.roles.holders) > 1
+
+
+def _every(part: Part) -> Iterator[tuple[Holder, str]]:
+    """Every column but ids."""
+    for holder in part.roles.holders:
+        yield from ((holder, name) for name in holder.table.names if name != holder.id)
+
+
+def _places(parts: Sequence[Part]) -> list[str]:
+    """Where each one stands: in the first table that has a row for it."""
+    found = []
+    for part in parts:
+        own = [part.folder] * part.size
+        for holder in reversed(part.roles.holders):
+            for person in np.flatnonzero(holder.rows >= 0):
+                own[person] = holder.table.place(int(holder.rows[person]))
+        found += own
+    return found

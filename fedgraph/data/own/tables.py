@@ -1,7 +1,8 @@
-"""Whatever a person hands over becomes tables of texts: files, folders, archives, pandas, NetworkX. Nothing is ever unpickled.
+"""Whatever a person hands over becomes tables of texts: files, folders, archives, pandas, NetworkX, PyG, arrays.
 
-pandas, pyarrow, networkx, scipy and Python's ``csv`` and ``json`` read; XML is looked at by defusedxml first. A file is told by
-its content, and by its name where the content leaves it open. Who is who in the tables is not decided here (``roles``).
+pandas, pyarrow, networkx, scipy, torch and Python's ``csv``, ``json`` and ``sqlite3`` read; XML is looked at by defusedxml
+first, and nothing is ever unpickled. A file is told by its content, and by its name where the content leaves it open. Who is
+who in the tables is not decided here (``roles``).
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import io
 import json
 import math
 import re
+import sqlite3
+import tarfile
+import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +28,17 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fedgraph.data.base.csv_tables import csv_number
+from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
+from fedgraph.data.own.columns import csv_number
 from fedgraph.errors import DataError
+from fedgraph.types import GraphMasks
 
 if TYPE_CHECKING:
+    from types import ModuleType
     from xml.etree.ElementTree import Element
+
+    import networkx as nx
 
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
@@ -36,7 +46,18 @@ _MOST_ABOVE = 5  # lines of words above a table
 _MOST_UNPACKED = 8 * 1024**3
 _FEWEST = 10  # rows from which on a column of which each cell is another one is told to be ids
 _LARGEST_WHOLE = 2**53  # larger whole numbers are not held by a float
-_ASIDE = frozenset({".md", ".yaml", ".yml", ".py", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh"})
+_ASIDE = frozenset(
+    {".md", ".rst", ".yaml", ".yml", ".py", ".r", ".ipynb", ".html", ".pdf", ".png", ".jpg", ".svg", ".toml", ".log", ".sh",
+     ".bib", ".cff", ".md5", ".sha1", ".sha256", ".sig", ".asc", ".doc", ".docx", ".db"}
+)  # fmt: skip
+_NO_DATA = re.compile(
+    r"readme|licen[cs]e|copying|notice|changelog|checksums?|(md5|sha\d+)sums?|thumbs|desktop\.ini|datapackage\.json"
+)
+_TABLES = frozenset({".csv", ".tsv", ".parquet", ".xlsx", ".jsonl", ".ndjson"})
+_NOTES = frozenset({"", ".txt", ".text", ".json", ".xml", ".info", ".dat"})  # of other files no fault is passed over
+_FEW_LINES = 40  # of a text beside tables that may be notes
+_FIT = 0.8  # share of lines of one width from which on a text is a damaged table, and no notes
+_NAMES = "feature_names.txt"  # what the columns of a file of arrays are called, one a line
 NOTHING = frozenset({"", "na", "n/a", "#n/a", "nan", "null", "none", "-", "–", "—"})
 _TYPED = re.compile(r"^(?P<name>[^:]*):(?P<kind>[A-Za-z_]+)(\[\])?(\((?P<space>[^)]*)\))?(\{.*\})?$")
 _KINDS = frozenset(
@@ -45,6 +66,12 @@ _KINDS = frozenset(
 )  # fmt: skip
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
 
+OF_TIES = re.compile(
+    r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail"
+)
+OF_PEOPLE = re.compile(
+    r"node|people|person|user|account|label|target|feature|attribute|vertex|vertices|content|class|member|customer"
+)
 SIDES = (
     ("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("orig", "dest"), ("origin", "destination"),
     ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
@@ -52,7 +79,7 @@ SIDES = (
     ("buyer", "seller"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"), ("u", "v"),
 )  # fmt: skip
 WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
-LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
+_LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
 _ID_NAMES = frozenset(
     {"id", "ids", "index", "node", "nodes", "nodeid", "person", "persons", "user", "vertex", "account", "customer", "client",
      "uid", "key", "name", "member", "paper", "author", "entity", "nodename", "vertexname"}
@@ -124,6 +151,11 @@ class Table:
         places: where each row stands, of rows from several files; else they stand in ``where``.
         graph: which of several graphs of a file it is of.
         told: what a file says of that graph itself, such as its label.
+        label: the column that the format says is the label.
+        masks: splits that the format brings, by rows; they are checked once it is known who the people are.
+        unused: what the file holds beside, and no method reads.
+        ordered: whether the format numbers people, so that a list with a line for each is in their order.
+        numbered: whether people have no other names than these numbers.
     """
 
     where: str
@@ -141,6 +173,11 @@ class Table:
     places: Sequence[str] = ()
     graph: str = ""
     told: Mapping[str, str] = field(default_factory=dict)
+    label: str | None = None
+    masks: tuple[GraphMasks, ...] = ()
+    unused: tuple[str, ...] = ()
+    ordered: bool = False
+    numbered: bool = False
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -175,6 +212,39 @@ class Table:
         return self._ids[column]
 
 
+def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -> list[list[str]]:
+    """The lines of a CSV list of ids, or of pairs of them, without a header: a first line that names columns is nobody.
+
+    Args:
+        columns: how many cells of a line are ids.
+        known: ids that are somebody, whatever they are called.
+
+    Raises:
+        DataError: the file is no such list.
+    """
+    allowed = "allowed: a CSV list of ids" if columns == 1 else "allowed: a table of pairs, source,target"
+    try:
+        text, _ = _decoded(path.read_bytes(), str(path))
+        rows = [(number, cells) for number, cells in _lines_of(text or "", ",") if cells[0]]
+    except (OSError, csv.Error) as error:
+        raise DataError(f"{path}: {error}; {allowed}") from error
+    if short := next((number for number, cells in rows if len(cells) < columns), None):
+        raise DataError(f"{path}:{short}: fewer than {columns} cells; {allowed}")
+    if not rows:
+        return []
+    (_, first), sides = rows[0], {one for pair in SIDES for one in pair} | {"a", "b"}
+    plain = [plain_name(cell) for cell in first[:columns]]
+    called = all(
+        name in sides or is_id_name(name) or (len(name) > 3 and name.rstrip("12") in sides | _ID_NAMES) for name in plain
+    )
+    below = rows[1][1] if len(rows) > 1 else []
+    worded = any(
+        not _number_like(one) and _number_like(two) for one, two in zip(first[columns:], below[columns:], strict=False)
+    )
+    nobody = not any(cell in known for cell in first[:columns])
+    return [cells for _, cells in (rows[1:] if nobody and (called or worded) else rows)]
+
+
 @dataclass(eq=False)
 class Gathered:
     """Everything that was handed over.
@@ -183,64 +253,101 @@ class Gathered:
         checksums: file name → SHA-256.
         aside: what was not understood: file name → what it looks like.
         faults: lines that are wrong, of all files.
-        arrays: files that hold a whole graph as arrays: name → content.
     """
 
     tables: list[Table] = field(default_factory=list)
     checksums: dict[str, str] = field(default_factory=dict)
     aside: dict[str, str] = field(default_factory=dict)
     faults: DataFileFaults = field(default_factory=DataFileFaults)
-    arrays: dict[str, bytes] = field(default_factory=dict)
 
 
-def gather_files(path: Path, apart: Sequence[str] = ()) -> Gathered:
-    """The tables of a file, an archive, or all files of a folder but those that are read ``apart``.
+def gather_files(path: Path) -> Gathered:
+    """The tables of a file, an archive, or all files of a folder.
 
     Raises:
         DataError: the path leads nowhere, or a single file is not understood. Wrong lines are noted, and not raised.
     """
     if not path.exists():
         raise DataError(f"{path}: there is no such file or folder; allowed: a file with a graph, or a folder of tables")
-    found = Gathered()
-    single = not path.is_dir()
-    names = (
-        [path.name] if single else sorted(p.name for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "~")))
-    )
+    found, single = Gathered(), not path.is_dir()
     raw = RawFiles(path.parent if single else path)
-    for name in (name for name in names if name not in apart):
-        if not single and (Path(name).suffix.casefold() in _ASIDE or name.casefold().startswith(("readme", "license"))):
-            found.aside[name] = "no data"
-            continue
-        with found.faults.gathering():
-            _read_file(raw.read(name), str(raw.folder / name), name, found)
+    names = [path.name] if single else sorted(one.name for one in path.iterdir() if one.is_file())
+    _read_files({name: partial(raw.read, name) for name in names}, str(raw.folder), single, found)
     found.checksums = raw.checksums
-    if single and not (found.tables or found.arrays):
+    if single and not found.tables:
         found.faults.refuse()
-        raise DataError(f"{path}: {_with_way_out(found.aside.get(path.name, 'holds no table'))}")
+        said = found.aside.get(path.name, "holds no table")
+        raise DataError(f"{path}: {said if 'allowed: ' in said else f'{said}; allowed: {FORMATS}'}")
     return found
 
 
+def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: bool, found: Gathered) -> None:
+    """Adds the tables of files, by their names, and says which are no data."""
+    whole: list[Table] = []
+    before = len(found.tables)
+    for name, read in files.items():
+        title, ending = Path(name).name, Path(name).suffix.casefold()
+        if title == _NAMES or (not single and title.startswith((".", "~", "__"))):
+            continue
+        if not single and (ending in _ASIDE or (_NO_DATA.match(title.casefold()) and ending not in _TABLES)):
+            found.aside[name] = "no data"
+            continue
+        own, content = Gathered(), b""
+        with own.faults.gathering():
+            content = read()
+            _read_file(content, f"{folder}/{name}", title, own)
+        if not single and own.faults.count and _are_notes(own, content, title):
+            own = Gathered(aside={name: "text that is no table"})
+        found.tables += own.tables
+        found.aside |= own.aside
+        with found.faults.gathering():
+            own.faults.refuse()
+        whole += [table for table in own.tables if table.numbered and table.matrix is not None]
+    files_of_whole = dict.fromkeys(table.title for table in whole)
+    beside = (table for table in found.tables[before:] if table.stem not in ("ids", "cross", "masks", "labels"))
+    others = dict.fromkeys(table.title for table in beside if table.title not in files_of_whole)
+    if whole and len(files_of_whole) + len(others) > 1:
+        listed = " and ".join([*files_of_whole, *others])
+        raise DataError(f"{folder}: found {listed}; allowed: one file with a whole graph, or tables")
+    for name in (name for name in files if whole and Path(name).name == _NAMES):
+        whole[0].called = _read_names(files[name](), f"{folder}/{name}", len(whole[0].called))
+        whole[0].headed = True
+
+
+def _are_notes(own: Gathered, content: bytes, title: str) -> bool:
+    """Whether a text beside tables that cannot be read is none, and no damaged one either."""
+    lines = content.strip().count(b"\n") + 1
+    said = Path(title).suffix.casefold() not in _NOTES or re.search(f"{OF_TIES.pattern}|{OF_PEOPLE.pattern}|mask|split", title)
+    return not said and lines <= _FEW_LINES and sum(len(table.frame) for table in own.tables) < _FIT * lines
+
+
+def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:
+    """Names of columns, one a line. ``DataError`` where they are not that many, not different, or one is empty."""
+    try:
+        found = [line.strip() for line in content.decode("utf-8-sig").rstrip().split("\n")]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: not UTF-8 text ({error.reason} at byte {error.start}); allowed: UTF-8") from error
+    if "" in found:
+        raise DataError(f"{where}:{found.index('') + 1}: an empty line; allowed: {count} different names, one per line")
+    if len(found) != count or len(set(found)) != count:
+        lines = f"{len(found)} lines, {len(set(found))} different"
+        raise DataError(f"{where}: {lines}; allowed: {count} different names, one per line")
+    return tuple(found)
+
+
 FORMATS = (
-    "text tables and edge lists (.csv, .tsv, .txt), Parquet, Excel, JSON, JSON lines, GML, GEXF, GraphML, Pajek, Matrix "
-    "Market, .npz, .gz, .zip"
+    "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
+    "GraphML, Pajek, UCINET, DIMACS, Matrix Market, .npz, .pt, .gz, .zip, .tar"
 )
-
-
 _OTHERS = (
     (b"\xd0\xcf\x11\xe0", "an old Office file; allowed: the same saved as .xlsx, or as CSV"),
     (b"$FL", "an SPSS file; allowed: the same exported as CSV, or read by pandas.read_spss and handed over"),
-    (b"<stata_dta>", "a Stata file; allowed: the same exported as CSV, or read by pandas.read_stata and handed over"),
-    (b"SQLite format 3", "an SQLite database; allowed: each table exported as CSV"),
 )
-
-
-def _with_way_out(said: str) -> str:
-    return said if "allowed: " in said else f"{said}; allowed: {FORMATS}"
 
 
 def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
     """Adds the tables of one file, or says what it looks like."""
-    ending = Path(name).suffix.casefold()
+    ending, zipped = Path(name).suffix.casefold(), content[:4] == b"PK\x03\x04"
     if content[:2] == b"\x1f\x8b":
         try:
             inner = gzip.decompress(content)
@@ -248,17 +355,23 @@ def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
             raise DataError(f"{where}: not a whole gzip file ({error})") from error
         _read_file(inner, where, name.removesuffix(".gz"), found)
     elif ending == ".npz":
-        found.arrays[name] = content
-    elif content[:4] == b"PK\x03\x04" and (ending == ".xlsx" or b"xl/workbook" in content):
+        found.tables += _npz(content, where)
+    elif ending == ".pt":
+        found.tables += _torch(content, where)
+    elif zipped and (ending == ".xlsx" or b"xl/workbook" in content):
         found.tables += _excel(content, where)
-    elif content[:4] == b"PK\x03\x04" and b"mimetypeapplication/vnd.oasis.opendocument" in content[:200]:
+    elif zipped and b"mimetypeapplication/vnd.oasis.opendocument" in content[:200]:
         found.aside[name] = "an OpenDocument file; allowed: each sheet saved as CSV, or all as .xlsx"
-    elif content[:4] == b"PK\x03\x04":
-        _unzip(content, where, found)
+    elif zipped or content[257:262] == b"ustar":
+        _unpack(content, where, found)
     elif said := next((words for mark, words in _OTHERS if content.startswith(mark)), ""):
         found.aside[name] = said
-    elif content[:4] == b"PAR1":
-        found.tables.append(_parquet(content, where))
+    elif content[:4] == b"PAR1" or content[:6] in (b"ARROW1", b"FEA1\0\0"):
+        found.tables.append(_arrow(content, where))
+    elif content.startswith(b"<stata_dta>") or ending == ".dta":
+        found.tables.append(_stata(content, where))
+    elif content.startswith(b"SQLite format 3"):
+        found.tables += _sqlite(content, where)
     elif content[:1] == b"\x80" and content[1:2] <= b"\x05" and content.endswith(b"."):
         raise DataError(f"{where}: a pickle, which can run code when it is opened, is refused; allowed: {FORMATS}")
     elif not content.strip():
@@ -271,23 +384,29 @@ def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
 _NEEDED = "allowed: a line for each row; a table without rows has its header alone, such as source,target"
 
 
-def _unzip(content: bytes, where: str, found: Gathered) -> None:
+def _unpack(content: bytes, where: str, found: Gathered) -> None:
+    """The files of a zip or tar archive; nothing is written to a disk."""
+    files: dict[str, Callable[[], bytes]] = {}
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            inside = [
-                one for one in archive.infolist() if not one.is_dir() and not Path(one.filename).name.startswith((".", "_"))
-            ]
-            if sum(one.file_size for one in inside) > _MOST_UNPACKED:
-                raise DataError(f"{where}: larger than {_MOST_UNPACKED:,} bytes when unpacked")
-            for one in inside:
-                name = Path(one.filename).name
-                if Path(name).suffix.casefold() in _ASIDE or name.casefold().startswith("readme"):
-                    found.aside[name] = "no data"
-                    continue
-                with found.faults.gathering():
-                    _read_file(archive.read(one), f"{where}/{one.filename}", name, found)
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
-        raise DataError(f"{where}: not a whole zip archive ({error})") from error
+        if content[:2] == b"PK":
+            archive = zipfile.ZipFile(io.BytesIO(content))
+            parts = [(one.filename, one.file_size) for one in archive.infolist() if not one.is_dir()]
+            files = {name: partial(archive.read, name) for name, _ in parts}
+        else:
+            tar = tarfile.open(fileobj=io.BytesIO(content))  # noqa: SIM115
+            members = [one for one in tar.getmembers() if one.isfile()]
+            parts = [(one.name, one.size) for one in members]
+            files = {one.name: partial(_of_tar, tar, one) for one in members}
+        if sum(size for _, size in parts) > _MOST_UNPACKED:
+            raise DataError(f"{where}: larger than {_MOST_UNPACKED:,} bytes when unpacked")
+        _read_files({name: read for name, read in files.items() if "__MACOSX" not in name}, where, False, found)
+    except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, RuntimeError, NotImplementedError) as error:
+        raise DataError(f"{where}: not a whole archive ({error})") from error
+
+
+def _of_tar(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    opened = tar.extractfile(member)
+    return b"" if opened is None else opened.read()
 
 
 def _decoded(content: bytes, where: str) -> tuple[str | None, list[str]]:
@@ -320,15 +439,21 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         return
     start, ending = text.lstrip()[:4000], Path(name).suffix.casefold()
     if start.startswith("%%MatrixMarket"):
-        found.tables.append(_matrix_market(content, where))
+        found.tables += _matrix_market(content, where)
     elif start.startswith("<"):
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
         found.tables += _gml(text, where)
-    elif ending in (".clu", ".vec"):
-        found.aside[name] = "a Pajek partition or vector, whose lines name nobody; a table id,label is read"
-    elif start[:9].casefold().startswith(("*vertices", "*network")):
-        found.tables += _pajek(text, where)
+    elif re.match(r"\*(vertices|network|partition|vector|arcs|edges)", start, re.IGNORECASE):
+        found.tables += _pajek(text, where, ending)
+    elif re.match(r"dl\b", start, re.IGNORECASE):
+        found.tables += _ucinet(text, where)
+    elif re.search(r"^p\s+(edge|col)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
+        found.tables += _dimacs(text, where)
+    elif ending == ".adjlist" or re.match(r"(#.*\n)*\S+ \S+ \{.*\}$", start, re.MULTILINE):
+        lines = text.splitlines()
+        read = (lambda nx: nx.parse_adjlist(lines)) if ending == ".adjlist" else (lambda nx: nx.parse_edgelist(lines))
+        found.tables += _networkx(read, where, "a list of networkx")
     elif ending == ".sql" or re.search(r"^(CREATE TABLE|INSERT INTO) ", start, re.MULTILINE):
         raise DataError(f"{where}: an SQL dump, whose statements are not run; allowed: each table exported as CSV")
     elif re.search(r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{", start, re.MULTILINE):
@@ -524,7 +649,7 @@ def _number_like(cell: str) -> bool:
 def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names columns: by usual names, or by a column of which it differs in kind."""
     known = [
-        bool(cell) and (is_id_name(cell) or plain_name(cell) in (*LABEL_NAMES, "part", "weight", "feature")) for cell in first
+        bool(cell) and (is_id_name(cell) or plain_name(cell) in (*_LABEL_NAMES, "part", "weight", "feature")) for cell in first
     ]
     paired = bool(sides_of(first, SIDES)) or bool(sides_of(first, WEAK_SIDES[:2]))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
@@ -583,15 +708,44 @@ def spread(table: Table, faults: DataFileFaults) -> Table:
 # Formats that other libraries read
 
 
-def _parquet(content: bytes, where: str) -> Table:
+def _arrow(content: bytes, where: str) -> Table:
+    """Parquet or Feather."""
     import pyarrow as pa
-    from pyarrow import parquet
+    from pyarrow import feather, parquet
 
     try:
-        frame = parquet.read_table(pa.BufferReader(content)).to_pandas()
+        read = parquet.read_table if content[:4] == b"PAR1" else feather.read_table
+        frame = read(pa.BufferReader(content)).to_pandas()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: not a Parquet table of plain columns: {str(error).splitlines()[0]}") from error
     return frame_table(frame, where)
+
+
+def _stata(content: bytes, where: str) -> Table:
+    try:
+        return frame_table(pd.read_stata(io.BytesIO(content)), where)
+    except (ValueError, OSError, KeyError) as error:
+        raise DataError(f"{where}: not a Stata file that can be read ({error}); allowed: the same exported as CSV") from error
+
+
+def _sqlite(content: bytes, where: str) -> list[Table]:
+    """Each plain table of a database; no view, trigger or virtual table runs."""
+    asked = (
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+    )
+    found = []
+    opened = sqlite3.connect(":memory:")
+    try:
+        opened.deserialize(content)
+        for (name,) in opened.execute(asked).fetchall():
+            cells = opened.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))
+            frame = pd.DataFrame(cells.fetchall(), columns=[one[0] for one in cells.description], dtype=object)
+            found.append(frame_table(frame, f"{where}/{name}"))
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise DataError(f"{where}: not an SQLite database that can be read ({error}); allowed: tables as CSV") from error
+    finally:
+        opened.close()
+    return found
 
 
 def _excel(content: bytes, where: str) -> list[Table]:
@@ -639,7 +793,7 @@ def _fill_down(cells: list[list[str]], merged: Iterable[tuple[int, int, int, int
     return found
 
 
-def _matrix_market(content: bytes, where: str) -> Table:
+def _matrix_market(content: bytes, where: str) -> list[Table]:
     from scipy.io import mmread
 
     try:
@@ -653,8 +807,16 @@ def _matrix_market(content: bytes, where: str) -> Table:
     kept = found.data != 0
     ends = {"source": (found.coords[0][kept] + 1).astype(str), "target": (found.coords[1][kept] + 1).astype(str)}
     remark = f"people of {Path(where).name} are numbered from 1, as Matrix Market does"
-    frame = pd.DataFrame(ends, dtype=object)
-    return Table(where, frame, role="edges", ends=("source", "target"), remarks=[remark])
+    return [_counted(where, found.shape[0], remark), Table(where, pd.DataFrame(ends, dtype=object), role="edges", ends=_ENDS)]
+
+
+_ENDS = ("source", "target")
+
+
+def _counted(where: str, count: int, remark: str = "") -> Table:
+    """People who are numbered from 1, so that a list with a line for each is in their order."""
+    frame = pd.DataFrame({"id": [str(number) for number in range(1, count + 1)]}, dtype=object)
+    return Table(where, frame, role="nodes", id="id", ordered=True, remarks=[remark] if remark else [])
 
 
 def _xml(content: bytes, where: str, start: str) -> list[Table]:
@@ -690,7 +852,7 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     return found
 
 
-def _without_times(graph: Any) -> Any:
+def _without_times(graph: nx.Graph) -> nx.Graph:
     """Without when nodes and ties were there; of a value that changed the last one."""
     for data in (data for part in (graph.nodes(data=True), graph.edges(data=True)) for *_, data in part):
         for key in ("start", "end", "spells", "slices"):
@@ -725,37 +887,95 @@ def _require_declared(parts: Sequence[Element], where: str) -> None:
     faults.refuse()
 
 
+def _networkx(read: Callable[[ModuleType], nx.Graph], where: str, what: str) -> list[Table]:
+    """The tables of what networkx reads. read: networkx → a graph; what: it should be, for an error."""
+    import networkx as nx
+
+    try:
+        return network_tables(read(nx), where)
+    except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError, StopIteration, RecursionError,
+            SyntaxError) as error:  # fmt: skip
+        raise DataError(f"{where}: not {what} that can be read ({' '.join(str(error).split())})") from error
+
+
 def _gml(text: str, where: str) -> list[Table]:
-    import networkx as nx
+    several = re.search(r"^\s*multigraph\s", text, re.MULTILINE)
+    many = text if several else re.sub(r"(\bgraph\s*\[)", r"\1 multigraph 1 ", text, count=1)
 
-    many = (
-        text
-        if re.search(r"^\s*multigraph\s", text, re.MULTILINE)
-        else re.sub(r"(\bgraph\s*\[)", r"\1 multigraph 1 ", text, count=1)
-    )
-    try:
+    def read(nx: ModuleType) -> nx.Graph:
         graph = nx.parse_gml(many.splitlines(), label="id")
-    except (nx.NetworkXException, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{where}: not GML that can be read ({' '.join(str(error).split())})") from error
-    titles = [str(data.get("label", "")).strip() for _, data in graph.nodes(data=True)]
-    if all(titles) and len(set(titles)) == len(titles):  # in GML the label is a node's name
-        for _, data in graph.nodes(data=True):
-            del data["label"]
-        graph = nx.relabel_nodes(graph, dict(zip(graph.nodes, titles, strict=True)))
-    return network_tables(graph, where)
+        titles = [str(data.get("label", "")).strip() for _, data in graph.nodes(data=True)]
+        if all(titles) and len(set(titles)) == len(titles):  # in GML the label is a node's name
+            for _, data in graph.nodes(data=True):
+                del data["label"]
+            graph = nx.relabel_nodes(graph, dict(zip(graph.nodes, titles, strict=True)))
+        return graph
+
+    return _networkx(read, where, "GML")
 
 
-def _pajek(text: str, where: str) -> list[Table]:
-    import networkx as nx
+def _pajek(text: str, where: str, ending: str) -> list[Table]:
+    """A network, and partitions of its people, which have a line for each in their order."""
+    pieces = re.split(r"^\*(?=network|partition|vector)", text, flags=re.MULTILINE | re.IGNORECASE)
+    found = []
+    for piece in filter(str.strip, pieces):
+        head, *lines = piece.splitlines()
+        kind = head.lstrip("*").split()[0].casefold()
+        if kind in ("partition", "vector") or ending in (".clu", ".vec"):
+            name = head.partition(" ")[2].strip() if kind in ("partition", "vector") else Path(where).name.split(".")[0]
+            cells = [line.strip() for line in lines if line.strip() and not line.startswith("*")]
+            found.append(Table(where, pd.DataFrame({name or "partition": cells}, dtype=object)))
+        else:
+            network = lines if kind == "network" else piece.splitlines()
+            people, ties = _networkx(partial(_pajek_network, network), where, "a Pajek network")
+            found += [replace(people, ordered=True), ties]
+    return found
 
-    try:
-        graph = nx.parse_pajek(text.splitlines())
-    except (nx.NetworkXException, ValueError, KeyError, TypeError, IndexError, StopIteration) as error:
-        raise DataError(f"{where}: not a Pajek network that can be read ({' '.join(str(error).split())})") from error
+
+def _pajek_network(lines: Sequence[str], nx: ModuleType) -> nx.Graph:
+    graph = nx.parse_pajek(lines)
     for _, data in graph.nodes(data=True):
         for key in ("id", "x", "y", "shape"):  # where a node was drawn
             data.pop(key, None)
-    return network_tables(graph, where)
+    return graph
+
+
+def _dimacs(text: str, where: str) -> list[Table]:
+    """``p edge N M``, then ``e ONE TWO`` for each tie."""
+    lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
+    count = next(int(cells[2]) for _, cells in lines if cells[:1] == ["p"])
+    ties = [(number, cells[1:3]) for number, cells in lines if cells[:1] in (["e"], ["a"])]
+    if bad := next((number for number, cells in ties if len(cells) != 2), None):
+        raise DataError(f"{where}:{bad}: not a tie; allowed: e ONE TWO")
+    frame = pd.DataFrame([cells for _, cells in ties], columns=list(_ENDS), dtype=object)
+    tied = Table(where, frame, np.array([number for number, _ in ties], dtype=np.int64), role="edges", ends=_ENDS)
+    return [_counted(where, count), tied]
+
+
+def _ucinet(text: str, where: str) -> list[Table]:
+    """A DL file: ``n=``, a format (a full matrix, or ``edgelist1``), labels, data."""
+    head, _, body = re.sub(r"\s*=\s*", "=", text).partition("data:")
+    count = re.search(r"\bn=(\d+)", head, re.IGNORECASE)
+    form = re.search(r"format=(\w+)", head, re.IGNORECASE)
+    kind = form[1].casefold() if form else "fullmatrix"
+    if count is None or not body or kind not in ("fullmatrix", "fm", "edgelist1", "el1"):
+        raise DataError(f"{where}: a UCINET file of format {kind}; allowed: dl n=…, format fullmatrix or edgelist1, and data:")
+    n = int(count[1])
+    said = re.search(r"labels:(.*)", head, re.DOTALL | re.IGNORECASE)
+    names = [one.strip("\"'") for one in re.split(r"[\s,]+", said[1].strip())] if said else [str(k) for k in range(1, n + 1)]
+    rows = [line.split() for line in body.splitlines() if line.strip()]
+    try:
+        if kind in ("fullmatrix", "fm"):
+            at = np.argwhere(np.array([float(cell) for row in rows for cell in row]).reshape(n, n) != 0)
+        else:
+            at = np.array([(int(row[0]) - 1, int(row[1]) - 1) for row in rows], dtype=np.int64).reshape(-1, 2)
+        ties = [(names[one], names[two]) for one, two in at.tolist()]
+    except (ValueError, IndexError) as error:
+        raise DataError(f"{where}: not a UCINET file that can be read ({error})") from error
+    if len(set(names)) != n:
+        raise DataError(f"{where}: {len(set(names))} different labels; allowed: {n}, as n says")
+    people = replace(_counted(where, n), frame=pd.DataFrame({"id": names}, dtype=object))
+    return [people, Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)]
 
 
 def _json(text: str, where: str) -> list[Table]:
@@ -775,6 +995,8 @@ def _json(text: str, where: str) -> list[Table]:
                 raise DataError(f"{where}:{number}: not JSON ({wrong})") from wrong
     if isinstance(found, list):
         return _records(found, where)
+    if isinstance(inside := found.get("elements"), Mapping):  # as Cytoscape exports
+        found = {key: [one.get("data", one) for one in part] for key, part in inside.items() if isinstance(part, list)}
     links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
     people = next((key for key in ("nodes", "vertices") if isinstance(found.get(key), list)), None)
     if links and people:
@@ -811,7 +1033,12 @@ def _node_link(nodes: list[Any], links: list[Any], where: str) -> list[Table]:
     pair = next(iter(sides_of([str(name) for name in ties.columns], SIDES)), None)
     if pair is None:
         raise DataError(f"{where}: its links name no source and target; found: {', '.join(map(str, ties.columns))}")
-    return [nodes_table, frame_table(ties, where, role="edges", ends=pair)]
+    tied = frame_table(ties, where, role="edges", ends=pair)
+    ends, names = {*tied.ids(pair[0]), *tied.ids(pair[1])}, nodes_table.ids(key)
+    if ends and ends.isdisjoint(names) and all(one.isdigit() and int(one) < len(names) for one in ends):
+        frame = tied.frame.assign(**{side: [names[int(one)] for one in tied.ids(side)] for side in pair})  # d3 before version 4
+        tied = replace(tied, frame=frame, remarks=["ends of links are places in the list of nodes, from 0"])
+    return [nodes_table, tied]
 
 
 def _records(found: list[Any], where: str) -> list[Table]:
@@ -920,7 +1147,7 @@ def frame_table(frame: pd.DataFrame, where: str, **said: Any) -> Table:
     return Table(where, found, headed=not numbered, **said)
 
 
-def network_tables(graph: Any, where: str) -> list[Table]:
+def network_tables(graph: nx.Graph, where: str) -> list[Table]:
     """The two tables of a NetworkX graph: attributes of nodes are columns, an attribute ``x`` of vectors several.
 
     Raises:
@@ -955,3 +1182,159 @@ def network_tables(graph: Any, where: str) -> list[Table]:
     remarks = ["the direction of ties is not used"] if graph.is_directed() else []
     frame = pd.DataFrame(ends, dtype=object, index=range(len(ties)))
     return [people, Table(where, frame, role="edges", ends=("source", "target"), remarks=remarks)]
+
+
+def _array_tables(
+    one: np.ndarray,
+    two: np.ndarray,
+    features: Any,
+    labels: Sequence[object] | None,
+    where: str,
+    *,
+    label: str = "label",
+    masks: tuple[GraphMasks, ...] = (),
+    unused: tuple[str, ...] = (),
+) -> list[Table]:
+    """The two tables of a graph in arrays, whose people are their rows, from 0.
+
+    Args:
+        one, two: integers [m], the ends of ties.
+        features: [n, d], dense or sparse.
+        labels: n of them; None: nobody's is known.
+        label: what they are called.
+
+    Raises:
+        DataError: a feature is not finite, an end is no row, or there are not n labels.
+    """
+    matrix = sp.csr_array(features if sp.issparse(features) else np.atleast_2d(np.asarray(features, np.float64)))
+    n = matrix.shape[0]
+    if (labels is not None and len(labels) != n) or n == 0:
+        found = f"{n} rows of features for {len(labels or ())} labels"
+        raise DataError(f"{where}: {found}; allowed: one of each per node, at least one node")
+    with np.errstate(over="ignore"):
+        unsound = ~np.isfinite(matrix.data.astype(np.float32))
+    for bad in np.flatnonzero(unsound)[:1]:
+        row = int(np.searchsorted(matrix.indptr, bad, side="right")) - 1
+        raise DataError(f"{where}: a feature of node {row} is NaN or infinite; allowed: finite numbers")
+    for end in (int(end) for side in (one, two) if side.size for end in (side.min(), side.max())):
+        if not 0 <= end < n:
+            raise DataError(f"{where}: an edge names node {end}; allowed: 0 … {n - 1}")
+    ids = np.arange(n).astype(str).astype(object)
+    cells: dict[str, Any] = {"id": ids} | ({} if labels is None else {label: [cell_text(value) for value in labels]})
+    least = min((value for value in labels or () if isinstance(value, int)), default=0)
+    if least < -1:
+        raise DataError(f"{where}: the least label is {least}; allowed: 0 or more, or -1 for unknown")
+    names = tuple(f"column {place}" for place in range(matrix.shape[1]))
+    people = Table(
+        where, pd.DataFrame(cells, dtype=object), headed=False, role="nodes", id="id",
+        matrix=matrix if names else None, called=names,
+        label=None if labels is None else label, masks=masks, unused=unused, numbered=True,
+    )  # fmt: skip
+    ties = pd.DataFrame({"source": ids[one], "target": ids[two]}, dtype=object)
+    return [people, Table(where, ties, role="edges", ends=_ENDS)]
+
+
+def _npz(content: bytes, where: str) -> list[Table]:
+    """The gnn-benchmark layout, or one sparse matrix of scipy: who is tied to whom."""
+    members = npz.read_members(content, where, ("format", "shape", *splits.SPLIT_MASKS))
+    if "format" in members and "shape" in members:
+        try:
+            arcs = sp.coo_array(sp.load_npz(io.BytesIO(content)))
+        except npz.NPZ_ERRORS as error:
+            raise DataError(f"{where}: not a sparse matrix that can be read ({error})") from error
+        if arcs.shape[0] != arcs.shape[1]:
+            raise DataError(f"{where}: a matrix of {arcs.shape[0]} × {arcs.shape[1]}; allowed: square")
+        people, ties = _array_tables(*_ends_of(arcs), sp.csr_array((arcs.shape[0], 0)), None, where, unused=_weights(arcs))
+        return [replace(people, ordered=True), ties]
+    adjacency, attributes, values = npz.read_npz(content, where)
+    if values.dtype.kind not in "iubUS":
+        raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")
+    arcs, masks = sp.coo_array(adjacency), splits.of_masks(members, where, values.size, whole=False)
+    if not np.isfinite(arcs.data).all():
+        raise DataError(f"{where}: an edge weight is NaN or infinite; allowed: finite numbers")
+    return _array_tables(*_ends_of(arcs), attributes, values.tolist(), where, masks=masks, unused=_weights(arcs))
+
+
+def _ends_of(arcs: sp.coo_array) -> tuple[np.ndarray, np.ndarray]:
+    there = np.asarray(arcs.data) != 0
+    return arcs.coords[0][there], arcs.coords[1][there]
+
+
+def _weights(arcs: sp.coo_array) -> tuple[str, ...]:
+    data = np.asarray(arcs.data)
+    return (f"edge weights ({(data != 0).sum():,} edges)",) if (data[data != 0] != 1).any() else ()
+
+
+def parts_of_a_graph(adjacency: Any, features: Any, labels: Any, where: str) -> list[Table]:
+    """The tables of ``(adjacency [n, n], features [n, d], labels [n])``, dense or sparse. ``DataError`` for another shape."""
+    arcs = sp.coo_array(adjacency)
+    if arcs.ndim != 2 or arcs.shape[0] != arcs.shape[1]:
+        raise DataError(f"the adjacency has shape {arcs.shape}; allowed: square, dense or sparse")
+    words = np.asarray(labels).reshape(-1).tolist()
+    return _array_tables(*_ends_of(arcs), features, words, where, unused=_weights(arcs))
+
+
+def _torch(content: bytes, where: str) -> list[Table]:
+    """A plain dictionary of tensors, ``torch.save(data.to_dict(), file)``; nothing is unpickled."""
+    import pickle
+
+    import torch
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a pickle that is refused in the next line
+            found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError, AttributeError) as error:
+        hint = "write torch.save(data.to_dict(), file)"
+        raise DataError(f"{where}: refused, it is not a plain dictionary of tensors; {hint}") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: holds {type(found).__name__}; allowed: data.to_dict() of a PyG Data")
+    return tensor_tables(found, where, label="label")
+
+
+def tensor_tables(
+    found: Mapping[str, Any], where: str, *, label: str = "y", labelled: bool = True, small: bool = False
+) -> list[Table]:
+    """The tables of a PyG ``Data``: ``x`` [n, d], ``edge_index`` [2, m], ``y`` [n] where ``labelled``, and masks.
+
+    Args:
+        found: the members of the data, by name.
+        where: names the data in an error.
+        label: what ``y`` is called.
+        small: whether it is one of many graphs: ``y`` is its label, and it may have no ``x``.
+
+    Raises:
+        DataError: a member is missing, or is not of this form.
+    """
+    import torch
+
+    needed = ("edge_index",) if small else ("x", "edge_index", *(("y",) if labelled else ()))
+    tensors = {key: one for key, one in found.items() if isinstance(one, torch.Tensor)}
+    if missing := [key for key in needed if key not in tensors]:
+        raise DataError(f"{where}: no tensor {', '.join(missing)}; needed: x [n, d], edge_index [2, m], y [n]")
+    held = {key: tensors[key].detach().cpu() for key in ("x", "edge_index", "y") if key in tensors}
+    for key, one in held.items():
+        if one.is_complex() or (key != "x" and str(one.layout) != "torch.strided"):
+            raise DataError(f"{where}: {key} is {one.dtype}, {one.layout}; allowed: a dense tensor of real numbers")
+    arcs = held["edge_index"]
+    if arcs.ndim != 2 or arcs.shape[0] != 2 or arcs.is_floating_point():
+        shape = f"shape {tuple(arcs.shape)} and type {arcs.dtype}"
+        raise DataError(f"{where}: edge_index has {shape}; allowed: whole numbers [2, m]")
+    ends = arcs.numpy().astype(np.int64)
+    count = int(found.get("num_nodes") or ends.max(initial=-1) + 1)
+    rows = held["x"].to_dense().double().numpy() if "x" in held else np.zeros((count, 0))
+    if rows.ndim != 2 or len(rows) == 0 or (not small and rows.shape[1] == 0):
+        raise DataError(f"{where}: x has shape {rows.shape}; allowed: [n, d], one node and one column or more")
+    read = ["x", "edge_index", "y", "num_nodes", *splits.SPLIT_MASKS]
+    words, masks = None, tuple[GraphMasks, ...]()
+    if "y" in held and labelled and not small:
+        if held["y"].ndim > 2 or (held["y"].ndim == 2 and held["y"].shape[1] != 1):
+            said = f"{where}: y has shape {tuple(held['y'].shape)}"
+            raise DataError(f"{said}; allowed: one label per node, [n]. For several compare one at a time")
+        words = held["y"].reshape(-1).tolist()
+    if not small:
+        given = {key: np.asarray(found[key].cpu()) for key in splits.SPLIT_MASKS if found.get(key) is not None}
+        masks = splits.of_masks(given, where, len(rows), whole=False)
+    read += ["owner"] if small else []
+    unused = tuple(f"{key} of the PyG object" for key in found if key not in read)
+    return _array_tables(ends[0], ends[1], rows, words, where, label=label, masks=masks, unused=unused)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedgraph import data
-from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, _scaled_to_bounds, own_column_kinds, read_own_columns
+from fedgraph.data.own.columns import OwnColumnRules, OwnColumns, own_column_kinds, read_own_columns, scaled_to_bounds
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph
 
@@ -128,6 +128,6 @@ def test_columns_without_bounds_are_named_and_dropped_ones_are_gone() -> None:
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=9), st.floats(-100, 0), st.floats(1, 100))
 def test_scaled_values_lie_between_minus_one_and_one(values: list[float], least: float, largest: float) -> None:
     """One person's value moves by at most 2, whatever it is: the bound of every learner holds for any row."""
-    found = _scaled_to_bounds(np.array(values), [least, largest], "here")
+    found = scaled_to_bounds(np.array(values), [least, largest], "here")
     assert (np.abs(found) <= 1 + 1e-12).all()
-    assert _scaled_to_bounds(np.array([least, largest]), [least, largest], "here") == pytest.approx([-1, 1])
+    assert scaled_to_bounds(np.array([least, largest]), [least, largest], "here") == pytest.approx([-1, 1])

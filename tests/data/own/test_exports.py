@@ -175,8 +175,8 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("follower.js", b'window.YTD.follower.part0 = [ {"follower": {"accountId": "1"}} ]', "JavaScript, which is not run"),
         ("old.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0", "saved as .xlsx"),
         ("wave.sav", b"$FL2@(#) SPSS DATA FILE\0", "an SPSS file"),
-        ("wave.dta", b"<stata_dta><header>\0", "a Stata file"),
-        ("people.db", b"SQLite format 3\0", "an SQLite database"),
+        ("wave.dta", b"<stata_dta><header>\0", "not a Stata file"),
+        ("people.db", b"SQLite format 3\0", "not an SQLite database"),
     ],
 )
 def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: bytes, says: str, tmp_path: Path) -> None:

@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedgraph.data.own.labels import own_label_text, read_own_labels
+from fedgraph.data.own.columns import OwnLabels, own_label_text, read_own_labels
+from fedgraph.data.own.tables import cell_text
 from fedgraph.errors import DataError
+
+
+def labels(values: list[object], where: str) -> OwnLabels:
+    """Labels as they stand in anybody's table."""
+    return read_own_labels(map(cell_text, values), where)
+
 
 MISSING = [None, math.nan, np.float32("nan"), "", "  ", -1, -1.0, "-1", "NaN", "nan", pd.NA, pd.NaT, np.int64(-1), b"", "<NA>"]
 
@@ -19,7 +26,7 @@ MISSING = [None, math.nan, np.float32("nan"), "", "  ", -1, -1.0, "-1", "NaN", "
 @pytest.mark.parametrize("missing", MISSING, ids=repr)
 @pytest.mark.parametrize("known", [["red", "blue"], [0, 1], [3.0, 7.0], ["2", "10"], [True, False]], ids=str)
 def test_missing_is_missing_beside_every_kind_of_label(missing: object, known: list[object]) -> None:
-    read = read_own_labels([*known, missing, known[0]], "here")
+    read = labels([*known, missing, known[0]], "here")
     assert (read.numbers < 0).tolist() == [False, False, True, False]
     assert len(read.classes) == 2
     assert "1 of 4 nodes have no label" in read.remarks[0]
@@ -27,9 +34,9 @@ def test_missing_is_missing_beside_every_kind_of_label(missing: object, known: l
 
 @given(st.lists(st.one_of(st.text(max_size=5), st.integers(), st.none(), st.floats()), min_size=1, max_size=20))
 def test_numbers_and_classes_say_what_the_labels_say(values: list[object]) -> None:
-    texts = [own_label_text(value) for value in values]
+    texts = [own_label_text(cell_text(value)) for value in values]
     try:
-        read = read_own_labels(values, "here")
+        read = labels(values, "here")
     except DataError:
         fractions = {t for t in texts if t is not None}
         assert not fractions or len(fractions) > 1
@@ -39,22 +46,22 @@ def test_numbers_and_classes_say_what_the_labels_say(values: list[object]) -> No
 
 
 def test_whole_numbers_come_in_the_order_of_their_values() -> None:
-    assert read_own_labels(["10", "2", "a", "-3"], "here").classes == ("-3", "2", "10", "a")
-    assert read_own_labels([10.0, 2.0, math.nan], "here").classes == ("2", "10")
+    assert labels(["10", "2", "a", "-3"], "here").classes == ("-3", "2", "10", "a")
+    assert labels([10.0, 2.0, math.nan], "here").classes == ("2", "10")
 
 
 @pytest.mark.parametrize("word", ["unknown", "N/A", "?"])
 def test_a_word_that_may_mean_missing_gets_one_line_of_advice(word: str) -> None:
-    remarks = " ".join(read_own_labels(["red", word, word], "here").remarks)
+    remarks = " ".join(labels(["red", word, word], "here").remarks)
     assert f"the label '{word}' of 2 nodes counts as a class" in remarks
     assert "leave it empty" in remarks
 
 
 def test_numbers_to_predict_are_no_classes() -> None:
     with pytest.raises(DataError, match=r"1,404 different labels.*cut it into classes"):
-        read_own_labels((np.arange(1404) * 1.37 + 0.01).tolist(), "labels.csv")
+        labels((np.arange(1404) * 1.37 + 0.01).tolist(), "labels.csv")
 
 
 def test_no_label_at_all_is_refused() -> None:
     with pytest.raises(DataError, match="no node has a label"):
-        read_own_labels([None, "", -1], "here")
+        labels([None, "", -1], "here")

@@ -38,7 +38,7 @@ def test_what_a_pyg_object_holds_beside_is_named() -> None:
     data = pyg.Data(x=torch.ones(4, 2), edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.tensor([0, 1, -1, 1]))
     data.edge_attr, data.time, data.train_mask = torch.ones(2, 1), torch.arange(2), torch.ones(4, dtype=torch.bool)
     detail = read(data).graph.provenance.detail
-    for what in ("edge_attr", "time", "train_mask (a split needs train_mask and test_mask)", "1 of 4 nodes have no label"):
+    for what in ("edge_attr", "time", "masks (a split needs train_mask and test_mask)", "1 of 4 nodes have no label"):
         assert what in detail
     data.y = torch.zeros(4, 3)
     with pytest.raises(DataError, match="one label per node"):
@@ -77,3 +77,11 @@ def test_wrong_tables_get_one_line() -> None:
         read((nodes, edges), columns={"bound": {}})
     with pytest.raises(DataError, match="nodes:2: node 'a' appears a second time"):
         read((nodes.assign(id="a"), edges))
+
+
+def test_bounds_and_drop_hold_for_arrays_too() -> None:
+    table = np.array([[20.0, 1.0], [120.0, 0.0], [70.0, 1.0]])
+    given = (np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]]), table, [0, 1, 0])
+    graph = read(given, columns={"bounds": {"column 0": [20, 120]}, "drop": ["column 1"]}).graph
+    assert graph.features.toarray().ravel().tolist() == [-1, 1, 0]
+    assert graph.columns.bounded.tolist() == [0]

@@ -115,7 +115,7 @@ def test_every_cell_that_the_rules_do_not_allow_is_named_at_once(two: Path) -> N
     ("rules", "says"),
     [
         ({"drop": ["wealth"]}, "there is no column 'wealth'; allowed: age, visits, label, debt"),
-        ({"bounds": {"visits": [0, 9]}}, r"south/features\.csv: bounds and drop change columns of tables"),
+        ({"bounds": {"visits": [0, 9]}}, "bounds change columns of tables"),
         ({"bounds": {"age": [9, 0]}}, "hold nothing"),
     ],
 )
@@ -177,7 +177,7 @@ def test_parquet_is_read_as_the_same_table(tmp_path: Path) -> None:
 
 def test_masks_come_along(two: Path) -> None:
     write(two, "north", masks="id,part\na,train\nb,test\n")
-    with pytest.raises(DataError, match="client 'south' has no masks"):
+    with pytest.raises(DataError, match="'south' has no masks"):
         load(two)
     write(two, "south", masks="x,validation\n")
     (masks,) = load(two).masks
@@ -345,6 +345,6 @@ def test_a_folder_without_a_graph_or_with_two_is_refused(tmp_path: Path) -> None
     with pytest.raises(DataError, match="not a folder"):
         load(tmp_path / "missing")
     write(tmp_path, "a", features=FEATURES, edges=EDGES, labels=LABELS)
-    (tmp_path / "a/graph.npz").write_bytes(b"x")
+    (tmp_path / "a/graph.npz").write_bytes((Path(data.__file__).parent / "library.npz").read_bytes())
     with pytest.raises(DataError, match=r"found graph\.npz and edges\.csv and features\.csv"):
         load(tmp_path)

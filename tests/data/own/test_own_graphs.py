@@ -11,9 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from fedgraph import data
-from fedgraph.data.own import graph_kinds
-from fedgraph.data.own.columns import EdgeColumnRules
-from fedgraph.data.own.objects import collection_from_objects
+from fedgraph.data.own.door import read
 from fedgraph.errors import DataError
 from fedgraph.types import GraphCollection
 
@@ -107,13 +105,13 @@ def require_same(found: GraphCollection) -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_layout_gives_the_same_graphs(layout: str, tmp_path: Path) -> None:
     LAYOUTS[layout](tmp_path)
-    assert graph_kinds.is_graph_folder(tmp_path)
+    assert data.is_graph_folder(tmp_path)
     found = load(tmp_path)
     require_same(found)
 
 
 def test_lists_in_memory_give_the_same_graphs() -> None:
-    require_same(collection_from_objects(networks(), "mine", EdgeColumnRules()))
+    require_same(read(networks(), name="mine").graph)
     given = [
         Data(
             x=torch.tensor([g.nodes[n]["x"] for n in sorted(g)]),
@@ -122,7 +120,7 @@ def test_lists_in_memory_give_the_same_graphs() -> None:
         )
         for g in networks()
     ]
-    require_same(collection_from_objects(given, "mine", EdgeColumnRules()))
+    require_same(read(given, name="mine").graph)
 
 
 def test_without_columns_there_are_no_features_and_without_a_label_no_graph(tmp_path: Path) -> None:
@@ -158,8 +156,8 @@ def test_owners_are_a_column_or_folders(tmp_path: Path) -> None:
 def test_a_folder_of_one_graph_or_of_a_federation_is_no_collection(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "features.csv").touch()
-    assert not graph_kinds.is_graph_folder(tmp_path / "a")
-    assert not graph_kinds.is_graph_folder(tmp_path)
+    assert not data.is_graph_folder(tmp_path / "a")
+    assert not data.is_graph_folder(tmp_path)
 
 
 FAULTS = {
@@ -196,10 +194,10 @@ FAULTS = {
         "g2.nodes.csv:3: 2 columns; allowed: 3, as in the header",
     ),
     ("pairs", "g2.nodes.csv", "id,age\n"): ("g2.nodes.csv: a header but no nodes",),
-    ("tu", "MINE_A.txt", "1, 2\n1, 9\n5, 99\n"): ("MINE_A.txt:3: found 99; allowed: whole numbers 1 … 10",),
+    ("tu", "MINE_A.txt", "1, 2\n1, 9\n5, 99\n"): ("MINE_A.txt:3: unknown node '99'; allowed: the 10 ids",),
     ("tu", "MINE_A.txt", "1, 9\n2, 8\n"): (
-        "MINE_A.txt:1: 1, 9 joins graphs 1 and 3",
-        "MINE_A.txt:2: 2, 8 joins graphs 1 and 3",
+        "MINE_A.txt:1: a tie between two graphs; allowed: nodes of one graph",
+        "MINE_A.txt:2: a tie between two graphs",
     ),
     ("tu", "MINE_graph_labels.txt", "1\n2\n"): ("MINE_graph_labels.txt: 2 lines; allowed: 3",),
     ("graphml", "g2.graphml", "<graphml><graph><node id='a'/><node id='a'/><edge source='a' target='q'/></graph></graphml>"): (
@@ -276,17 +274,17 @@ def test_what_is_missing_or_strange_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda gs: gs[1].nodes[0].pop("x"), "graph 1: node 0 has no attribute 'x', others have"),
-        (lambda gs: gs[1].nodes[0].update(x=[1.0]), "graph 1: the nodes' attributes 'x' have different lengths"),
+        (lambda gs: gs[1].nodes[0].pop("x"), "graph 1: node '0' has no attribute 'x', others have"),
+        (lambda gs: gs[1].nodes[0].update(x=[1.0]), "graph 1: the nodes' attributes 'x' are no numbers of one length"),
         (lambda gs: gs.append(3), "graph 3 is a int; allowed: a torch_geometric Data or a NetworkX graph"),
-        (lambda gs: gs[2].clear(), "graph 2: x has shape"),
+        (lambda gs: gs[2].clear(), "graph 2: it has no node"),
         (lambda gs: [g.graph.pop("y") for g in gs], "no graph has a label"),
         (lambda gs: gs.clear(), "the list holds no graph"),
-        (lambda gs: gs[0].nodes[0].update(x=[1.0, np.nan]), "graph 0: x of node 0 is not finite"),
+        (lambda gs: gs[0].nodes[0].update(x=[1.0, np.nan]), "features of node 0 hold NaN"),
     ],
 )
 def test_faults_of_a_list_name_the_graph(change: object, says: str) -> None:
     graphs = networks()
     change(graphs)  # type: ignore[operator]
     with pytest.raises(DataError, match=says):
-        collection_from_objects(graphs, "mine", EdgeColumnRules())
+        read(graphs, name="mine")

@@ -524,12 +524,6 @@ def test_kinds_that_cannot_be_read_are_refused_by_name(tmp_path: Path, name: str
         read(tmp_path / name)
 
 
-def test_a_pajek_partition_is_put_aside_in_words(tmp_path: Path) -> None:
-    nx.write_pajek(nx.path_graph(3), tmp_path / "club.net")
-    (tmp_path / "club.clu").write_text("*Vertices 3\n1\n2\n1\n", encoding="utf-8")
-    assert "aside    club.clu: a Pajek partition or vector, whose lines name nobody" in read(tmp_path).says
-
-
 @pytest.mark.parametrize(
     ("classes", "says"),
     [

@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.comparison import ClassifySplit
-from fedgraph.data import tu
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.methods import (
     column_ranks,
 )
@@ -42,13 +41,13 @@ def prepare(
         scale = column_ranks.fixed(columns)
         collection = replace(collection, graphs=tuple(scale.scaled(graph) for graph in collection.graphs))
     if collection.graphs[0].num_features == 0:
-        return tu.tu_degree_features(collection, max_degree)
+        return _degree_features(collection, max_degree)
     if not attributes:
         kinds = node_kinds(collection)[1]
         narrow = [replace(g, features=sp.csr_array(g.features.tocsc()[:, -kinds:].tocsr())) for g in collection.graphs]
         collection = replace(collection, graphs=tuple(narrow))
     if degrees:
-        counted = tu.tu_degree_features(collection, max_degree)
+        counted = _degree_features(collection, max_degree)
         pairs = zip(counted.graphs, collection.graphs, strict=True)
         joined = [replace(g, features=sp.csr_array(sp.hstack([d.features, g.features], format="csr"))) for d, g in pairs]
         collection = replace(collection, graphs=tuple(joined))
@@ -174,3 +173,19 @@ def unite(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: i
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
     return plain_graph(name, adjacency, features, labels, num_classes, graphs[0].provenance)
+
+
+def _degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
+    """A collection with degrees as one-hot features, CSR float32 [n, max_degree + 1], in the place of those that it has.
+
+    Larger degrees share the last column. ``DataError`` where ``max_degree`` is negative.
+    """
+    if max_degree < 0:
+        raise DataError(f"max_degree is {max_degree}; allowed: 0 or more")
+    graphs = []
+    for graph in collection.graphs:
+        columns = np.minimum(graph.degrees, max_degree).astype(np.int32)
+        index = np.arange(graph.num_nodes + 1, dtype=np.int32)
+        ones = np.ones(graph.num_nodes, dtype=np.float32)
+        graphs.append(replace(graph, features=sp.csr_array((ones, columns, index), shape=(graph.num_nodes, max_degree + 1))))
+    return replace(collection, graphs=tuple(graphs))

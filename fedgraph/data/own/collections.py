@@ -1,4 +1,4 @@
-"""Your own collection of small graphs: what lies in the folder says how it is read. Nothing is ever unpickled.
+"""Your own collection of small graphs, in a folder or in memory: what lies in the folder says how it is read.
 
     tables      a table of nodes and one of ties, both with a column ``graph``, and a table graph → label
     pairs       NAME.nodes.* and NAME.edges.* for each graph, or a folder NAME for each, and a table graph → label
@@ -7,35 +7,37 @@
     TU          NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt [NAME_node_labels.txt, NAME_node_attributes.txt]
     owners      a folder with one folder per owner, each of them one of these; or a column owner in the table of labels
 
-Tables are understood as those of one graph are (``roles``), and their columns joined by name (``parts``). A graph without a
+Tables are understood as those of one graph are, and their columns joined by name (``roles``). A graph without a
 label is left out, but where each graph is one row: there its label is private, and so is whether it has one. Features are the
 columns of nodes; without any, tasks take the degrees.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fedgraph.data import tu
-from fedgraph.data.base.files import RawFiles
-from fedgraph.data.own import reading
-from fedgraph.data.own.collection import JoinedOwnCollection, label_own_collection
+from fedgraph.data.own import reading, tables
 from fedgraph.data.own.columns import ReadRules
-from fedgraph.data.own.graph_kinds import INDICATOR, LABELS, folders, graph_column, kind_of
-from fedgraph.data.own.parts import Part, join
-from fedgraph.data.own.roles import ReadingQuestion, Roles, find_roles
+from fedgraph.data.own.roles import Part, ReadingQuestion, Roles, find_roles, join_parts
 from fedgraph.data.own.tables import Gathered, Table, gather_files, id_text, plain_name, says_who
 from fedgraph.errors import DataError
 
+_INDICATOR = "_graph_indicator.txt"
+_LABELS = re.compile(r"label|class|target")
+_GRAPH_FILES = frozenset({".graphml", ".gexf", ".gml", ".net"})
+_TABLES = frozenset({".csv", ".tsv", ".txt", ".parquet"})
+_GRAPH_COLUMNS = frozenset({"graph", "graphid", "graphname", "graphs", "graphindex", "graphnr", "graphno"})
 _OWNER = "owner"  # a column of the labels
 _KINDS = (
     "allowed: tables of nodes and ties with a column graph, and one of labels; NAME.nodes.csv and NAME.edges.csv for each; "
-    f"a GraphML, GEXF or GML file for each; NAME{INDICATOR} and its like; or a folder of these for each owner"
+    f"a GraphML, GEXF or GML file for each; NAME{_INDICATOR} and its like; or a folder of these for each owner"
 )
 
 
@@ -44,7 +46,7 @@ class _Found:
     """What was read so far.
 
     Attributes:
-        labels, owners: of each part; "" where there is none.
+        told: label and owner of each part; "" where there is none.
         unused: what the files hold and no method reads.
         every: checksums and faults of all files, and what was not understood.
         label: the column that is predicted.
@@ -52,8 +54,7 @@ class _Found:
     """
 
     parts: list[Part] = field(default_factory=list)
-    labels: list[str] = field(default_factory=list)
-    owners: list[str] = field(default_factory=list)
+    told: list[tuple[str, str]] = field(default_factory=list)
     unused: dict[str, None] = field(default_factory=dict)
     every: Gathered = field(default_factory=Gathered)
     label: str = ""
@@ -74,13 +75,13 @@ def read(path: Path, rules: ReadRules, *, unlabelled: bool = False) -> reading.R
     if not path.is_dir():
         raise DataError(f"{path}: not a folder; own/graphs needs one. {_KINDS}")
     found = _Found()
-    if kind_of(path):
+    if _kind_of(path):
         _read(path, "", rules, found)
     else:
-        owners = [one for one in folders(path) if kind_of(one)]
+        owners = [one for one in _folders(path) if _kind_of(one)]
         if not owners:
             raise DataError(f"{path}: no graph was found; {_KINDS}")
-        if strange := [one.name for one in folders(path) if one not in owners]:
+        if strange := [one.name for one in _folders(path) if one not in owners]:
             raise DataError(f"{path / strange[0]}: no graph was found; {_KINDS}")
         for one in owners:
             _read(one, one.name, rules, found)
@@ -88,50 +89,94 @@ def read(path: Path, rules: ReadRules, *, unlabelled: bool = False) -> reading.R
     if not found.parts:
         faults.refuse()
         raise DataError(f"{path}: no graph was found; {_KINDS}")
-    roles, number = join(found.parts, path, np.zeros((0, 2), dtype=np.int64))
-    left_out: list[tuple[str, str]] = []
-    table = reading.columns_of(roles, rules, faults, left_out)
-    faults.refuse()
+    return _joined(found, rules, f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}", path, unlabelled)
+
+
+def _joined(found: _Found, rules: ReadRules, name: str, title: str, where: Path, unlabelled: bool = False) -> reading.Reading:
+    roles, number = join_parts(found.parts, where, np.zeros((0, 2), dtype=np.int64))
     used = {*roles.ends, "source", "target"}
-    found.unused |= {f"column {name!r} of ties": None for name in roles.ties.names if name not in used}
-    sizes = np.bincount(number, minlength=len(found.parts)).astype(np.int64)
-    ends = np.column_stack([roles.one, roles.two])
-    names = [part.name for part in found.parts]
-    ids = tuple(one for part in found.parts for one in part.roles.ids)
-    sums = found.every.checksums
-    given = JoinedOwnCollection(names, sizes, found.labels, found.owners, ends, table, ids, tuple(found.unused), sums)
-    name, title = f"own/{path.resolve().stem}", f"own graphs {path.resolve().name}"
-    collection = label_own_collection(name, title, given, rules, str(path), unlabelled=unlabelled)
-    return reading.of_collection(collection, rules, found.label, table, left_out, found.every)
+    found.unused |= {f"column {column!r} of ties": None for column in roles.ties.names if column not in used}
+    given = [(part.name, *said) for part, said in zip(found.parts, found.told, strict=True)]
+    return reading.of_collection(
+        roles, number, given, found.every, rules, name, title, where=str(where), label=found.label,
+        unused=list(found.unused), unlabelled=unlabelled,
+    )  # fmt: skip
+
+
+def read_list(given: Sequence[object], rules: ReadRules, name: str) -> reading.Reading:
+    """Many graphs in memory, each with one label.
+
+    Args:
+        given: PyG ``Data`` objects (``edge_index`` [2, m], ``y`` one number, if wanted ``x`` [n, d] and ``owner``), or NetworkX
+            graphs (``graph.graph["y"]``, if wanted attributes of nodes and ``graph.graph["owner"]``). Without columns tasks
+            take the degrees. Graphs without a label are left out.
+        rules: ``label`` is where a NetworkX graph keeps its label.
+
+    Raises:
+        DataError: one line that names the graph by its place in the list, what was found and what is allowed.
+    """
+    if not given:
+        raise DataError("the list holds no graph; allowed: one or more")
+    found, widths = _Found(), dict[int, int]()
+    for place, one in enumerate(given):
+        where = f"graph {place}"
+        held, label, owner = _small(one, where, rules.label or "y")
+        if not len(held[0].frame):
+            raise DataError(f"{where}: it has no node; allowed: one node or more")
+        roles = find_roles(Gathered(held))
+        found.parts.append(Part(str(place), replace(roles, remarks=[]), where))
+        found.told.append((tables.cell_text(label), owner))
+        found.every.tables += held
+        widths.setdefault(len(held[0].called), place)
+    if len(widths) > 1:
+        (width, _), (other, place) = sorted(widths.items(), key=lambda one: one[1])[:2]
+        raise DataError(f"graph {place} has {other} features, graph 0 has {width}; allowed: equally many")
+    return _joined(found, rules.model_copy(update={"label": None}), name, f"graphs in memory called {name}", Path("the labels"))
+
+
+def _small(graph: Any, where: str, label: str) -> tuple[list[Table], object, str]:
+    """(the tables of a graph, its label, its owner)."""
+    import networkx as nx
+    from torch_geometric.data import Data
+
+    if isinstance(graph, Data):
+        told = graph.to_dict() | {"num_nodes": graph.num_nodes}
+        labels = np.asarray([] if told.get("y") is None else told["y"]).reshape(-1).tolist()
+        if len(labels) > 1:
+            raise DataError(f"{where}: y has {len(labels)} labels; allowed: one for the graph")
+        return tables.tensor_tables(told, where, small=True), (labels or [None])[0], str(told.get(_OWNER) or "")
+    if isinstance(graph, nx.Graph):
+        return tables.network_tables(graph, where), graph.graph.get(label), str(graph.graph.get(_OWNER) or "")
+    raise DataError(f"{where} is a {type(graph).__name__}; allowed: a torch_geometric Data or a NetworkX graph")
 
 
 def _read(folder: Path, owner: str, rules: ReadRules, found: _Found) -> None:
-    kind = kind_of(folder)
+    kind = _kind_of(folder)
     prefix = f"{owner}/" if owner else ""
     parts: list[Part] = []
     labels: Table | None = None
+    gathered = _gathered(folder, kind)
+    found.every.checksums |= {prefix + name: digest for name, digest in gathered.checksums.items()}
+    found.every.aside |= {prefix + name: why for name, why in gathered.aside.items()}
+    with found.every.faults.gathering():
+        gathered.faults.refuse()
     if kind == "tu":
-        parts = _of_tu(RawFiles(folder), found)
+        found.every.faults.refuse()
+        parts = _of_tu(folder, {table.title: table for table in gathered.tables}, found)
     else:
-        gathered = _gathered(folder, kind)
-        found.every.checksums |= {prefix + name: digest for name, digest in gathered.checksums.items()}
-        found.every.aside |= {prefix + name: why for name, why in gathered.aside.items()}
-        with found.every.faults.gathering():
-            gathered.faults.refuse()
         files = {table.where for table in gathered.tables}
         found.lacking |= len(gathered.checksums) > len(files) + len(gathered.aside)  # one is no table at all
         labels, others = _label_table(gathered.tables, folder, kind)
         parts = {"tables": _of_tables, "pairs": _of_pairs, "files": _of_files}[kind](folder, others, rules, found)
     told = _labelled(labels, parts, rules, found)
     found.parts += [replace(part, name=prefix + part.name) for part in parts]
-    found.labels += [label for label, _ in told]
-    found.owners += [owner or said for _, said in told]
+    found.told += [(label, owner or said) for label, said in told]
 
 
 def _gathered(folder: Path, kind: str) -> Gathered:
     """The tables of a folder; of pairs in folders those of each, called as its folder."""
     gathered = gather_files(folder)
-    for one in folders(folder) if kind == "pairs" else ():
+    for one in _folders(folder) if kind == "pairs" else ():
         inside = gather_files(one)
         gathered.tables += [replace(table, graph=one.name) for table in inside.tables]
         gathered.checksums |= {f"{one.name}/{name}": digest for name, digest in inside.checksums.items()}
@@ -144,10 +189,10 @@ def _label_table(tables: Sequence[Table], folder: Path, kind: str) -> tuple[Tabl
     """(the table with a line for each graph, the others)."""
     able = [table for table in tables if not (table.graph or table.role) and table.matrix is None]
     if kind == "tables":  # of several with a column graph, it is that in which each graph stands once
-        able = [one for one in able if graph_column(one.names)]
-        once = [one for one in able if len(set(one.ids(str(graph_column(one.names))))) == len(one.frame)]
-        able = [one for one in able if LABELS.search(one.stem)] or once
-    named = [table for table in able if LABELS.search(table.stem)]
+        able = [one for one in able if _graph_column(one.names)]
+        once = [one for one in able if len(set(one.ids(str(_graph_column(one.names))))) == len(one.frame)]
+        able = [one for one in able if _LABELS.search(one.stem)] or once
+    named = [table for table in able if _LABELS.search(table.stem)]
     if kind == "pairs":
         able = [table for table in able if "." not in table.title.rsplit(".", 1)[0]]
     chosen = named or able
@@ -163,7 +208,7 @@ def _labelled(table: Table | None, parts: Sequence[Part], rules: ReadRules, foun
     """(label, owner) of each graph."""
     if table is None:
         return [_own_label(part, rules, found) for part in parts]
-    key = graph_column(table.names) or table.names[0]
+    key = _graph_column(table.names) or table.names[0]
     others = [name for name in table.names if name != key]
     owner = next((name for name in others if plain_name(name) == _OWNER), None)
     others = [name for name in others if name != owner and not says_who(name, table.texts(name), table.headed)]
@@ -206,7 +251,7 @@ def _own_label(part: Part, rules: ReadRules, found: _Found) -> tuple[str, str]:
 
 def _of_tables(folder: Path, tables: Sequence[Table], rules: ReadRules, found: _Found) -> list[Part]:
     """Ids count within their graph: they are read as ``graph/id``, and each graph's people and ties are taken from there."""
-    columns = {table.where: graph_column(table.names) for table in tables}
+    columns = {table.where: _graph_column(table.names) for table in tables}
     apart = sum(column is not None for column in columns.values()) > 1  # else ids count over all graphs
     inside = Gathered(
         [_within(table, columns[table.where]) if apart else _without(table, columns[table.where]) for table in tables]
@@ -310,36 +355,102 @@ def _of_groups(groups: Iterable[tuple[str, list[Table]]], rules: ReadRules, foun
     return parts
 
 
-def _of_tu(raw: RawFiles, found: _Found) -> list[Part]:
-    several = sorted(file.name for file in raw.folder.glob(f"*{INDICATOR}"))
+def _of_tu(folder: Path, held: dict[str, Table], found: _Found) -> list[Part]:
+    """The files of a TUDataset: lines have no names, nodes and graphs are counted from 1."""
+    several = sorted(name for name in held if name.endswith(_INDICATOR))
     if len(several) > 1:
-        raise DataError(f"{raw.folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
-    prefix = several[0].removesuffix(INDICATOR)
-    owner = tu.read_tu_indicator(raw, several[0])
-    count = int(owner[-1]) + 1
-    ends = tu.read_tu_arcs(raw, f"{prefix}_A.txt", owner)
-    labels = tu.read_tu_classes(raw, f"{prefix}_graph_labels.txt", count)
-    cells: dict[str, list[str]] = {
-        "graph": (owner + 1).astype(str).tolist(),
-        "id": (np.arange(owner.size) + 1).astype(str).tolist(),
-    }
-    if (raw.folder / (file := f"{prefix}_node_attributes.txt")).exists():
-        values = tu.read_tu_attributes(raw, file, owner.size, None)
-        cells |= {f"attribute {place + 1}": list(map(repr, column)) for place, column in enumerate(values.T.tolist())}
-    if (raw.folder / (file := f"{prefix}_node_labels.txt")).exists():
-        kinds = tu.read_tu_node_kinds(raw, file, owner.size, None)
-        cells |= {f"kind is {kind}": (kinds == kind).astype(int).astype(str).tolist() for kind in np.unique(kinds)}
-    unread = (file for end in ("edge_labels", "edge_attributes") for file in raw.folder.glob(f"{prefix}_{end}.txt"))
-    found.unused |= dict.fromkeys(file.name for file in unread)
-    found.every.checksums |= raw.checksums
-    where = str(raw.folder / several[0])
-    people = Table(where, pd.DataFrame(cells, dtype=object), np.arange(1, owner.size + 1), id="id")
-    graphs = (owner[ends[:, 0]] + 1).astype(str)
-    ties = pd.DataFrame(
-        {"graph": graphs, "source": (ends[:, 0] + 1).astype(str), "target": (ends[:, 1] + 1).astype(str)}, dtype=object
-    )
-    tied = Table(
-        str(raw.folder / f"{prefix}_A.txt"), ties, np.arange(1, len(ends) + 1), role="edges", ends=("source", "target")
-    )
-    parts = _of_tables(raw.folder, [people, tied], ReadRules(), found)
-    return [replace(part, told={"label": f"class {labels[int(part.name) - 1]}"}) for part in parts]
+        raise DataError(f"{folder}: {several[0]} and {several[1]}; allowed: one collection in a folder")
+    prefix = several[0].removesuffix(_INDICATOR)
+
+    def part(what: str, rows: int | None = None) -> Table | None:
+        table = held.pop(f"{prefix}_{what}.txt", None)
+        if table is not None and rows is not None and len(table.frame) != rows:
+            raise DataError(f"{table.where}: {len(table.frame)} lines; allowed: {rows}, as the indicator says")
+        return table
+
+    indicator, tied = part("graph_indicator"), part("A")
+    graphs = [] if indicator is None else indicator.ids("column 1")
+    labels = part("graph_labels", len(set(graphs)))
+    if indicator is None or tied is None or labels is None:
+        raise DataError(f"{folder}: allowed: {prefix}_A.txt, {prefix}{_INDICATOR} and {prefix}_graph_labels.txt, all of them")
+    cells: dict[str, list[str]] = {"graph": graphs, "id": [str(row) for row in range(1, len(graphs) + 1)]}
+    if (values := part("node_attributes", len(graphs))) is not None:
+        cells |= {f"attribute {place}": values.texts(name) for place, name in enumerate(values.names, 1)}
+    if (kinds := part("node_labels", len(graphs))) is not None:
+        own = kinds.ids("column 1")
+        cells |= {f"kind is {kind}": [str(int(one == kind)) for one in own] for kind in sorted(set(own), key=_by_value)}
+    found.unused |= dict.fromkeys(name for name in held if name.startswith(prefix))
+    people = replace(indicator, frame=pd.DataFrame(cells, dtype=object), id="id", headed=True)
+    pair = (tied.names[0], tied.names[-1])
+    parts = _of_tables(folder, [people, replace(tied, role="edges", ends=pair)], ReadRules(), found)
+    classes = dict(zip(sorted(set(graphs), key=_by_value), labels.ids("column 1"), strict=True))
+    return [replace(part, told={"label": f"class {classes[part.name]}"}) for part in parts]
+
+
+def _by_value(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.removeprefix("-").isdigit() else (0, text)
+
+
+# Whether a folder holds many graphs, and how: by names of files and of columns, before anything is read
+
+
+def is_graph_folder(folder: Path) -> bool:
+    """Whether ``own/graphs`` would read a folder.
+
+    A folder with a table called features is one graph, and folders of these are a federation.
+    """
+    return folder.is_dir() and (_kind_of(folder) != "" or any(map(_kind_of, _folders(folder))))
+
+
+def _kind_of(folder: Path) -> str:
+    """``tables``, ``pairs``, ``files`` or ``tu``; "" for one graph, or what is none."""
+    files = sorted(one for one in folder.iterdir() if one.is_file() and not one.name.startswith((".", "~")))
+    stems = [one.name.split(".")[0].casefold() for one in files]
+    if "features" in stems:
+        return ""
+    if any(one.name.endswith(_INDICATOR) for one in files):
+        return "tu"
+    if any(_is_nodes(one) for one in files):
+        return "pairs"
+    graphs = [one for one in files if one.suffix.casefold() in _GRAPH_FILES]
+    labelled = any(_LABELS.search(stem) for stem in stems)
+    if len(graphs) > 1 or (graphs and (labelled or _holds_several(graphs[0]))):
+        return "files"
+    if sum(_graph_column(_head_of(one)) is not None for one in files if one.suffix.casefold() in _TABLES) > 1:
+        return "tables"
+    inside = [one for one in _folders(folder) if any(file.name.split(".")[0].casefold() == "nodes" for file in one.iterdir())]
+    return "pairs" if labelled and inside else ""
+
+
+def _is_nodes(file: Path) -> bool:
+    """Whether a file is called ``NAME.nodes.csv``."""
+    return len(parts := file.name.casefold().split(".")) > 2 and parts[-2] in ("nodes", "node")
+
+
+def _holds_several(file: Path) -> bool:
+    return file.suffix.casefold() == ".graphml" and len(re.findall(rb"<(?:\w+:)?graph[\s>/]", file.read_bytes())) > 1
+
+
+def _folders(path: Path) -> list[Path]:
+    """The folders in a folder, in order, without hidden ones."""
+    return sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
+
+
+def _graph_column(names: Sequence[str]) -> str | None:
+    """The column that says of which graph a row is."""
+    return next((name for name in names if re.sub(r"[^a-z0-9]", "", name.casefold()) in _GRAPH_COLUMNS), None)
+
+
+def _head_of(file: Path) -> list[str]:
+    """Names of the columns of a table, as far as its first line, or its schema, says them."""
+    if file.suffix.casefold() == ".parquet":
+        try:
+            from pyarrow import parquet
+
+            return list(parquet.read_schema(file).names)
+        except Exception:  # whatever is wrong with it is said where it is read
+            return []
+    with file.open("rb") as opened:
+        start = opened.read(10_000)
+    text = start.decode("utf-16" if start[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
+    return [cell.strip(' "') for cell in re.split(r"[,;\t|]", text.split("\n")[0].strip("\r"))]

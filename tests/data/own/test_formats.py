@@ -1,0 +1,139 @@
+"""Files that others brought: each is the same club, whatever program wrote it; notes beside tables are listed."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from fedgraph.data.own.door import read
+from fedgraph.types import Graph
+
+N = 24
+NUMBERS = [str(number) for number in range(1, N + 1)]
+PARTY = [("red", "green", "blue")[place % 3] for place in range(N)]
+TIES = [(place, (place + step) % (N - 1)) for place in range(N - 1) for step in (1, 3)]  # the last one is alone
+PEOPLE = pd.DataFrame({"id": NUMBERS, "party": PARTY})
+TIED = pd.DataFrame([(NUMBERS[a], NUMBERS[b]) for a, b in TIES], columns=["source", "target"])
+
+
+def matrix() -> sp.coo_array:
+    one, two = np.array(TIES).T
+    return sp.coo_array((np.ones(len(TIES)), (one, two)), shape=(N, N))
+
+
+def mtx(folder: Path) -> None:
+    lines = "".join(f"{max(a, b) + 1} {min(a, b) + 1}\n" for a, b in TIES)
+    head = f"%%MatrixMarket matrix coordinate pattern symmetric\n{N} {N} {len(TIES)}\n"
+    (folder / "net.mtx").write_text(head + lines)
+    (folder / "labels.txt").write_text("\n".join(PARTY) + "\n")
+
+
+def pajek(folder: Path) -> None:
+    names = "".join(f'{number} "{number}" 0.1 0.2 0.5\n' for number in NUMBERS)
+    ties = "".join(f"{a + 1} {b + 1} 1\n" for a, b in TIES)
+    parts = "".join(f"{party}\n" for party in PARTY)
+    text = f"*Network club\n*Vertices {N}\n{names}*Edges\n{ties}*Partition party\n*Vertices {N}\n{parts}"
+    (folder / "club.paj").write_text(text)
+
+
+def dimacs(folder: Path) -> None:
+    (folder / "club.col").write_text(f"c a club\np edge {N} {len(TIES)}\n" + "".join(f"e {a + 1} {b + 1}\n" for a, b in TIES))
+    PEOPLE.to_stata(folder / "people.dta", write_index=False)
+
+
+def ucinet(folder: Path) -> None:
+    rows = "".join(" ".join(str(int(cell)) for cell in row) + "\n" for row in matrix().toarray())
+    labels = ", ".join(NUMBERS)
+    (folder / "club.dl").write_text(f"dl n = {N} format = fullmatrix\nlabels:\n{labels}\ndata:\n{rows}")
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+
+
+def sqlite(folder: Path) -> None:
+    with sqlite3.connect(folder / "club.db3") as opened:
+        PEOPLE.to_sql("person", opened, index=False)
+        TIED.to_sql("friendship", opened, index=False)
+    opened.close()
+
+
+def feather(folder: Path) -> None:
+    PEOPLE.astype({"party": "category"}).to_feather(folder / "people.feather")
+    TIED.to_feather(folder / "ties.feather")
+
+
+def tar(folder: Path) -> None:
+    with tarfile.open(folder / "club.tar.gz", "w:gz") as archive:
+        for name, table in (("people.csv", PEOPLE), ("ties.csv", TIED)):
+            content = table.to_csv(index=False).encode()
+            member = tarfile.TarInfo(f"club/{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+
+
+def d3(folder: Path) -> None:
+    nodes = [{"name": f"P{number}", "party": party} for number, party in zip(NUMBERS, PARTY, strict=True)]
+    links = [{"source": a, "target": b} for a, b in TIES]
+    (folder / "club.json").write_text(json.dumps({"nodes": nodes, "links": links}))
+
+
+def cytoscape(folder: Path) -> None:
+    nodes = [{"data": {"id": number, "party": party}} for number, party in zip(NUMBERS, PARTY, strict=True)]
+    edges = [{"data": {"id": f"e{k}", "source": NUMBERS[a], "target": NUMBERS[b]}} for k, (a, b) in enumerate(TIES)]
+    (folder / "club.cyjs").write_text(json.dumps({"elements": {"nodes": nodes, "edges": edges}}))
+
+
+def scipy_matrix(folder: Path) -> None:
+    sp.save_npz(folder / "adjacency.npz", matrix())
+    PEOPLE.assign(id=range(N)).to_csv(folder / "labels.csv", index=False)
+
+
+def matrix_with_names(folder: Path) -> None:
+    named = pd.DataFrame((matrix() + matrix().T).toarray().astype(int), index=NUMBERS, columns=NUMBERS)
+    named.to_csv(folder / "adjacency.csv")
+    PEOPLE.iloc[:-1].to_csv(folder / "people.csv", index=False)
+
+
+FORMS = (mtx, pajek, dimacs, ucinet, sqlite, feather, tar, d3, cytoscape, scipy_matrix, matrix_with_names)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_every_program_writes_the_same_club(form: Callable[[Path], None], tmp_path: Path) -> None:
+    form(tmp_path)
+    inside = list(tmp_path.iterdir())
+    graph = read(inside[0] if len(inside) == 1 else tmp_path, label="party" if form is not mtx else None).graph
+    assert isinstance(graph, Graph)
+    order = {one: place for place, one in enumerate(graph.ids)}
+    rows = [order.get(number, order.get(f"P{number}", -1)) for number in NUMBERS]
+    rows = list(range(N)) if form is scipy_matrix else rows
+    assert graph.num_nodes == N, "the one who is alone is there"
+    wanted = (matrix() + matrix().T).toarray() > 0
+    assert np.array_equal(graph.adjacency.toarray()[np.ix_(rows, rows)] > 0, wanted)
+    known = rows[:-1] if form is matrix_with_names else rows
+    assert [graph.names.classes[graph.labels[row]] for row in known] == PARTY[: len(known)]
+
+
+def test_notes_beside_tables_are_listed_and_damaged_tables_refused(tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    TIED.to_csv(tmp_path / "ties.csv", index=False)
+    notes = {
+        "metadata.txt": "nodes: 24 (1 alone)\nties: 46, both ways\nmade: 2024\n", "LICENSE": "MIT License\n\nfree of charge\n",
+        "README": "nodes, edges\n", "SHA256SUMS": "00ff  people.csv\n", "people.csv.md5": "00ff  people.csv\n", "empty.txt": "",
+        "datapackage.json": '{"name": "club"}', "notes.txt": "We took the ties from a survey.\nTwo did not answer.\n",
+    }  # fmt: skip
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / ".DS_Store").write_bytes(b"\0\1")
+    said = read(tmp_path, label="party").says
+    assert all(f"{name}: " in said for name in notes)
+    (tmp_path / "ties.txt").write_text(TIED.to_csv(index=False) + "1\n")
+    (tmp_path / "ties.csv").unlink()
+    with pytest.raises(Exception, match=r"ties\.txt:48: 1 column; allowed: 2"):
+        read(tmp_path, label="party")
