@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph import data
+from fedgraph.data import id_rows
 from fedgraph.errors import DataError, FedgraphError, PrivacyError
 from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
 from fedgraph.models import model_file
@@ -257,10 +257,10 @@ def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
 
 def _read_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
     """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
-    rows = data.id_rows(path, 2)
+    rows = id_rows(path, 2)
     first = rows[0][:2] if rows else []
     known = {one for one, place in zip(first, people.places(first), strict=True) if place >= 0}
-    return [(cells[0], cells[1]) for cells in data.id_rows(path, 2, known)]
+    return [(cells[0], cells[1]) for cells in id_rows(path, 2, known)]
 
 
 def _scores_of(model: Model, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
