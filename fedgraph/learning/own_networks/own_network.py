@@ -266,6 +266,12 @@ def _loops(
     return (), dict(bound.arguments)
 
 
+def is_linear(spec: NetworkSpec) -> bool:
+    """Whether it is one ``torch.nn.Linear`` with a bias, all of which trains."""
+    module = _ready(spec)
+    return type(module) is torch.nn.Linear and list(trained(module)) == ["weight", "bias"]
+
+
 def spec_reads_edges(spec: NetworkSpec) -> bool:
     """``reads_edges`` of the network."""
     return reads_edges(_ready(spec))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
@@ -25,36 +25,11 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents import Settings
-from fedgraph.learning import (
-    NetworkExamples,
-    NetworkSpec,
-    StatefulDescent,
-    example_gradients,
-    isolation,
-    neighbour_limits,
-    own_network,
-    rooted,
-    torch,
-)
+from fedgraph.learning import StatefulDescent, isolation, own_network, torch
 from fedgraph.methods import base
-from fedgraph.methods.base import node_caps, seen
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN
-from fedgraph.methods.own_model import occurrences
-from fedgraph.methods.own_model.occurrences import Occurrences
-from fedgraph.privacy import (
-    Assumption,
-    ClippedSum,
-    Desk,
-    Event,
-    GaussianNoise,
-    NoiseMechanism,
-    PlannedRelease,
-    Relation,
-    Trust,
-    Unit,
-    sensitivity,
-)
-from fedgraph.types import Graph, Subgraph
+from fedgraph.methods.base import examples, occurrences
+from fedgraph.privacy import Assumption, Event, GaussianNoise, NoiseMechanism, Relation, Trust, Unit
+from fedgraph.types import Graph
 
 REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node")
 
@@ -87,40 +62,11 @@ class Params(Settings):
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the plan made of public facts.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Made(examples.ExamplesMade):
+    """What the plan made of public facts. isolated: what the look at the network found."""
 
-    Attributes:
-        network: what the network is made from.
-        isolated: what the look at it found.
-        rules: of each client.
-        basis: public directions [d, k] of features, or None.
-    """
-
-    network: NetworkSpec
     isolated: isolation.IsolatedNetwork
-    rules: tuple[Occurrences, ...]
-    basis: np.ndarray | None
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What a client prepares.
-
-    Attributes:
-        rows: float32 [n, k], what the network reads of its nodes.
-        adjacency: CSR [n, n], cut to the promised degree under ``cap: promised``.
-        labels: int64 [n], −1 where unknown.
-        ids: int64 [n], public names of its nodes.
-        number: of the client.
-    """
-
-    rows: np.ndarray
-    adjacency: sp.csr_array
-    labels: np.ndarray
-    ids: np.ndarray
-    number: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,16 +91,11 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps and clients; each client's event is that of its own size."""
-    basis, inputs = node_caps.directions_of(params.projection, facts)
-    arguments = json.dumps(params.arguments, sort_keys=True)
-    spec = NetworkSpec(params.model, arguments, inputs, facts.num_classes, params.weights)
+    spec, basis = examples.network_of(params.model, json.dumps(params.arguments, sort_keys=True), params.projection, facts)
+    spec = replace(spec, weights=params.weights)
     isolated, relation = isolation.require(spec), Relation(params.relation)
     how = (params.cap, params.degree, params.mentions, params.hops, params.sampling_rate, relation.replaces)
     rules = tuple(occurrences.rule(*how, n) for n in facts.clients)
-    (mechanism, events, min_clients) = _noise(params, facts, budget, rules)
-    bound = ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(example_gradients.clipped_sum))
-    steps = range(params.steps)
-    releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     reads = any(one.most > 1 for one in rules)
     promised, limit = (params.degree if params.cap == cap and reads else None for cap in ("promised", "limit"))
     caps = {"limit": (Assumption.DEGREE_LIMIT_ENFORCED,), "promised": (Assumption.PROMISED_DEGREE,)}
@@ -163,14 +104,13 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = base.guarantee_from_public_facts(
         facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit
     )
-    schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
-    made = Made(spec, isolated, rules, basis)
-    notes = _notes(params, made)
-    return base.Plan("own_model", params, facts, guarantee, schedule, made, None, sums=base.PlanSums(suffice=True), notes=notes)
+    made = Made(spec, rules, basis, promised, limit, params.neighbours, params.hops, isolated.loops, isolated=isolated)
+    noise = _noise(params, facts, budget, rules)
+    return examples.plan_for("own_model", params, facts, guarantee, made, noise, notes=_notes(params, made))
 
 
 def _noise(
-    params: Params, facts: base.PublicFacts, budget: base.Budget, rules: tuple[Occurrences, ...]
+    params: Params, facts: base.PublicFacts, budget: base.Budget, rules: tuple[occurrences.Occurrences, ...]
 ) -> tuple[NoiseMechanism, list[Event], int]:
     """(mechanism, each client's event, clients that must finish)."""
     if not budget.private:
@@ -207,39 +147,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({"parameters": vector}, Memory(vector, 0 * vector, 0 * vector, vector))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    graph, adjacency, params = subgraph.graph, subgraph.graph.adjacency, plan.params
-    if plan.made.rules[subgraph.client].most > 1 and params.cap == "promised":
-        adjacency = neighbour_limits.at_most(adjacency, params.degree, subgraph.nodes, NODE_CAP_COIN)
-    elif plan.made.rules[subgraph.client].most > 1 and params.cap == "limit":
-        neighbour_limits.require(adjacency, params.degree, subgraph.nodes)
-    return Work(_rows(plan, graph), sp.csr_array(adjacency), graph.labels, subgraph.nodes, subgraph.client)
-
-
-def _rows(plan: Planned, graph: Graph) -> np.ndarray:
-    """float32 [n, k]: unit rows, or their coordinates along public directions."""
-    return np.asarray(node_caps.sparse_rows(graph, plan.made.basis).toarray(), dtype=np.float32)
-
-
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
-    """The noisy sum of the clipped gradients of this step's roots."""
-    params, rule = plan.params, plan.made.rules[work.number]
-
-    def gradient() -> np.ndarray:
-        drawn = streams.drawn("batch", work.ids, params.sampling_rate)
-        roots = np.flatnonzero(drawn & (work.labels >= 0))
-
-        def allowed(root: np.ndarray, node: np.ndarray) -> np.ndarray:
-            pairs = np.stack([work.ids[root], work.ids[node]], axis=1)
-            return ~drawn[node] & streams.drawn("mentions", pairs, rule.rate)
-
-        hops = params.hops if rule.most > 1 else 0
-        samples = rooted.subgraphs(work.adjacency, work.ids, roots, allowed, params.neighbours, hops, round_)
-        examples = NetworkExamples(work.rows, samples, work.labels[roots])
-        how = (params.clip, plan.facts.num_nodes, plan.made.isolated.loops)
-        return example_gradients.clipped_sum(plan.made.network, model["parameters"], examples, *how)
-
-    return {"gradient": desk.release("model", gradient)}
+prepare, client = examples.prepare, examples.client
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
@@ -262,7 +170,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself."""
     public = plan.facts.public == "test-graph"
     shown = graph.adjacency if public else sp.csr_array(graph.adjacency.shape, dtype=np.float32)
-    return own_network.scores(plan.made.network, state.memory.average, _rows(plan, graph), sp.csr_array(shown))
+    return own_network.scores(plan.made.network, state.memory.average, plan.made.rows(graph), sp.csr_array(shown))
 
 
 def module_of(plan: Planned, state: base.State[Memory]) -> torch.nn.Module:
@@ -276,39 +184,11 @@ def reads(plan: Planned) -> base.MethodReads:
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 
-def reads_rounds(plan: Planned) -> bool:
-    """Whether the rounds of a run should be kept: every node is in its own example alone, and the viewer sees them."""
-    alone = all(one.most == 1 for one in plan.made.rules)
-    return alone and seen.rounds_worth_keeping(plan, own_network.num_parameters(plan.made.network))
-
-
 def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or a node is in several examples.
-
-    Rows of others are known, who was drawn is not: of each its expected share is taken off. At
-    q = 1 everybody is drawn, and the score is the exact log-likelihood ratio of zero-out times s².
-    """
-    weights = seen.known_shares(plan, state, units)
-    if weights is None or any(one.most > 1 for one in plan.made.rules):
+    """``examples.evidence``; None where a node is in several examples."""
+    if any(one.most > 1 for one in plan.made.rules):
         return None
-    rows, rate, clip = _rows(plan, graph), plan.params.sampling_rate, plan.params.clip
-
-    def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
-        labelled = np.flatnonzero(graph.labels[nodes] >= 0)
-        at = nodes[labelled]
-        nobody = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32)
-        samples = rooted.subgraphs(nobody, np.arange(graph.num_nodes), at, lambda root, node: node < 0, 1, 0, 0)
-        examples = NetworkExamples(rows, samples, graph.labels[at])
-        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
-            found = np.zeros((nodes.size, message.size))
-            how = (clip, plan.made.isolated.loops)
-            parts = example_gradients.weighed_rows(plan.made.network, model["parameters"], examples, *how)
-            found[labelled] = np.concatenate([(rows * scale[:, None]).cpu().numpy() for rows, scale in parts])
-            left_over = message - rate * (weights[nodes] @ found)
-            own = found[coins.rows]
-            coins.add(rate**2 * (own @ own.T), rate * (found @ left_over))
-
-    return seen.coins_of(plan, units, seen.groups_of(plan), plan.schedule.releases[0].path, clip, read)
+    return examples.evidence(plan, state, graph, units, lambda part, _: plan.made.rows(part))
 
 
 _SMALL: Mapping[str, object] = {"steps": 4, "projection": 16, "sampling_rate": 0.4}
@@ -316,7 +196,7 @@ _GCN = {"model": "torch_geometric.nn.GCN", "arguments": {"hidden_channels": 8, "
 _GAT = {"model": "torch_geometric.nn.GAT", "arguments": {"hidden_channels": 8, "num_layers": 2, "heads": 2}}
 _READS = {"cap": "promised", "degree": 3, "mentions": 6.0}
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+OFFERS: base.Offers[Params, Made, examples.Work, Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=reads,
     situations=(
@@ -328,6 +208,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     ),
     private_test_nodes=True,
     answers_every_round=True,
-    reads_rounds=reads_rounds,
+    reads_rounds=examples.reads_rounds,
     evidence=evidence,
 )
