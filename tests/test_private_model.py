@@ -76,10 +76,25 @@ def test_nobody_needs_to_be_public(people: tuple[Graph, Graph]) -> None:
     assert asked.model.lins[0].weight.shape == (8, train.num_features)
 
 
+def test_edges_alone_are_protected_where_rows_are_public(people: tuple[Graph, Graph]) -> None:
+    train, public = people
+    shape = {"hidden_channels": 8, "num_layers": 2, "norm": None}
+    asked = fedgraph.private("torch_geometric.nn.MLP", train, unit="edge", epsilon=4, public=public, arguments=shape)
+    asked.fit(quiet=True)
+    assert 0.95 * 4 < asked.trained.epsilon <= 4
+    assert "for each edge" in " ".join(asked.statement)
+    assert (asked.predict_proba(public).argmax(axis=1) == public.labels).mean() > 0.5
+    assert asked.model.lins[0].weight.shape[1] > 3 * train.num_classes
+    found = asked.attack(canaries=60, guesses=0.5)
+    assert 0 <= found.epsilon <= found.proven <= 4
+    nobody = fedgraph.private(pyg.MLP([-1, 8, train.num_classes], norm=None), train, unit="edge", epsilon=4, steps=10)
+    assert nobody.fit(quiet=True).predict(train, "own").shape == (train.num_nodes,)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"unit": "edge"}, "unit is 'edge'; allowed: node"),
+        ({"unit": "graph"}, "unit is 'graph'; allowed: node, edge"),
         ({"epsilon": 0}, "epsilon is 0; allowed: a number above 0"),
         ({"model": lambda n, c: pyg.MLP([n, 8, c])}, r"\(BatchNorm\) takes means over a batch"),
         ({"model": lambda n, c: torch.nn.Linear(n, c + 1)}, "one score for each of"),

@@ -9,32 +9,48 @@ A step: a secret coin draws each root; a root is trained with what it reads of n
 one example, and edges come in where they are free: at the public graph that is asked. A layer with self-loops (GCN, SGC, APPNP)
 is then trained as a network without edges, and used as one with them (Yang et al., ICLR 2023, arXiv:2212.09034).
 
+``unit: edge``: features and labels are public. Class rows of a network that read them are added up along the private edges: K
+noisy hops, each released once (``base.noisy_hops``, as in ``gap_edge``). The network is called with a node's features, class
+row and noisy hops, without any edge, and trained in clear on these. Of a public test graph hops are made in clear.
+
 **Guarantee.** Node level, zero-out or replace, for every graph without a promise (``cap: all``). Sums over clients, each of
-which holds its own subgraph; priced at each client's own size.
+which holds its own subgraph; priced at each client's own size. Edge level under ``unit: edge``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, Self, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents import Settings
-from fedgraph.learning import StatefulDescent, isolation, own_network, torch
+from fedgraph.learning import (
+    NetworkSpec,
+    StatefulDescent,
+    aggregate_hop,
+    isolation,
+    own_network,
+    projection,
+    public_training,
+    scale_to_unit_length,
+    torch,
+)
 from fedgraph.methods import base
-from fedgraph.methods.base import examples, occurrences
-from fedgraph.privacy import Assumption, Event, GaussianNoise, NoiseMechanism, Relation, Trust, Unit
-from fedgraph.types import Graph
+from fedgraph.methods.base import examples, noisy_hops, occurrences
+from fedgraph.privacy import Assumption, Desk, Event, GaussianNoise, NoiseMechanism, Relation, Trust, Unit
+from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node")
+REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node", "sajadmanesh2023gap")
+_EVALUATED = "The network ran in its evaluation mode: dropout did nothing."
 
 
 class Params(Settings):
+    unit: Literal["node", "edge"] = Field("node", description="what one person's data are; edge: noisy hops before the network")
     model: str = Field("torch_geometric.nn.SGConv", description="dotted name of a class of torch modules, or package.nets:Net")
     arguments: dict[str, object] = Field({}, description="its keyword arguments; $inputs and $classes: what the data say")
     weights: Literal["fresh", "public"] = Field(
@@ -56,17 +72,35 @@ class Params(Settings):
     averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
+    formula: ClassVar[Literal["code"]] = "code"  # of noisy hops
+
     @model_validator(mode="after")
     def _network_exists(self) -> Self:
         own_network.require(self.model, self.arguments)
+        node = {"relation", "cap", "degree", "mentions", "neighbours", "clip", "sampling_rate", "optimiser", "averaged"}
+        wrong = sorted(node & self.model_fields_set) if self.unit == "edge" else ()
+        if wrong:
+            raise ValueError(f"unit: edge has no clipped gradients, found {', '.join(wrong)}; allowed: without, or unit: node")
         return self
+
+    @property
+    def protects(self) -> Relation:
+        return Relation.EDGE_UNDIRECTED if self.unit == "edge" else Relation(self.relation)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Made(examples.ExamplesMade):
-    """What the plan made of public facts. isolated: what the look at the network found."""
+    """What the plan made of public facts.
+
+    Attributes:
+        isolated: what the look at the network found.
+        attributes: of ``unit: edge``: every node's public features and labels.
+        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
+    """
 
     isolated: isolation.IsolatedNetwork
+    attributes: Graph | None = None
+    new_nodes: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +120,37 @@ class Memory:
     average: np.ndarray
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HopMemory(noisy_hops.NoisyHopMemory):
+    """What the server remembers under ``unit: edge``: released sums and what followed from them.
+
+    Attributes:
+        seed: of the first weights.
+        encoder: parameters of the network that makes class rows, flat.
+        inputs: public features, class rows, and noisy hops so far, float32 [n, h] each.
+        average: float32 [p], of the trained network; empty before the last hop.
+        scores: float32 [n, c], of the nodes of the training graph; empty before the last hop.
+    """
+
+    seed: int
+    encoder: np.ndarray
+    inputs: tuple[np.ndarray, ...]
+    average: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+
 Planned: TypeAlias = base.Plan[Params, Made]
+State: TypeAlias = base.State[Memory | HopMemory]
+_ENCODER = public_training.PublicTrainingEncoder("classes", 64, 5, public_training.PublicTrainingSteps(100, 0.01, 5e-4))
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps and clients; each client's event is that of its own size."""
+    if params.unit == "edge":
+        return _plan_of_hops(params, facts, budget)
     spec, basis = examples.network_of(params.model, json.dumps(params.arguments, sort_keys=True), params.projection, facts)
     spec = replace(spec, weights=params.weights)
-    isolated, relation = isolation.require(spec), Relation(params.relation)
+    isolated, relation = isolation.require(spec), params.protects
     how = (params.cap, params.degree, params.mentions, params.hops, params.sampling_rate, relation.replaces)
     rules = tuple(occurrences.rule(*how, n) for n in facts.clients)
     reads = any(one.most > 1 for one in rules)
@@ -107,6 +164,19 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     made = Made(spec, rules, basis, promised, limit, params.neighbours, params.hops, isolated.loops, isolated=isolated)
     noise = _noise(params, facts, budget, rules)
     return examples.plan_for("own_model", params, facts, guarantee, made, noise, notes=_notes(params, made))
+
+
+def _plan_of_hops(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    said = (_EVALUATED, "The network reads public rows and released hops, and no edge.")
+    priced = noisy_hops.plan_for("own_model", params, facts, budget, said)
+    attributes = priced.made.attributes
+    basis = projection.basis_of(attributes, params.projection) if params.projection else None
+    columns = (facts.num_features if basis is None else basis.shape[1]) + (params.hops + 1) * facts.num_classes
+    arguments = json.dumps(params.arguments, sort_keys=True)
+    spec = NetworkSpec(params.model, arguments, columns, facts.num_classes, params.weights)
+    made = Made(spec, (), basis, isolated=isolation.require(spec), attributes=attributes, new_nodes=priced.made.new_nodes)
+    how = (priced.guarantee, priced.schedule)
+    return base.Plan("own_model", params, facts, *how, made, sums=priced.sums, notes=priced.notes)
 
 
 def _noise(
@@ -130,7 +200,7 @@ def _notes(params: Params, made: Made) -> tuple[str, ...]:
         kept = {"all": "in every graph", "limit": f"because the platform allows {params.degree} neighbours",
                 "promised": f"if no node has more than {params.degree} neighbours"}[params.cap]  # fmt: skip
         first = f"A node changes at most {most} examples of a step, {kept}; each other one by a coin of rate {_rate(made):.3g}."
-    said = [first, "The network ran in its evaluation mode: dropout did nothing."]
+    said = [first, _EVALUATED]
     if made.isolated.loops:
         said.append(f"Gradients were taken one example after another, since vmap cannot run the network ({made.isolated.why}).")
     if params.weights == "public":
@@ -142,17 +212,51 @@ def _rate(made: Made) -> float:
     return max(one.rate for one in made.rules)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> State:
+    if plan.made.attributes is not None:
+        encoded = public_training.encode(plan.made.attributes, _ENCODER)
+        inputs = (plan.made.rows(plan.made.attributes), encoded.own)
+        seed = int(rng.integers(2**62))
+        return _after_hop(plan, HopMemory(seed=seed, encoder=encoded.parameters, inputs=inputs, sent=(encoded.message,)))
     vector = own_network.start(plan.made.network, rng)
     return base.State({"parameters": vector}, Memory(vector, 0 * vector, 0 * vector, vector))
 
 
-prepare, client = examples.prepare, examples.client
+def _after_hop(plan: Planned, memory: HopMemory) -> State:
+    """The next broadcast, or the trained network and its scores when every hop is there."""
+    if len(memory.sums) < plan.params.hops:
+        return base.State({"rows": memory.sent[-1]}, memory)
+    spec, x, labels = plan.made.network, np.concatenate(memory.inputs, axis=1), cast(Graph, plan.made.attributes).labels
+    how = public_training.PublicTrainingSteps(plan.params.steps, plan.params.learning_rate, 1e-3)
+    vector = own_network.fit(spec, own_network.start(spec, np.random.default_rng(memory.seed)), x, labels, how)
+    return base.State({}, replace(memory, average=vector, scores=_of_rows(plan, vector, x)))
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """One step on the mean over the public expected number of roots."""
+def _of_rows(plan: Planned, vector: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return own_network.scores(plan.made.network, vector, x, sp.csr_array((len(x), len(x)), dtype=np.float32))
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> examples.Work | noisy_hops.Work:
+    return (noisy_hops if plan.params.unit == "edge" else examples).prepare(plan, subgraph)
+
+
+def client(
+    plan: Planned, work: examples.Work | noisy_hops.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
+    """The noisy sum of the clipped gradients of this step's roots; under ``unit: edge`` a noisy hop."""
+    if isinstance(work, noisy_hops.Work):
+        return noisy_hops.client(plan, work, model, round_, streams, desk)
+    return examples.client(plan, work, model, round_, streams, desk)
+
+
+def server(plan: Planned, state: State, inbox: base.PlanInbox) -> State:
+    """One step on the mean over the public expected number of roots; under ``unit: edge`` the noisy hop is kept and sent on."""
     params, memory = plan.params, state.memory
+    if isinstance(memory, HopMemory):
+        sums = noisy_hops.receive(plan, inbox)
+        hop = scale_to_unit_length(sums)
+        found = replace(memory, inputs=(*memory.inputs, hop), sent=(*memory.sent, hop), sums=(*memory.sums, sums))
+        return _after_hop(plan, found)
     rows = params.sampling_rate * plan.facts.num_nodes
     descent = StatefulDescent(
         memory.parameters, params.learning_rate, params.optimiser, memory.first, memory.second, steps=inbox.round
@@ -166,26 +270,44 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     return base.State({"parameters": after.parameters}, after)
 
 
-def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself."""
+def predict(plan: Planned, state: State, graph: Graph) -> np.ndarray:
+    """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself.
+
+    Under ``unit: edge`` they are those of the released hops (``graph`` is not read), or of the hops of a public ``graph``.
+    """
+    if isinstance(state.memory, HopMemory):
+        if not plan.made.new_nodes:
+            return state.memory.scores
+        hops = [public_training.encode_after(state.memory.encoder, _ENCODER, graph)]
+        for _ in range(plan.params.hops):
+            hops.append(scale_to_unit_length(aggregate_hop(graph.adjacency, hops[-1])))
+        return _of_rows(plan, state.memory.average, np.concatenate([plan.made.rows(graph), *hops], axis=1))
     public = plan.facts.public == "test-graph"
     shown = graph.adjacency if public else sp.csr_array(graph.adjacency.shape, dtype=np.float32)
     return own_network.scores(plan.made.network, state.memory.average, plan.made.rows(graph), sp.csr_array(shown))
 
 
-def module_of(plan: Planned, state: base.State[Memory]) -> torch.nn.Module:
+def module_of(plan: Planned, state: State) -> torch.nn.Module:
     """The trained torch module, its weights those that answer."""
     return own_network.with_weights(plan.made.network, state.memory.average)
 
 
 def reads(plan: Planned) -> base.MethodReads:
     """A network without edges answers from its own row, and so does one where the asked graph is not public."""
+    if plan.params.unit == "edge":
+        return base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING
     own = plan.facts.public != "test-graph" or not own_network.spec_reads_edges(plan.made.network)
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """``examples.evidence``; None where a node is in several examples."""
+def reads_rounds(plan: Planned) -> bool:
+    return plan.params.unit == "node" and examples.reads_rounds(plan)
+
+
+def evidence(plan: Planned, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """``examples.evidence``, or that of noisy hops; None where a node is in several examples."""
+    if isinstance(state.memory, HopMemory):
+        return noisy_hops.evidence(plan, base.State(state.model, state.memory), graph, units)
     if any(one.most > 1 for one in plan.made.rules):
         return None
     return examples.evidence(plan, state, graph, units, lambda part, _: plan.made.rows(part))
@@ -194,10 +316,12 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
 _SMALL: Mapping[str, object] = {"steps": 4, "projection": 16, "sampling_rate": 0.4}
 _GCN = {"model": "torch_geometric.nn.GCN", "arguments": {"hidden_channels": 8, "num_layers": 2}}
 _GAT = {"model": "torch_geometric.nn.GAT", "arguments": {"hidden_channels": 8, "num_layers": 2, "heads": 2}}
+_MLP = {"model": "torch_geometric.nn.MLP", "arguments": {"hidden_channels": 8, "num_layers": 2, "norm": None}}
+_EDGES: Mapping[str, object] = {"unit": "edge", "steps": 20, "projection": 16}
 _READS = {"cap": "promised", "degree": 3, "mentions": 6.0}
 
-OFFERS: base.Offers[Params, Made, examples.Work, Memory] = base.Offers(
-    units=(Unit.NODE,),
+OFFERS: base.Offers[Params, Made, examples.Work | noisy_hops.Work, Memory | HopMemory] = base.Offers(
+    units=(Unit.NODE, Unit.EDGE),
     reads=reads,
     situations=(
         base.MethodSituation("inductive", settings={**_SMALL, **_GCN, "mentions": 2.0, "hops": 1}),
@@ -205,9 +329,11 @@ OFFERS: base.Offers[Params, Made, examples.Work, Memory] = base.Offers(
         base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_GAT, **_READS}),
         base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_READS, "relation": "node-replace"}),
         base.MethodSituation("asking", (Trust.CURATOR,), {**_SMALL, **_GCN}),
+        base.MethodSituation("transductive", settings={**_EDGES, **_GCN}),
+        base.MethodSituation("inductive-edges", settings={**_EDGES, **_MLP}),
     ),
     private_test_nodes=True,
     answers_every_round=True,
-    reads_rounds=examples.reads_rounds,
+    reads_rounds=reads_rounds,
     evidence=evidence,
 )
