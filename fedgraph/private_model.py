@@ -42,15 +42,17 @@ _DIRECTIONS = 64  # of the public people's features, where a network takes whate
 
 @dataclass(frozen=True)
 class PrivateModelAttack:
-    """What canaries in one run show of a training.
+    """What an attack shows of a training.
 
     Attributes:
-        epsilon: The lower bound on ε that they prove, with 95 % confidence. 0 proves nothing.
+        by: ``canaries`` in one run, or an attack by name.
+        epsilon: The lower bound on ε that it proves, with 95 % confidence. 0 proves nothing.
         proven: ε of the training, which no attack can pass.
         area: Area under the ROC curve of the guesses; ½ is guessing blindly.
         accuracy: Test accuracy of the ordinary run of the same settings on four fifths of the people.
     """
 
+    by: str
     epsilon: float
     proven: float
     area: float
@@ -58,7 +60,7 @@ class PrivateModelAttack:
 
     def __str__(self) -> str:
         return (
-            f"canaries in one run prove ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under "
+            f"by {self.by}: ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under "
             f"the ROC curve {self.area:.3f}"
         )
 
@@ -183,17 +185,25 @@ class PrivateModel:
         """What it cost, and toward whom: JSON lines, the account first."""
         return self.trained.ledger
 
-    def attack(self, canaries: int = 500, guesses: float = 0.2) -> PrivateModelAttack:
-        """Train twice more, on four fifths of the people, once with canaries among them; guess which of them were there.
+    def attack(
+        self, by: str = "canaries", *, canaries: int = 500, guesses: float = 0.2, shadows: int = 8
+    ) -> PrivateModelAttack:
+        """Train again, on four fifths of the people, and guess who was there.
+
+        ``canaries`` train twice more, once with people among the others who were put there by a coin.
 
         Every value that the price counts is read, more than the model alone shows. These trainings are for the holder of the
         data: they stay in this process and are not handed out.
 
         Args:
+            by: ``canaries``, or an attack by name that reads the trained model, such as ``lira``.
             canaries: How many people are replaced by one with a single word, or by nobody; at most half of those with a label.
             guesses: Share of them that is guessed.
+            shadows: Models that an attack by name trains, an even number.
         """
-        attacked = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
+        attacked: dict[str, object] = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
+        if by != "canaries":
+            attacked = {"canaries": 0, "named": [{"attack": by}], "shadows": shadows}
         run = library.compare(
             self.reading, [dict(self.settings)], [self.epsilon], ["curator"],
             protocol=self._protocol, delta=self._delta, attack=attacked,
@@ -201,10 +211,18 @@ class PrivateModel:
         found = run.table().iloc[0]
         if found["status"] != "ok":
             raise ScenarioError(f"the attack did not run: {found['status']}")
+        proven, accuracy = float(found["epsilon_provable"]), float(found["accuracy"])
+        if by != "canaries":
+            named = json.loads(found["facts"])["named"]
+            if not named["found"]:
+                raise ScenarioError(
+                    f"the attack did not run: {next(iter(named['refused'].values()), 'there is nobody to guess')}"
+                )
+            (one,) = named["found"]
+            return PrivateModelAttack(by, one["epsilon"] if one["comparable"] else 0.0, proven, one["auc"], accuracy)
         if "attack_auc" not in found:
             raise ScenarioError(f"nobody could be a canary among {self.graph.num_nodes:,} people; allowed: four with a label")
-        told = (float(found[name]) for name in ("epsilon_measured", "epsilon_provable", "attack_auc", "accuracy"))
-        return PrivateModelAttack(*told)
+        return PrivateModelAttack(by, float(found["epsilon_measured"]), proven, float(found["attack_auc"]), accuracy)
 
 
 def private(

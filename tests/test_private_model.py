@@ -65,7 +65,15 @@ def test_canaries_prove_less_than_the_proof_allows(fitted: Any) -> None:
     found = fitted.attack(canaries=60, guesses=0.5)
     assert 0 <= found.epsilon <= found.proven <= 4
     assert 0 <= found.area <= 1
-    assert "canaries in one run prove" in str(found)
+    assert "by canaries: ε ≥" in str(found)
+
+
+def test_the_trained_model_alone_shows_less_than_all_that_is_priced(fitted: Any) -> None:
+    found = fitted.attack("lira", shadows=2)
+    assert 0 <= found.epsilon <= found.proven <= 4
+    assert 0.3 < found.area < 0.8
+    with pytest.raises(ScenarioError, match="lirra"):
+        fitted.attack("lirra")
 
 
 def test_nobody_needs_to_be_public(people: tuple[Graph, Graph]) -> None:
