@@ -42,7 +42,7 @@ from fedgraph.audit import curve, one_run
 from fedgraph.cells.cell import CellContext
 from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.own_networks import example_gradients
 from fedgraph.methods.base import seen
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate, gaussian
@@ -194,7 +194,7 @@ def _step_moved(
 ) -> float:
     """Of a sum of clipped gradients, over two labels of the others, three of the node, and weights on one direction."""
     clip, bound, scale = how
-    n, layout, moved = one.shape[0], Layout((4, classes)), 0.0
+    n, moved = one.shape[0], 0.0
     for sign in (1.0, -1.0):
         rows = []
         for graph, there in ((one, sign), (zero, 0.0)):
@@ -203,15 +203,15 @@ def _step_moved(
             x[-1, 0] = there
             rows.append(neighbour_rows.make(sp.csr_array(x), neighbour_limits.log_weights(graph, cap.factors), scale))
         for size in (0.0, bound / 2, bound):
-            theta = np.zeros(layout.num_parameters, dtype=np.float32)
-            theta[2 * classes : 2 * classes + 2] = np.array([size, -size]) / np.sqrt(2)
+            theta = np.zeros(5 * classes)
+            theta[[2, 6]] = np.array([size, -size]) / np.sqrt(2)  # of two classes, what reads the neighbours' first column
             for of_others in (0, 1):
                 for own in (0, 1, 2):
                     labels = np.full(n, of_others)
                     labels[-1] = own
                     without = np.where(np.arange(n) < n - 1, labels, -1)
                     sums = [
-                        neighbour_rows.clipped_sum(layout, theta, r, y, clip, bound)
+                        example_gradients.outer(theta, r, y, classes, clip).total()
                         for r, y in zip(rows, (labels, without), strict=True)
                     ]
                     moved = max(moved, float(np.linalg.norm(sums[0] - sums[1])))

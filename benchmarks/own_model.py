@@ -3,7 +3,7 @@
     python -m benchmarks.own_model speed                 # a step of 512 roots against the same step without privacy
     python -m benchmarks.own_model table                 # accuracy: CiteSeer and Cora-ML, ε = 1, 8, ∞, three seeds
     python -m benchmarks.own_model table --seeds 1 --data planetoid/citeseer
-    python -m benchmarks.own_model attack                # 500 canaries in one run each on CiteSeer, ε = 8
+    python -m benchmarks.own_model attack                # canaries in one run each on CiteSeer, and LiRA
 
 The step without privacy has the same subgraphs as one graph of separate parts, single precision, and one gradient of the mean
 loss. The table's rows are those of ``scenarios/own_model.yaml`` at a curator, without the attack.
@@ -116,16 +116,25 @@ def table(names: list[str], seeds: int) -> None:
 
 
 def attack(name: str) -> None:
-    """What canaries in one run prove of a GCN: as it is, and with every root in every step."""
+    """What canaries in one run prove of a GCN, as it is and with every root in every step; and of a layer that hides none of
+    them: gradients are at the clip, and each canary's word has weights of its own. At last what LiRA proves of the model alone.
+    """
     whole = data.load(name)
     order = np.random.default_rng(0).permutation(whole.num_nodes)  # type: ignore[union-attr]
     cut = 4 * len(order) // 5
     people, public = (whole.induced(np.sort(part)) for part in (order[:cut], order[cut:]))  # type: ignore[union-attr]
-    several: tuple[dict[str, Any], ...] = ({}, {"sampling_rate": 1.0, "steps": 60})
-    for settings in several:
-        module = torch_geometric.nn.GCN(-1, 32, 2, out_channels=people.num_classes)
-        private = fedgraph.private(module, people, epsilon=8, public=public, **settings)
-        print(f"GCN {settings or ''}: {private.attack(500)}")
+    gcn = torch_geometric.nn.GCN(-1, 32, 2, out_channels=people.num_classes)
+    layer = torch.nn.Linear(people.num_features, people.num_classes, bias=False)
+    open_ = {"sampling_rate": 1.0, "steps": 20, "projection": 0, "clip": 0.5}
+    several: tuple[tuple[str, torch.nn.Module, float, int, dict[str, Any]], ...] = (
+        ("GCN", gcn, 8, 500, {}),
+        ("GCN", gcn, 8, 500, {"sampling_rate": 1.0, "steps": 60}),
+        *(("a layer without bias", layer, epsilon, 1000, open_) for epsilon in (1, 4, 8)),
+    )
+    for words, module, epsilon, canaries, settings in several:
+        private = fedgraph.private(module, people, epsilon=epsilon, public=public, **settings)
+        print(f"{words} {settings or ''}: {private.attack(canaries=canaries)}", flush=True)
+    print(f"GCN: {fedgraph.private(gcn, people, epsilon=8, public=public).attack('lira')}")
 
 
 def main() -> None:

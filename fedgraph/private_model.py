@@ -36,20 +36,23 @@ if TYPE_CHECKING:
     import torch
 
 _NAME, _TASK, _ROW = "graph", "private", "own model"
+_HOPS = 2  # of the method, where no other number is asked for
 _DIRECTIONS = 64  # of the public people's features, where a network takes whatever width its rows have
 
 
 @dataclass(frozen=True)
 class PrivateModelAttack:
-    """What canaries in one run show of a training.
+    """What an attack shows of a training.
 
     Attributes:
-        epsilon: The lower bound on ε that they prove, with 95 % confidence. 0 proves nothing.
+        by: ``canaries`` in one run, or an attack by name.
+        epsilon: The lower bound on ε that it proves, with 95 % confidence. 0 proves nothing.
         proven: ε of the training, which no attack can pass.
         area: Area under the ROC curve of the guesses; ½ is guessing blindly.
         accuracy: Test accuracy of the ordinary run of the same settings on four fifths of the people.
     """
 
+    by: str
     epsilon: float
     proven: float
     area: float
@@ -57,7 +60,7 @@ class PrivateModelAttack:
 
     def __str__(self) -> str:
         return (
-            f"canaries in one run prove ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under "
+            f"by {self.by}: ε ≥ {self.epsilon:.3g} (95 %), and the proof says ε ≤ {self.proven:.3g}; area under "
             f"the ROC curve {self.area:.3f}"
         )
 
@@ -68,7 +71,7 @@ class PrivateModel:
 
     Attributes:
         epsilon: ε of the training.
-        delta: δ; None: a tenth of one over the people of the graph, and at most 10⁻⁴.
+        delta: δ; None: a tenth of one over the people of the graph (or its edges, if they are more), and at most 10⁻⁴.
         settings: Of the method ``own_model``, the network among them.
         reading: The people who train.
         public: People whose rows and edges are public; None: nobody.
@@ -101,10 +104,11 @@ class PrivateModel:
             raise ScenarioError("this model was trained already, and a second training is a second release: make another one")
         epsilon = self.epsilon if math.isfinite(self.epsilon) else "inf"
         task: dict[str, object] = {
-            "task": "node_classification", "label": _TASK, "protocol": "inductive", "trust": ["curator"], "epsilons": [epsilon],
-            "public": "nothing" if self.public is None else "test-graph", "methods": [dict(self.settings)],
+            "task": "node_classification", "label": _TASK, "protocol": self._protocol, "trust": ["curator"],
+            "epsilons": [epsilon], "delta": self._delta, "methods": [dict(self.settings)],
         }  # fmt: skip
-        task |= {"delta": self.delta or wanted.delta_of(self.graph.num_nodes)}
+        if self.public is None and not self._edges:
+            task["public"] = "nothing"
         asked = {"name": _NAME, "datasets": [{"name": "own/object", "label": _NAME}], "tasks": [task]}
         whole = world_of_trust(Trust.CURATOR)
         row = Cell(_TASK, _NAME, "own_model", _ROW, whole, self.epsilon, "provable", 0)  # the one cell of that scenario
@@ -119,6 +123,21 @@ class PrivateModel:
             (Path(folder) / "scenario.yaml").write_text(yaml.safe_dump(asked), encoding="utf-8")
             self.fitted = fits.fit_row(Path(folder), row, self.reading.graph, options)
         return self
+
+    @property
+    def _edges(self) -> bool:
+        return self.settings["unit"] == "edge"
+
+    @property
+    def _protocol(self) -> str:
+        if not self._edges:
+            return "inductive"
+        return "transductive" if self.public is None else "inductive-edges"
+
+    @property
+    def _delta(self) -> float:
+        units = self.graph.num_edges if self._edges else self.graph.num_nodes
+        return self.delta or wanted.delta_of(max(units, self.graph.num_nodes))
 
     @property
     def graph(self) -> Graph:
@@ -166,28 +185,44 @@ class PrivateModel:
         """What it cost, and toward whom: JSON lines, the account first."""
         return self.trained.ledger
 
-    def attack(self, canaries: int = 500, guesses: float = 0.2) -> PrivateModelAttack:
-        """Train twice more, on four fifths of the people, once with canaries among them; guess which of them were there.
+    def attack(
+        self, by: str = "canaries", *, canaries: int = 500, guesses: float = 0.2, shadows: int = 8
+    ) -> PrivateModelAttack:
+        """Train again, on four fifths of the people, and guess who was there.
+
+        ``canaries`` train twice more, once with people among the others who were put there by a coin.
 
         Every value that the price counts is read, more than the model alone shows. These trainings are for the holder of the
         data: they stay in this process and are not handed out.
 
         Args:
+            by: ``canaries``, or an attack by name that reads the trained model, such as ``lira``.
             canaries: How many people are replaced by one with a single word, or by nobody; at most half of those with a label.
             guesses: Share of them that is guessed.
+            shadows: Models that an attack by name trains, an even number.
         """
-        attacked = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
+        attacked: dict[str, object] = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
+        if by != "canaries":
+            attacked = {"canaries": 0, "named": [{"attack": by}], "shadows": shadows}
         run = library.compare(
             self.reading, [dict(self.settings)], [self.epsilon], ["curator"],
-            protocol="inductive", delta=self.delta or wanted.delta_of(self.graph.num_nodes), attack=attacked,
+            protocol=self._protocol, delta=self._delta, attack=attacked,
         )  # fmt: skip
         found = run.table().iloc[0]
         if found["status"] != "ok":
             raise ScenarioError(f"the attack did not run: {found['status']}")
+        proven, accuracy = float(found["epsilon_provable"]), float(found["accuracy"])
+        if by != "canaries":
+            named = json.loads(found["facts"])["named"]
+            if not named["found"]:
+                raise ScenarioError(
+                    f"the attack did not run: {next(iter(named['refused'].values()), 'there is nobody to guess')}"
+                )
+            (one,) = named["found"]
+            return PrivateModelAttack(by, one["epsilon"] if one["comparable"] else 0.0, proven, one["auc"], accuracy)
         if "attack_auc" not in found:
             raise ScenarioError(f"nobody could be a canary among {self.graph.num_nodes:,} people; allowed: four with a label")
-        told = (float(found[name]) for name in ("epsilon_measured", "epsilon_provable", "attack_auc", "accuracy"))
-        return PrivateModelAttack(*told)
+        return PrivateModelAttack(by, float(found["epsilon_measured"]), proven, float(found["attack_auc"]), accuracy)
 
 
 def private(
@@ -212,7 +247,8 @@ def private(
         model: A module whose ``forward(x, edge_index)`` or ``forward(x)`` gives each node its class scores; or the dotted name
             of a class of such modules.
         graph: What ``fedgraph.read`` reads: the people who train.
-        unit: What one person's data are: ``node``.
+        unit: What one person's data are: ``node``, or ``edge``: rows and labels of ``graph`` are public, and only its edges are
+            protected. The network is then called with rows that hold released noisy sums over neighbours, and with no edge.
         epsilon: ε, above 0.
         delta: δ, between 0 and 1; by default a tenth of one over the people who train, and at most 10⁻⁴.
         public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing, and the network
@@ -233,8 +269,8 @@ def private(
     Example:
         >>> private = fedgraph.private(torch_geometric.nn.GCN(-1, 32, 2, out_channels=6), "people", public="volunteers").fit()
     """
-    if unit != "node":
-        raise ScenarioError(f"unit is {unit!r}; allowed: node (for edges see gap_edge, gcon and label_hop)")
+    if unit not in ("node", "edge"):
+        raise ScenarioError(f"unit is {unit!r}; allowed: node, edge")
     if not (isinstance(epsilon, (int, float)) and epsilon > 0):
         raise ScenarioError(f"epsilon is {epsilon!r}; allowed: a number above 0")
     found = graph if isinstance(graph, Reading) else read(graph, label, id, ends, columns=dict(columns or {}), name=_NAME)
@@ -242,10 +278,13 @@ def private(
         raise DataError("a collection of graphs; allowed: one graph of people")
     named = model if isinstance(model, str) else own_network.hold(model)
     wide = isinstance(model, str) or own_network.takes_any_width(model)
-    projection = settings.pop("projection", _DIRECTIONS if wide and public is not None else 0)
+    edges = unit == "edge"
+    projection = settings.pop("projection", _DIRECTIONS if wide and (edges or public is not None) else 0)
     row = {"method": "own_model", "label": _ROW, "model": named, "arguments": dict(arguments or {}), "weights": weights}
-    row |= {"projection": projection, **settings}
+    row |= {"unit": unit, "projection": projection, **settings}
     columns_seen = projection or found.graph.num_features
+    if edges:  # class rows and hops stand beside the features
+        columns_seen += (1 + int(settings.get("hops", _HOPS))) * found.graph.num_classes
     isolation.require(
         NetworkSpec(named, json.dumps(row["arguments"], sort_keys=True), columns_seen, found.graph.num_classes, weights)
     )

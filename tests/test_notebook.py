@@ -40,3 +40,5 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert math.isfinite(names["quote"].headline.total.epsilon)
     assert names["best"].provable <= 8.0
     assert names["quote"].fix.epsilon <= 8.0
+    assert names["private"].trained.epsilon <= 8.0
+    assert names["edges"].trained.epsilon <= 4.0

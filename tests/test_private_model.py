@@ -65,7 +65,15 @@ def test_canaries_prove_less_than_the_proof_allows(fitted: Any) -> None:
     found = fitted.attack(canaries=60, guesses=0.5)
     assert 0 <= found.epsilon <= found.proven <= 4
     assert 0 <= found.area <= 1
-    assert "canaries in one run prove" in str(found)
+    assert "by canaries: ε ≥" in str(found)
+
+
+def test_the_trained_model_alone_shows_less_than_all_that_is_priced(fitted: Any) -> None:
+    found = fitted.attack("lira", shadows=2)
+    assert 0 <= found.epsilon <= found.proven <= 4
+    assert 0.3 < found.area < 0.8
+    with pytest.raises(ScenarioError, match="lirra"):
+        fitted.attack("lirra")
 
 
 def test_nobody_needs_to_be_public(people: tuple[Graph, Graph]) -> None:
@@ -76,10 +84,25 @@ def test_nobody_needs_to_be_public(people: tuple[Graph, Graph]) -> None:
     assert asked.model.lins[0].weight.shape == (8, train.num_features)
 
 
+def test_edges_alone_are_protected_where_rows_are_public(people: tuple[Graph, Graph]) -> None:
+    train, public = people
+    shape = {"hidden_channels": 8, "num_layers": 2, "norm": None}
+    asked = fedgraph.private("torch_geometric.nn.MLP", train, unit="edge", epsilon=4, public=public, arguments=shape)
+    asked.fit(quiet=True)
+    assert 0.95 * 4 < asked.trained.epsilon <= 4
+    assert "for each edge" in " ".join(asked.statement)
+    assert (asked.predict_proba(public).argmax(axis=1) == public.labels).mean() > 0.5
+    assert asked.model.lins[0].weight.shape[1] > 3 * train.num_classes
+    found = asked.attack(canaries=60, guesses=0.5)
+    assert 0 <= found.epsilon <= found.proven <= 4
+    nobody = fedgraph.private(pyg.MLP([-1, 8, train.num_classes], norm=None), train, unit="edge", epsilon=4, steps=10)
+    assert nobody.fit(quiet=True).predict(train, "own").shape == (train.num_nodes,)
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"unit": "edge"}, "unit is 'edge'; allowed: node"),
+        ({"unit": "graph"}, "unit is 'graph'; allowed: node, edge"),
         ({"epsilon": 0}, "epsilon is 0; allowed: a number above 0"),
         ({"model": lambda n, c: pyg.MLP([n, 8, c])}, r"\(BatchNorm\) takes means over a batch"),
         ({"model": lambda n, c: torch.nn.Linear(n, c + 1)}, "one score for each of"),

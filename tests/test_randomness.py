@@ -44,6 +44,7 @@ SEEDED = {
     "methods/gap_edge.py _after_hop": AFTER,
     "methods/local_dp/evidence.py _settings": AFTER,
     "methods/lpgnn.py predict": AFTER,
+    "methods/own_model/__init__.py _after_hop": AFTER,
     "methods/progap_edge.py _grown": AFTER,
     "methods/sage_edge.py server": AFTER,
     "learning/links.py fit_encoder": CLEAR,

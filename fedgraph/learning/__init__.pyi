@@ -16,7 +16,6 @@ from .baselines.networks import Network as Network
 from .clipping import aggregated_rows as aggregated_rows
 from .clipping import neighbour_rows as neighbour_rows
 from .clipping import per_sample as per_sample
-from .clipping import subgraphs as subgraphs
 from .clipping.aggregated_rows import AggregatedRows as AggregatedRows
 from .late import torch as torch
 from .layers import gcn as gcn

@@ -10,11 +10,13 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping import aggregated_rows, per_sample, subgraphs
+from fedgraph.learning.clipping import aggregated_rows, per_sample
 from fedgraph.learning.clipping.per_sample import PER_SAMPLE_SPREAD
-from fedgraph.learning.layers.graphsage import GraphsageWidths
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
+from fedgraph.learning.own_networks import example_gradients, rooted
+from fedgraph.learning.own_networks.example_gradients import NetworkExamples
+from fedgraph.learning.own_networks.own_network import NetworkSpec
 
 CLIP = 0.7
 Sum = Callable[[np.ndarray], np.ndarray]
@@ -34,14 +36,17 @@ def of_rows(n: int) -> tuple[Sum, np.ndarray]:
     return lambda kept: per_sample.clipped_sum(layout, vector, x, torch.tensor(kept), CLIP), labels
 
 
-def of_subgraphs(n: int) -> tuple[Sum, np.ndarray]:
+def of_examples(n: int) -> tuple[Sum, np.ndarray]:
     features, labels = alike(n)
-    pairs = np.arange(n) ^ 1
-    adjacency = sp.csr_array((np.ones(n, np.float32), (np.arange(n), pairs)), shape=(n, n))
-    widths, roots = GraphsageWidths(2, 3, 3), subgraphs.prepare_roots(features, adjacency)
-    vector = np.full(widths.start(np.random.default_rng(0)).size, 0.2, np.float32)
-    vector[-12:-3] = np.linspace(-0.5, 0.5, 9)
-    return lambda kept: subgraphs.clipped_sum(widths, vector, roots, torch.tensor(kept), CLIP), labels
+    spec = NetworkSpec("torch.nn.Linear", '{"in_features": "$inputs", "out_features": "$classes"}', 2, 3)
+    rows, vector = features.toarray(), np.zeros(9)
+
+    def total(kept: np.ndarray) -> np.ndarray:
+        roots = np.flatnonzero(kept >= 0)
+        given = NetworkExamples(rows, rooted.alone(roots), kept[roots])
+        return example_gradients.clipped_sum(spec, vector, given, CLIP, n)
+
+    return total, labels
 
 
 def of_aggregated(n: int) -> tuple[Sum, np.ndarray]:
@@ -55,7 +60,7 @@ def of_aggregated(n: int) -> tuple[Sum, np.ndarray]:
     return lambda kept: aggregated_rows.clipped_sum(layout, vector, made, np.flatnonzero(kept >= 0), CLIP), labels
 
 
-@pytest.mark.parametrize("kernel", [of_rows, of_subgraphs, of_aggregated], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("kernel", [of_rows, of_examples, of_aggregated], ids=lambda k: k.__name__)
 @pytest.mark.parametrize("n", [2_000, 4_098, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_one_row_of_very_many(kernel: Callable[[int], tuple[Sum, np.ndarray]], n: int) -> None:
     total, labels = kernel(n)
@@ -76,14 +81,3 @@ def test_what_rounding_costs_is_little_and_what_it_cannot_bound_is_refused() -> 
         assert 0.94 < per_sample.room_for(n, PER_SAMPLE_SPREAD)[1] <= per_sample.room_for(n)[1]
     with pytest.raises(DataError, match="100000000 rows"):
         per_sample.room_for(10**8)
-
-
-def test_rows_whose_products_cancel_are_held_by_their_length() -> None:
-    """Two neighbours with opposite features: the gradient for W is almost nothing, its parts are not."""
-    adjacency = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
-    features = sp.csr_array(np.array([[0.0], [1e4], [-1e4]], dtype=np.float32))
-    widths = GraphsageWidths(1, 1, 2)
-    vector = np.array([1e-6, 0.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0], np.float32)
-    roots = subgraphs.prepare_roots(features, adjacency)
-    found = subgraphs.clipped_sum(widths, vector, roots, torch.tensor([0, -1, -1]), CLIP)
-    assert 0 < np.linalg.norm(found) <= CLIP

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.own_networks import example_gradients
+from fedgraph.learning.own_networks.example_gradients import OuterGradients
 from fedgraph.methods import gap_node
 from fedgraph.privacy.desk import Released
 from fedgraph.privacy.mechanisms.local_bits import SampledBits
@@ -58,47 +58,37 @@ def test_training_messages_are_read(
 def test_what_colluders_sent_is_taken_off_a_sum_once(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without noise only halves of the canaries' rows are left of a sum, so no product with a row is larger than theirs."""
     canaries, clip, left = 4, 0.5, list[float]()
-    gradients = neighbour_rows.NeighbourRowGradients
-    honest, rest = GaussianNoise.apply, gradients.left_over_products
-    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 1e9), v, rng))
+    honest, rest = GaussianNoise.apply, OuterGradients.left_over_products
+    monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 1e5), v, rng))
 
     def spied(*args: Any) -> np.ndarray:
         found = rest(*args)
         left.append(float(abs(found).max()))
         return found
 
-    monkeypatch.setattr(gradients, "left_over_products", spied)
+    monkeypatch.setattr(OuterGradients, "left_over_products", spied)
     few = CLIENTS | {"attack": {"canaries": canaries, "guesses": [1.0]}}
     outcome(library, {"method": "sage_node", "steps": 3, "clip": clip}, "sums", 1.0, **few)
     assert len(left) == 3
     assert max(left) <= clip**2 * canaries / 2 + 1e-3
 
 
-def test_sums_of_rows_that_were_cut_at_several_clients_are_not_read(library: Graph) -> None:
-    """Under a promise each client's rows stand by themselves, and no reader takes several clients' rows off one sum."""
+def test_sums_of_rows_that_were_cut_at_several_clients_are_read(library: Graph) -> None:
+    """Each client's rows are made of its own neighbourhoods, and all of them are taken off one sum."""
     few = CLIENTS | {"attack": {"canaries": 40, "guesses": [1.0]}}
     found = outcome(library, {"method": "sage_node", "steps": 3, "cap": "promised", "degree": 3}, "sums", 1.0, **few)
-    assert "seen in the trained model" in found.facts.attack.what
+    assert "read in the released values" in found.facts.attack.what
 
 
-def test_what_a_sum_holds_beyond_known_rows() -> None:
+def test_products_of_gradients_that_are_never_made_are_those_of_gradients() -> None:
     rng = np.random.default_rng(0)
-    layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, 2, 0, 1])
-    vector = rng.normal(size=layout.num_parameters)
-    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in range(5)])
-    message, weights = rng.normal(size=layout.num_parameters), rng.random(5)
-    gradients = neighbour_rows.gradients(layout, vector, inputs, labels, 0.5, 1.0)
-    found = gradients.left_over_products(message, weights)
-    np.testing.assert_allclose(found, each @ (message - weights @ each), rtol=1e-5)
-
-
-def test_products_of_rows_that_hold_sums_over_neighbours() -> None:
-    rng = np.random.default_rng(0)
-    layout, inputs, labels = Layout((6, 3)), rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1])
-    vector, of = rng.normal(size=layout.num_parameters), np.array([0, 2, 4])
-    each = np.stack([neighbour_rows.clipped_sum(layout, vector, inputs[[i]], labels[[i]], 0.5, 1.0) for i in of])
-    found = neighbour_rows.gradients(layout, vector, inputs, labels, 0.5, 1.0).products(of)
-    np.testing.assert_allclose(found, each @ each.T, rtol=1e-5, atol=1e-9)
+    inputs, labels, vector, of = rng.normal(size=(5, 6)), np.array([0, 1, -1, 0, 1]), rng.normal(size=21), np.array([0, 2, 4])
+    each = np.stack([example_gradients.outer(vector, inputs[[i]], labels[[i]], 3, 0.5).total() for i in range(5)])
+    found = example_gradients.outer(vector, inputs, labels, 3, 0.5)
+    message, weights = rng.normal(size=21), rng.random(5)
+    np.testing.assert_allclose(found.left_over_products(message, weights), each @ (message - weights @ each), atol=1e-9)
+    np.testing.assert_allclose(found.products(of), each[of] @ each[of].T, atol=1e-9)
+    np.testing.assert_allclose(found.total(), each.sum(axis=0), atol=1e-9)
 
 
 def test_who_reads_all_that_is_priced_gets_the_hops_and_nobody_else_does(

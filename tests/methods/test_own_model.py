@@ -14,8 +14,7 @@ from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning.own_networks import rooted
 from fedgraph.methods import own_model
-from fedgraph.methods.base import Budget, PlanStreams
-from fedgraph.methods.own_model import occurrences
+from fedgraph.methods.base import Budget, PlanStreams, occurrences
 from fedgraph.methods.sage_node.published import claimed_sage_epsilon, claimed_sage_subgraphs
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Repeated, Unit, Viewer
 from fedgraph.privacy.accounting.accountant import price

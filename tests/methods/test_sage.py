@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping import neighbour_rows, per_sample, subgraphs
+from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, neighbour_limits, own_network, rooted
+from fedgraph.learning.clipping import neighbour_rows, per_sample
 from fedgraph.learning.layers import gcn, graphsage
 from fedgraph.learning.layers.layouts import Layout
 from fedgraph.learning.layers.torch_matrices import FeatureMatrix
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget
-from fedgraph.methods.sage_node.published import claimed_sage_subgraphs, claimed_touched_rows
+from fedgraph.methods.sage_node.published import claimed_sage_subgraphs
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.units import Viewer
@@ -52,7 +54,7 @@ def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
     adjacency = regular(n, degree, 1)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 5)
     labels = rng.integers(3, size=n)
-    k = claimed_touched_rows(degree, layers)
+    k = 1 + rooted.reach(degree, layers)
     assert k <= claimed_sage_subgraphs(degree, layers), "what is published counts the way back as well"
     for node in range(0, n, 12):
         before = rows_of(adjacency, features, labels, layers, clip, seed=2)
@@ -62,22 +64,59 @@ def test_a_node_changes_no_more_gradients_than_claimed(layers: int) -> None:
         assert np.linalg.norm((before - after).sum(axis=0)) <= (2 * k - 1) * clip * (1 + 1e-5)
 
 
+def clipped_sum(vector: np.ndarray, rows: np.ndarray, labels: np.ndarray, clip: float, bound: float) -> np.ndarray:
+    """A step under the log cap, as a client makes it."""
+    limited, (_, inputs) = neighbour_rows.limit_weights(vector.astype(np.float64), rows.shape[1], bound), rows.shape
+    return example_gradients.outer(limited, rows, labels, vector.size // (inputs + 1), clip).total()
+
+
 def rows_of(adjacency, features, labels, layers: int, clip: float, seed: int) -> np.ndarray:
-    """[n, parameters]: every root's clipped gradient, one at a time."""
-    rng = np.random.default_rng(seed)
-    out = []
-    for root in range(len(labels)):
-        one = torch.tensor(np.where(np.arange(len(labels)) == root, labels, -1))
-        if layers == 1:
-            layout = Layout((2 * features.shape[1], 3))
-            vector = np.random.default_rng(seed).standard_normal(layout.num_parameters).astype(np.float32)
-            x = FeatureMatrix(subgraphs.join_inputs(features, adjacency))
-            out.append(per_sample.clipped_sum(layout, vector, x, one, clip))
-        else:
-            widths = graphsage.GraphsageWidths(features.shape[1], 5, 3)
-            vector = np.random.default_rng(seed).standard_normal(widths.start(rng).size).astype(np.float32)
-            out.append(subgraphs.clipped_sum(widths, vector, subgraphs.prepare_roots(features, adjacency), one, clip))
-    return np.stack(out)
+    """[n, parameters]: every root's clipped gradient, one at a time, of PyG's own layers on sampled subgraphs."""
+    model, shape = ("SAGEConv", {}) if layers == 1 else ("GraphSAGE", {"hidden_channels": 5, "num_layers": 2})
+    spec = NetworkSpec(f"torch_geometric.nn.{model}", json.dumps(shape), features.shape[1], 3)
+    vector = np.random.default_rng(seed).standard_normal(own_network.num_parameters(spec)).astype(np.float32)
+    rows, n = features.toarray(), len(labels)
+    samples = rooted.subgraphs(adjacency, np.arange(n), np.arange(n), lambda root, node: node >= 0, n, layers, 0)
+    out = np.zeros((n, vector.size))
+    for root in np.flatnonzero(labels >= 0):
+        one = NetworkExamples(rows, samples.of(np.array([root])), labels[[root]])
+        out[root] = example_gradients.clipped_sum(spec, vector, one, clip, n)
+    return out
+
+
+def test_one_layer_of_sage_is_a_linear_layer_of_joined_rows_and_two_read_what_the_whole_graph_says(library: Graph) -> None:
+    """The fast way of one layer beside its plain version, PyG on sampled subgraphs; roots of two layers miss nobody."""
+    _, partition, facts = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
+    (held,) = partition.subgraphs
+    one, two = (
+        sage_node.plan(
+            sage_node.Params(cap="promised", degree=3, layers=layers, projection=8), facts, Budget(np.inf, 1e-3)
+        ).made
+        for layers in (1, 2)
+    )
+    joined, _ = one.read(held.graph, held.nodes)
+    rows, adjacency = two.read(held.graph, held.nodes)
+    assert np.diff(adjacency.indptr).max() == 3
+    n, labels, rng = len(rows), held.graph.labels, np.random.default_rng(0)
+    found = rooted.subgraphs(adjacency, np.arange(n), np.arange(n), lambda root, node: node >= 0, n, 2, 0)
+    vector = rng.standard_normal(one.network.classes * (joined.shape[1] + 1))
+    around, own = vector[: -one.network.classes].reshape(one.network.classes, 2, -1).transpose(1, 0, 2)[::-1]
+    bias = vector[-one.network.classes :]
+    plain = NetworkSpec("torch_geometric.nn.SAGEConv", "{}", rows.shape[1], one.network.classes)
+    order = np.concatenate([around.ravel(), bias, own.ravel()])  # lin_l reads the mean, lin_r the row itself
+    near = rooted.subgraphs(adjacency, np.arange(n), np.arange(n), lambda root, node: node >= 0, n, 1, 0)
+    slow = example_gradients.vmapped(plain, order, NetworkExamples(rows, near, labels)).numpy()
+    fast = example_gradients.outer(vector, joined, labels, one.network.classes, 1e9)
+    half = slice(rows.shape[1]), slice(rows.shape[1], None)
+    each = fast.errors[:, :, None] * fast.inputs[:, None, :]
+    parts = [each[:, :, half[1]].reshape(n, -1), fast.errors, each[:, :, half[0]].reshape(n, -1)]
+    np.testing.assert_allclose(np.concatenate(parts, axis=1), slow, atol=1e-6)
+    weights = rng.standard_normal(own_network.num_parameters(two.network))
+    module, parameters = own_network.filled(two.network, weights, torch.float64)
+    x, arcs, _ = NetworkExamples(rows, found, labels).at(slice(None), torch.float64)
+    with torch.no_grad():
+        roots = torch.stack([torch.func.functional_call(module, parameters, (a, b))[0] for a, b in zip(x, arcs, strict=True)])
+    np.testing.assert_allclose(roots.numpy(), own_network.scores(two.network, weights, rows, adjacency), atol=1e-4)
 
 
 def test_a_node_that_is_replaced_has_other_neighbours_and_pays_for_both(library: Graph) -> None:
@@ -91,7 +130,7 @@ def test_a_node_that_is_replaced_has_other_neighbours_and_pays_for_both(library:
         worlds.append(rows_of(sp.csr_array(dense), features, labels, 1, 0.3, seed=2))
     changed = int((np.linalg.norm(worlds[0] - worlds[1], axis=1) > 1e-6).sum())
     _, _, facts = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
-    params = sage_node.Params(cap="limit", limit=limit, relation="node-replace", batches="poisson", sampling_rate=0.5, steps=3)
+    params = sage_node.Params(cap="limit", limit=limit, relation="node-replace", sampling_rate=0.5, steps=3)
     (release,) = sage_node.plan(params, facts, Budget(2.0, 1e-3)).schedule.releases
     assert changed == 2 * limit + 1 == release.event.touched_rows
 
@@ -116,22 +155,15 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
     dense[0, 1:] = dense[1:, 0] = 1
     dense[20:35, 20:35] = 1 - np.eye(15)
     features = sp.csr_array(rng.standard_normal((n, 6)).astype(np.float32) * 9)
-    labels, layout, cap = rng.integers(3, size=n), Layout((12, 3)), neighbour_sums.priced_log_cap(n)
+    labels, cap = rng.integers(3, size=n), neighbour_sums.priced_log_cap(n)
     if seed % 2:  # everybody alike: what one node moves adds up
         features, labels = sp.csr_array(np.tile(features.toarray()[:1], (n, 1))), np.zeros(n, dtype=np.int64)
-    vector = rng.standard_normal(layout.num_parameters).astype(np.float32) * 30
+    vector = rng.standard_normal(39).astype(np.float32) * 30
     for scale in (0.5, 5.0, 40.0):
         allowed = neighbour_sums.gradient_sensitivity(cap, clip, 2.0, scale)
         for node in (0, 1, 25, 60):
             sums = [
-                neighbour_rows.clipped_sum(
-                    layout,
-                    vector,
-                    neighbour_rows.make(x, neighbour_limits.log_weights(a, cap.factors), scale),
-                    y,
-                    clip,
-                    bound=2.0,
-                )
+                clipped_sum(vector, neighbour_rows.make(x, neighbour_limits.log_weights(a, cap.factors), scale), y, clip, 2.0)
                 for a, x, y in ((sp.csr_array(dense), features, labels), zeroed(sp.csr_array(dense), features, labels, node))
             ]
             assert np.linalg.norm(sums[0] - sums[1]) <= allowed
@@ -140,7 +172,7 @@ def test_a_step_changes_by_no_more_than_the_log_cap_is_priced_for(seed: int) -> 
 @pytest.mark.parametrize("size", [1.0, 1e3, 1e9])
 def test_no_parameters_make_neighbours_count_for_more_than_is_priced(size: float) -> None:
     """All rows are alike, and parameters tell the neighbours' part with the hub from the one without: each row turns over."""
-    n, clip, bound, layout = 61, 0.5, 2.0, Layout((12, 2))
+    n, clip, bound = 61, 0.5, 2.0
     dense, cap = regular(n, 4, 0).toarray(), neighbour_sums.priced_log_cap(n)
     dense[0, 1:] = dense[1:, 0] = 1
     features, labels = sp.csr_array(np.tile(np.eye(6, dtype=np.float32)[:1], (n, 1))), np.zeros(n, dtype=np.int64)
@@ -152,7 +184,7 @@ def test_no_parameters_make_neighbours_count_for_more_than_is_priced(size: float
         weights = np.zeros((13, 2))
         weights[6], weights[12] = (size, -size), (-size * middle, size * middle)
         with_it, without = (
-            neighbour_rows.clipped_sum(layout, weights.ravel(), row, y, clip, bound)
+            clipped_sum(np.concatenate([weights[:12].T.ravel(), weights[12]]), row, y, clip, bound)
             for row, y in zip(rows, (there[2], gone[2]), strict=True)
         )
         allowed = neighbour_sums.gradient_sensitivity(cap, clip, bound, scale)
@@ -163,8 +195,9 @@ def test_the_gradient_of_the_log_cap_rows_is_that_of_the_usual_kernel() -> None:
     rng, layout = np.random.default_rng(0), Layout((8, 3))
     inputs = rng.standard_normal((40, 8)).astype(np.float32).astype(np.float64) * 0.2
     labels, vector = rng.integers(-1, 3, size=40), rng.standard_normal(layout.num_parameters).astype(np.float32) * 0.1
-    ours = neighbour_rows.clipped_sum(layout, vector, inputs, labels, 0.3, bound=100.0)
+    ours = clipped_sum(np.concatenate([vector[:24].reshape(8, 3).T.ravel(), vector[24:]]), inputs, labels, 0.3, 100.0)
     usual = per_sample.clipped_sum(layout, vector, FeatureMatrix(sp.csr_array(inputs)), torch.tensor(labels), 0.3)
+    ours = np.concatenate([ours[:24].reshape(3, 8).T.ravel(), ours[24:]])
     assert np.allclose(ours, usual, rtol=2e-3, atol=2e-4)
 
 
@@ -184,7 +217,7 @@ def test_published_calibration_meets_the_papers_formula(library: Graph) -> None:
     plan = sage_node.plan(sage_node.Params(sampling_rate=0.2, steps=20), facts, Budget(4.0, 1e-3, "published"))
     assert 0.99 * 4.0 < plan.epsilon_published <= 4.0
     event = plan.schedule.releases[0].event
-    assert (event.batch_size, event.num_rows, event.touched_rows) == (48, 240, 11)
+    assert (event.sampling_rate, event.touched_rows) == (0.2, 11)
 
 
 def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> None:

@@ -414,8 +414,7 @@ DRAWN = {  # of the zoo's methods where it is installed
     "heter_poisson": {},
     "own_model": {},
     "link_hops": {"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 0.4},
-    "sage_node coins": {"sampling_rate": 0.4, "batches": "poisson", "cap": "promised", "degree": 3},
-    "sage_node fixed": {"sampling_rate": 0.4, "batches": "fixed", "cap": "promised", "degree": 3},
+    "sage_node": {"sampling_rate": 0.4, "cap": "promised", "degree": 3},
 }
 
 
@@ -517,7 +516,7 @@ class Until(Watched):
 
 
 BY_COINS = [  # an edge that is gone has no coin
-    what for what in DRAWN if what not in ("link_hops", "sage_node fixed") and what.split()[0] in plugins.names("methods")
+    what for what in DRAWN if what != "link_hops" and what.split()[0] in plugins.names("methods")
 ]
 
 
@@ -621,10 +620,8 @@ def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> Non
         named
         == {
             "fedgraph.learning.clipping.aggregated_rows.clipped_sum",
-            "fedgraph.learning.clipping.neighbour_rows.clipped_sum",
             "fedgraph.learning.clipping.per_sample.clipped_sum",
             "fedgraph_zoo.staged.clip_staged_gradients",
-            "fedgraph.learning.clipping.subgraphs.clipped_sum",
             "fedgraph.learning.own_networks.example_gradients.clipped_sum",
             "fedgraph.learning.pair_scorer.clipped_sum",
         }

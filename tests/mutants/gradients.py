@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from fedgraph.audit import lower_bound
 from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.own_networks import example_gradients
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
@@ -38,12 +38,12 @@ def cases() -> Iterator[BenchCase]:
     present, absent = noisy_sum_worlds(_sum(True), _sum(False), std)
     sound = BenchCase("neighbour-gradients", relation, claim, present, absent, lower_bound.gaussian(), runs=_RUNS)
     yield sound
-    with mock.patch.object(neighbour_rows, "limit_weights", lambda layout, vector, bound: vector):
+    with mock.patch.object(neighbour_rows, "limit_weights", lambda vector, inputs, bound: vector):
         yield sound.broken("parameters not projected", *noisy_sum_worlds(_sum(True), _sum(False), std))
 
 
 def _sum(there: bool) -> np.ndarray:
-    labels, layout = np.zeros(RING_OF_SUMS + 1, dtype=np.int64), Layout((2, 2))
+    labels = np.zeros(RING_OF_SUMS + 1, dtype=np.int64)
     labels[-1] = 0 if there else -1
     factors = priced_log_cap(RING_OF_SUMS + 1).factors
     weights = [neighbour_limits.log_weights(audited_sums_hub(there), factors) for there in (True, False)]
@@ -51,5 +51,5 @@ def _sum(there: bool) -> np.ndarray:
     both = [neighbour_rows.make(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
     reads = _LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
-    vector = np.concatenate([reads.ravel(), -middle * reads[1]])
-    return neighbour_rows.clipped_sum(layout, vector, both[0 if there else 1], labels, _CLIP, _BOUND)
+    vector = neighbour_rows.limit_weights(np.concatenate([reads.T.ravel(), -middle * reads[1]]), 2, _BOUND)
+    return example_gradients.outer(vector, both[0 if there else 1], labels, 2, _CLIP).total()

@@ -33,18 +33,18 @@ def _every_client_keeps_its_rate() -> None:
         members=tuple(parts), public_name="test-graph",
     )  # fmt: skip
     plan = method.plan(method.Params(steps=2, projection=4), facts, Budget(2.0, 1e-3))
-    model, honest = method.start(plan, np.random.default_rng(0)).model, method._mentioned
+    model, honest = method.start(plan, np.random.default_rng(0)).model, PlanStreams.drawn
     rates = []
     for client, nodes in enumerate(parts):
         used: list[float] = []
 
-        def noted(adjacency: Any, drawn: np.ndarray, rate: float, rng: np.random.Generator, used: list[float] = used) -> Any:
-            used.append(rate)
-            return honest(adjacency, drawn, rate, rng)
+        def noted(streams: PlanStreams, name: str, things: np.ndarray, rate: float, used: list[float] = used) -> Any:
+            used += [rate] if name == "mentions" else []
+            return honest(streams, name, things, rate)
 
         streams = PlanStreams(0, ("c", "client", client, "round", 0), "")
         desk = Desk("c", client, 0, plan.schedule.of_client(client), streams.generator("noise"))
-        with mock.patch.object(method, "_mentioned", noted):
+        with mock.patch.object(PlanStreams, "drawn", noted):
             method.client(plan, method.prepare(plan, Subgraph(client, library.induced(nodes), nodes)), model, 0, streams, desk)
         (release,) = plan.schedule.of_client(client)
         event = next(events.flatten(release.event))[0]
@@ -59,7 +59,7 @@ def _the_largest_rate() -> list[tuple[object, str, object]]:
     honest = method.prepare
 
     def prepare(plan: Plan[Any, Any], subgraph: Subgraph) -> Any:
-        return replace(honest(plan, subgraph), number=int(np.argmax(plan.made.rates)))
+        return replace(honest(plan, subgraph), number=int(np.argmax([rule.rate for rule in plan.made.rules])))
 
     return [(method, "prepare", prepare)]
 

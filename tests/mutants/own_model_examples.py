@@ -15,8 +15,7 @@ from fedgraph.learning import neighbour_limits
 from fedgraph.learning.own_networks import example_gradients, rooted
 from fedgraph.learning.own_networks.example_gradients import NetworkExamples
 from fedgraph.methods import own_model
-from fedgraph.methods.base import Budget, Plan, PlanStreams
-from fedgraph.methods.own_model import occurrences
+from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
 from fedgraph.types import Graph, Subgraph
 from tests.mutants.code import CodeMutant

@@ -24,7 +24,7 @@ _DRAWN: dict[str, list[dict[str, object]]] = {
     "gap_node": [{"sampling_rate": 0.4}],
     "progap_node": [{"sampling_rate": 0.4}],
     "link_hops": [{"hops": 0, "decoder": "steps", "steps": 3, "sampling_rate": 0.4}],
-    "sage_node": [{"sampling_rate": 0.4, "batches": b, "cap": "promised", "degree": 3} for b in ("poisson", "fixed")],
+    "sage_node": [{"sampling_rate": 0.4, "cap": "promised", "degree": 3}],
 }
 _DRAWN = {name: settings for name, settings in _DRAWN.items() if name in plugins.names("methods")}  # some stand in the zoo
 Draw = Callable[..., np.ndarray]

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as PLD
 
-from fedgraph.methods.sage_node import published as sage
 from fedgraph.privacy.accounting import pld
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Repeated
@@ -95,11 +94,3 @@ def test_one_replaced_row_costs_what_sampling_without_replacement_costs_elsewher
     ours = price(Repeated(FixedSizeGaussian(multiplier, round(rate * 1000), 1000, 1, True), rounds), 1e-5).epsilon
     one_order = theirs.self_compose(rounds).get_epsilon_for_delta(1e-5)
     assert one_order * (1 - 1e-3) <= ours <= one_order * 1.07
-
-
-def test_stages_count_the_rows_that_exist() -> None:
-    stage = sage.ClaimedSageStage(10, 1.0, sage.claimed_touched_rows(4, 2), True, False)
-    assert stage.touched == 17
-    assert stage.event(3.0, 100) == FixedSizeGaussian(3.0, 100, 100, 17, False)
-    regular_tree = np.array([1, 4, 4 * 3])  # the node, its neighbours, theirs without the way back
-    assert regular_tree.sum() == 17

@@ -7,13 +7,11 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.stats import binom, kstest, norm
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping import per_sample, subgraphs
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix
-from fedgraph.methods.base import Budget, Plan, PlanStreams, node_caps
+from fedgraph.learning.own_networks import example_gradients
+from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy.accounting import calibrate, gaussian, mentions
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
@@ -27,7 +25,6 @@ from tests.methods.test_situations import zeroed
 from tests.trainings import deal as situation
 from tests.trainings import train as run
 
-torch = pytest.importorskip("torch")
 QUICK = {"steps": 3, "projection": 16}
 
 
@@ -41,25 +38,26 @@ def planned(
 
 def test_a_node_moves_a_step_by_its_own_row_or_by_its_mentions(library: Graph) -> None:
     """The same coins in both worlds: at most C where it was drawn, 2C for each row that mentions it where it was not."""
-    plan, partition = planned(library, np.inf)
-    graph, rng, largest = partition.subgraphs[0].graph, np.random.default_rng(0), 0.0
-    vector = rng.standard_normal(plan.made.layout.num_parameters).astype(np.float32)
-    for node in range(0, graph.num_nodes, 9):
-        drawn = rng.random(graph.num_nodes) < 0.4
-        kept = heter_poisson._mentioned(graph.adjacency, drawn, 0.7, PlanStreams(0, ("mentions", node)))
-        mask = sp.diags_array((np.arange(graph.num_nodes) != node).astype(np.float32))
-        worlds = ((graph, kept), (zeroed(graph, node), sp.csr_array(mask @ kept @ mask)))
-        sums = []
-        for world, arcs in worlds:
-            x = FeatureMatrix(subgraphs.join_inputs(node_caps.sparse_rows(world, plan.made.basis), sp.csr_array(arcs)))
-            labels = torch.tensor(np.where(drawn, world.labels, -1))
-            sums.append(per_sample.clipped_sum(plan.made.layout, vector, x, labels, 0.3))
-        mentions = int((kept[:, [node]].toarray() > 0).sum())
-        assert not (drawn[node] and mentions), "a node is in the sum once: by its row, or by mentions"
+    plan, partition = planned(library, np.inf, sampling_rate=0.4, mentions=60.0)
+    (subgraph,), largest = partition.subgraphs, 0.0
+    model = heter_poisson.start(plan, np.random.default_rng(0)).model
+    loud = {"parameters": np.random.default_rng(1).standard_normal(model["parameters"].size).astype(np.float32)}
+
+    def released(graph: Graph, streams: PlanStreams) -> np.ndarray:
+        work = heter_poisson.prepare(plan, dataclasses.replace(subgraph, graph=graph))
+        desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(0))
+        return heter_poisson.client(plan, work, loud, 0, streams, desk)["gradient"].value
+
+    for node in range(0, subgraph.graph.num_nodes, 9):
+        streams = PlanStreams(node, ("c", "client", 0, "round", 0))
+        moved = float(np.linalg.norm(released(subgraph.graph, streams) - released(zeroed(subgraph.graph, node), streams)))
+        ids, own = subgraph.nodes, np.flatnonzero(subgraph.graph.adjacency[[node]].toarray()[0])
+        drawn = streams.drawn("batch", ids, 0.4)
+        pairs = np.stack([ids[own], np.full(own.size, ids[node])], axis=1)
+        mentions = int((drawn[own] & streams.drawn("mentions", pairs, plan.made.rules[0].rate)).sum())
         allowed = 1.0 if drawn[node] else 2.0 * mentions
-        moved = float(np.linalg.norm(sums[0] - sums[1])) / 0.3
-        assert moved <= allowed + 1e-4
-        largest = max(largest, moved)
+        assert moved / plan.params.clip <= allowed + 1e-4
+        largest = max(largest, moved / plan.params.clip)
     assert largest > 0.9
 
 
@@ -133,7 +131,7 @@ def test_the_noise_is_the_planned_one(noise: str, library: Graph, monkeypatch: p
 
     exact = released(clear, 0)
     assert np.array_equal(released(clear, 1), exact), "without noise only the batch and the mentions decide"
-    monkeypatch.setattr(per_sample, "clipped_sum", lambda *_: exact)
+    monkeypatch.setattr(example_gradients, "clipped_sum", lambda *_: exact)
     std = plan.schedule.releases[0].mechanism.std  # type: ignore[attr-defined]
     draws = np.array([(released(plan, draw) - exact)[7] for draw in range(900)]) / std
     law = "norm" if noise == "gaussian" else "laplace"

@@ -1,4 +1,3 @@
 from . import aggregated_rows as aggregated_rows
 from . import neighbour_rows as neighbour_rows
 from . import per_sample as per_sample
-from . import subgraphs as subgraphs

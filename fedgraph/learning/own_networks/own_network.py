@@ -28,6 +28,8 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import torch_device
+from fedgraph.learning.optimisers.descents import descend_by_adam
+from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 
 HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
 _INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
@@ -230,12 +232,41 @@ def filled(spec: NetworkSpec, vector: np.ndarray, dtype: torch.dtype) -> tuple[t
     It is a copy of its own for each call, so that what a forward leaves behind in it is not there in the next.
     """
     module = copy.deepcopy(_ready(spec)).to(dtype).to(torch_device())
-    values = torch.tensor(np.asarray(vector), dtype=dtype, device=torch_device())
+    return module, _named(module, torch.tensor(np.asarray(vector), dtype=dtype, device=torch_device()))
+
+
+def _named(module: torch.nn.Module, values: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Views of ``values`` [p], by the names of the parameters that train."""
     found, at = {}, 0
     for name, p in trained(module).items():
         found[name] = values[at : at + p.numel()].view(p.shape)
         at += p.numel()
-    return module, found
+    return found
+
+
+def fit(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, labels: np.ndarray, how: PublicTrainingSteps) -> np.ndarray:
+    """Parameters after full-batch Adam on the labelled rows of a graph without edges, none of it private: float32 [p].
+
+    Args:
+        spec: Of the network.
+        vector: float [p], where it begins.
+        x: float [n, d], public or released.
+        labels: int64 [n], −1 where unknown; public.
+        how: Steps of Adam.
+    """
+    known, place = np.flatnonzero(labels >= 0), torch_device()
+    if not known.size:
+        return np.asarray(vector, dtype=np.float32)
+    module, _ = filled(spec, vector, torch.float32)
+    rows, truth = torch.tensor(x[known], dtype=torch.float32, device=place), torch.tensor(labels[known], device=place)
+    given = (rows, torch.zeros((2, 0), dtype=torch.int64, device=place)) if reads_edges(module) else (rows,)
+
+    def loss(values: torch.Tensor) -> torch.Tensor:
+        scores = torch.func.functional_call(module, _named(module, values), given)
+        return torch.nn.functional.cross_entropy(scores, truth)
+
+    begun = torch.tensor(np.asarray(vector), dtype=torch.float32, device=place)
+    return descend_by_adam(begun, torch.func.grad(loss), how.epochs, how.rate, how.decay).cpu().numpy()
 
 
 @lru_cache(maxsize=16)
@@ -264,6 +295,12 @@ def _loops(
     if "edge_weight" in inspect.signature(part.forward).parameters and bound.arguments.get("edge_weight") is None:
         bound.arguments["edge_weight"] = (edges[0] * 0 + 1).to(x.dtype)
     return (), dict(bound.arguments)
+
+
+def is_linear(spec: NetworkSpec) -> bool:
+    """Whether it is one ``torch.nn.Linear`` with a bias, all of which trains."""
+    module = _ready(spec)
+    return type(module) is torch.nn.Linear and list(trained(module)) == ["weight", "bias"]
 
 
 def spec_reads_edges(spec: NetworkSpec) -> bool:

@@ -33,8 +33,18 @@ class RootedSamples:
     nodes: np.ndarray
     arcs: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.nodes)
+    def of(self, chosen: np.ndarray) -> RootedSamples:
+        """Some of them, padded to the largest of these. chosen: int64 [k]."""
+        last, nodes, arcs = self.nodes.shape[1] - 1, self.nodes[chosen], self.arcs[chosen]
+        size = int((nodes >= 0).sum(axis=1).max(initial=0))
+        arcs = arcs[:, :, (arcs[:, 0] != last).any(axis=0)]
+        arcs = np.concatenate([np.where(arcs == last, size, arcs), np.full((len(arcs), 2, 1), size)], axis=2)
+        return RootedSamples(np.concatenate([nodes[:, :size], np.full((len(nodes), 1), -1)], axis=1), arcs)
+
+
+def alone(roots: np.ndarray) -> RootedSamples:
+    """Roots that read nobody. roots: int64 [b]."""
+    return RootedSamples(np.stack([roots, np.full_like(roots, -1)], axis=1), np.ones((len(roots), 2, 1), dtype=np.int64))
 
 
 def subgraphs(
@@ -59,6 +69,8 @@ def subgraphs(
         coin: a public number that names the order in which neighbours are taken.
     """
     n, count = adjacency.shape[0], len(roots)
+    if not hops:
+        return alone(roots)
     readers = np.stack([np.arange(count), roots])  # (subgraph, node)
     found, read = [readers], [np.zeros((3, 0), dtype=np.int64)]
     seen = np.sort(readers[0] * n + readers[1])

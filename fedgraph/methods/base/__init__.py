@@ -21,8 +21,10 @@ the whole graph, so *central or federated* is a word in a scenario, not a second
 """
 
 from fedgraph.methods.base import column_ranks as column_ranks
+from fedgraph.methods.base import examples as examples
 from fedgraph.methods.base import method_kinds as method_kinds
 from fedgraph.methods.base import noisy_hops as noisy_hops
+from fedgraph.methods.base import occurrences as occurrences
 from fedgraph.methods.base import seen as seen
 from fedgraph.methods.base.method_offers import MethodDraft as MethodDraft
 from fedgraph.methods.base.method_offers import MethodReads as MethodReads

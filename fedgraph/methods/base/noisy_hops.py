@@ -11,7 +11,7 @@ released rows.
 """
 
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,7 +50,17 @@ class NoisyHopSettings(Settings):
         return Relation(self.relation)
 
 
-_P = TypeVar("_P", bound=NoisyHopSettings)
+class _Asked(Protocol):
+    @property
+    def hops(self) -> int: ...
+    @property
+    def formula(self) -> Literal["slides", "code"]: ...
+    @property
+    def protects(self) -> Relation: ...
+    def model_dump_json(self) -> str: ...
+
+
+_P = TypeVar("_P", bound=_Asked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +136,7 @@ def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes:
     return Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
 
 
-def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[_Asked, object], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is Relation.EDGE_UNDIRECTED:
         aggregation.require_simple(adjacency)
@@ -135,9 +145,7 @@ def prepare(plan: Plan[NoisyHopSettings, Made], subgraph: Subgraph) -> Work:
     return Work(adjacency, subgraph.nodes)
 
 
-def client(
-    plan: Plan[NoisyHopSettings, Made], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk
-) -> PlanSent:
+def client(plan: Plan[_Asked, object], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk) -> PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
     return {"aggregate": desk.release("aggregate", lambda: own_sums(plan, work.adjacency, work.nodes, model["rows"]))}
 
@@ -169,7 +177,7 @@ def receive(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray
     return aggregation.place_aggregated_rows(parts, facts.members, facts.num_nodes)
 
 
-def evidence(plan: Plan[NoisyHopSettings, Made], state: State[NoisyHopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
+def evidence(plan: Plan[_Asked, object], state: State[NoisyHopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
     """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.

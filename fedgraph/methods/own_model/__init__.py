@@ -9,16 +9,20 @@ A step: a secret coin draws each root; a root is trained with what it reads of n
 one example, and edges come in where they are free: at the public graph that is asked. A layer with self-loops (GCN, SGC, APPNP)
 is then trained as a network without edges, and used as one with them (Yang et al., ICLR 2023, arXiv:2212.09034).
 
+``unit: edge``: features and labels are public. Class rows of a network that read them are added up along the private edges: K
+noisy hops, each released once (``base.noisy_hops``, as in ``gap_edge``). The network is called with a node's features, class
+row and noisy hops, without any edge, and trained in clear on these. Of a public test graph hops are made in clear.
+
 **Guarantee.** Node level, zero-out or replace, for every graph without a promise (``cap: all``). Sums over clients, each of
-which holds its own subgraph; priced at each client's own size.
+which holds its own subgraph; priced at each client's own size. Edge level under ``unit: edge``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal, Self, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,40 +30,27 @@ from pydantic import Field, model_validator
 
 from fedgraph.documents import Settings
 from fedgraph.learning import (
-    NetworkExamples,
     NetworkSpec,
     StatefulDescent,
-    example_gradients,
+    aggregate_hop,
     isolation,
-    neighbour_limits,
     own_network,
-    rooted,
+    projection,
+    public_training,
+    scale_to_unit_length,
     torch,
 )
 from fedgraph.methods import base
-from fedgraph.methods.base import node_caps, seen
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN
-from fedgraph.methods.own_model import occurrences
-from fedgraph.methods.own_model.occurrences import Occurrences
-from fedgraph.privacy import (
-    Assumption,
-    ClippedSum,
-    Desk,
-    Event,
-    GaussianNoise,
-    NoiseMechanism,
-    PlannedRelease,
-    Relation,
-    Trust,
-    Unit,
-    sensitivity,
-)
+from fedgraph.methods.base import examples, noisy_hops, occurrences
+from fedgraph.privacy import Assumption, Desk, Event, GaussianNoise, NoiseMechanism, Relation, Trust, Unit
 from fedgraph.types import Graph, Subgraph
 
-REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node")
+REFERENCE = base.method_bibtex("abadi2016deep", "daigavane2021node", "sajadmanesh2023gap")
+_EVALUATED = "The network ran in its evaluation mode: dropout did nothing."
 
 
 class Params(Settings):
+    unit: Literal["node", "edge"] = Field("node", description="what one person's data are; edge: noisy hops before the network")
     model: str = Field("torch_geometric.nn.SGConv", description="dotted name of a class of torch modules, or package.nets:Net")
     arguments: dict[str, object] = Field({}, description="its keyword arguments; $inputs and $classes: what the data say")
     weights: Literal["fresh", "public"] = Field(
@@ -81,46 +72,35 @@ class Params(Settings):
     averaged: float = Field(0.5, gt=0, le=1, description="share of the last iterates that is averaged")
     projection: int = Field(64, ge=0, description="directions learned from the public test graph; 0: all features")
 
+    formula: ClassVar[Literal["code"]] = "code"  # of noisy hops
+
     @model_validator(mode="after")
     def _network_exists(self) -> Self:
         own_network.require(self.model, self.arguments)
+        node = {"relation", "cap", "degree", "mentions", "neighbours", "clip", "sampling_rate", "optimiser", "averaged"}
+        wrong = sorted(node & self.model_fields_set) if self.unit == "edge" else ()
+        if wrong:
+            raise ValueError(f"unit: edge has no clipped gradients, found {', '.join(wrong)}; allowed: without, or unit: node")
         return self
 
+    @property
+    def protects(self) -> Relation:
+        return Relation.EDGE_UNDIRECTED if self.unit == "edge" else Relation(self.relation)
 
-@dataclass(frozen=True, eq=False)
-class Made:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Made(examples.ExamplesMade):
     """What the plan made of public facts.
 
     Attributes:
-        network: what the network is made from.
-        isolated: what the look at it found.
-        rules: of each client.
-        basis: public directions [d, k] of features, or None.
+        isolated: what the look at the network found.
+        attributes: of ``unit: edge``: every node's public features and labels.
+        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
     """
 
-    network: NetworkSpec
     isolated: isolation.IsolatedNetwork
-    rules: tuple[Occurrences, ...]
-    basis: np.ndarray | None
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What a client prepares.
-
-    Attributes:
-        rows: float32 [n, k], what the network reads of its nodes.
-        adjacency: CSR [n, n], cut to the promised degree under ``cap: promised``.
-        labels: int64 [n], −1 where unknown.
-        ids: int64 [n], public names of its nodes.
-        number: of the client.
-    """
-
-    rows: np.ndarray
-    adjacency: sp.csr_array
-    labels: np.ndarray
-    ids: np.ndarray
-    number: int
+    attributes: Graph | None = None
+    new_nodes: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,21 +120,39 @@ class Memory:
     average: np.ndarray
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HopMemory(noisy_hops.NoisyHopMemory):
+    """What the server remembers under ``unit: edge``: released sums and what followed from them.
+
+    Attributes:
+        seed: of the first weights.
+        encoder: parameters of the network that makes class rows, flat.
+        inputs: public features, class rows, and noisy hops so far, float32 [n, h] each.
+        average: float32 [p], of the trained network; empty before the last hop.
+        scores: float32 [n, c], of the nodes of the training graph; empty before the last hop.
+    """
+
+    seed: int
+    encoder: np.ndarray
+    inputs: tuple[np.ndarray, ...]
+    average: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+
+
 Planned: TypeAlias = base.Plan[Params, Made]
+State: TypeAlias = base.State[Memory | HopMemory]
+_ENCODER = public_training.PublicTrainingEncoder("classes", 64, 5, public_training.PublicTrainingSteps(100, 0.01, 5e-4))
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One noise multiplier for all steps and clients; each client's event is that of its own size."""
-    basis, inputs = node_caps.directions_of(params.projection, facts)
-    arguments = json.dumps(params.arguments, sort_keys=True)
-    spec = NetworkSpec(params.model, arguments, inputs, facts.num_classes, params.weights)
-    isolated, relation = isolation.require(spec), Relation(params.relation)
+    if params.unit == "edge":
+        return _plan_of_hops(params, facts, budget)
+    spec, basis = examples.network_of(params.model, json.dumps(params.arguments, sort_keys=True), params.projection, facts)
+    spec = replace(spec, weights=params.weights)
+    isolated, relation = isolation.require(spec), params.protects
     how = (params.cap, params.degree, params.mentions, params.hops, params.sampling_rate, relation.replaces)
     rules = tuple(occurrences.rule(*how, n) for n in facts.clients)
-    (mechanism, events, min_clients) = _noise(params, facts, budget, rules)
-    bound = ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(example_gradients.clipped_sum))
-    steps = range(params.steps)
-    releases = (PlannedRelease("model", bound, mechanism, e, steps, client=client) for client, e in enumerate(events))
     reads = any(one.most > 1 for one in rules)
     promised, limit = (params.degree if params.cap == cap and reads else None for cap in ("promised", "limit"))
     caps = {"limit": (Assumption.DEGREE_LIMIT_ENFORCED,), "promised": (Assumption.PROMISED_DEGREE,)}
@@ -163,14 +161,26 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     guarantee = base.guarantee_from_public_facts(
         facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit
     )
-    schedule = base.PlanSchedule(params.steps, tuple(releases), min_clients)
-    made = Made(spec, isolated, rules, basis)
-    notes = _notes(params, made)
-    return base.Plan("own_model", params, facts, guarantee, schedule, made, None, sums=base.PlanSums(suffice=True), notes=notes)
+    made = Made(spec, rules, basis, promised, limit, params.neighbours, params.hops, isolated.loops, isolated=isolated)
+    noise = _noise(params, facts, budget, rules)
+    return examples.plan_for("own_model", params, facts, guarantee, made, noise, notes=_notes(params, made))
+
+
+def _plan_of_hops(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    said = (_EVALUATED, "The network reads public rows and released hops, and no edge.")
+    priced = noisy_hops.plan_for("own_model", params, facts, budget, said)
+    attributes = priced.made.attributes
+    basis = projection.basis_of(attributes, params.projection) if params.projection else None
+    columns = (facts.num_features if basis is None else basis.shape[1]) + (params.hops + 1) * facts.num_classes
+    arguments = json.dumps(params.arguments, sort_keys=True)
+    spec = NetworkSpec(params.model, arguments, columns, facts.num_classes, params.weights)
+    made = Made(spec, (), basis, isolated=isolation.require(spec), attributes=attributes, new_nodes=priced.made.new_nodes)
+    how = (priced.guarantee, priced.schedule)
+    return base.Plan("own_model", params, facts, *how, made, sums=priced.sums, notes=priced.notes)
 
 
 def _noise(
-    params: Params, facts: base.PublicFacts, budget: base.Budget, rules: tuple[Occurrences, ...]
+    params: Params, facts: base.PublicFacts, budget: base.Budget, rules: tuple[occurrences.Occurrences, ...]
 ) -> tuple[NoiseMechanism, list[Event], int]:
     """(mechanism, each client's event, clients that must finish)."""
     if not budget.private:
@@ -190,7 +200,7 @@ def _notes(params: Params, made: Made) -> tuple[str, ...]:
         kept = {"all": "in every graph", "limit": f"because the platform allows {params.degree} neighbours",
                 "promised": f"if no node has more than {params.degree} neighbours"}[params.cap]  # fmt: skip
         first = f"A node changes at most {most} examples of a step, {kept}; each other one by a coin of rate {_rate(made):.3g}."
-    said = [first, "The network ran in its evaluation mode: dropout did nothing."]
+    said = [first, _EVALUATED]
     if made.isolated.loops:
         said.append(f"Gradients were taken one example after another, since vmap cannot run the network ({made.isolated.why}).")
     if params.weights == "public":
@@ -202,49 +212,51 @@ def _rate(made: Made) -> float:
     return max(one.rate for one in made.rules)
 
 
-def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+def start(plan: Planned, rng: np.random.Generator) -> State:
+    if plan.made.attributes is not None:
+        encoded = public_training.encode(plan.made.attributes, _ENCODER)
+        inputs = (plan.made.rows(plan.made.attributes), encoded.own)
+        seed = int(rng.integers(2**62))
+        return _after_hop(plan, HopMemory(seed=seed, encoder=encoded.parameters, inputs=inputs, sent=(encoded.message,)))
     vector = own_network.start(plan.made.network, rng)
     return base.State({"parameters": vector}, Memory(vector, 0 * vector, 0 * vector, vector))
 
 
-def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    graph, adjacency, params = subgraph.graph, subgraph.graph.adjacency, plan.params
-    if plan.made.rules[subgraph.client].most > 1 and params.cap == "promised":
-        adjacency = neighbour_limits.at_most(adjacency, params.degree, subgraph.nodes, NODE_CAP_COIN)
-    elif plan.made.rules[subgraph.client].most > 1 and params.cap == "limit":
-        neighbour_limits.require(adjacency, params.degree, subgraph.nodes)
-    return Work(_rows(plan, graph), sp.csr_array(adjacency), graph.labels, subgraph.nodes, subgraph.client)
+def _after_hop(plan: Planned, memory: HopMemory) -> State:
+    """The next broadcast, or the trained network and its scores when every hop is there."""
+    if len(memory.sums) < plan.params.hops:
+        return base.State({"rows": memory.sent[-1]}, memory)
+    spec, x, labels = plan.made.network, np.concatenate(memory.inputs, axis=1), cast(Graph, plan.made.attributes).labels
+    how = public_training.PublicTrainingSteps(plan.params.steps, plan.params.learning_rate, 1e-3)
+    vector = own_network.fit(spec, own_network.start(spec, np.random.default_rng(memory.seed)), x, labels, how)
+    return base.State({}, replace(memory, average=vector, scores=_of_rows(plan, vector, x)))
 
 
-def _rows(plan: Planned, graph: Graph) -> np.ndarray:
-    """float32 [n, k]: unit rows, or their coordinates along public directions."""
-    return np.asarray(node_caps.sparse_rows(graph, plan.made.basis).toarray(), dtype=np.float32)
+def _of_rows(plan: Planned, vector: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return own_network.scores(plan.made.network, vector, x, sp.csr_array((len(x), len(x)), dtype=np.float32))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
-    """The noisy sum of the clipped gradients of this step's roots."""
-    params, rule = plan.params, plan.made.rules[work.number]
-
-    def gradient() -> np.ndarray:
-        drawn = streams.drawn("batch", work.ids, params.sampling_rate)
-        roots = np.flatnonzero(drawn & (work.labels >= 0))
-
-        def allowed(root: np.ndarray, node: np.ndarray) -> np.ndarray:
-            pairs = np.stack([work.ids[root], work.ids[node]], axis=1)
-            return ~drawn[node] & streams.drawn("mentions", pairs, rule.rate)
-
-        hops = params.hops if rule.most > 1 else 0
-        samples = rooted.subgraphs(work.adjacency, work.ids, roots, allowed, params.neighbours, hops, round_)
-        examples = NetworkExamples(work.rows, samples, work.labels[roots])
-        how = (params.clip, plan.facts.num_nodes, plan.made.isolated.loops)
-        return example_gradients.clipped_sum(plan.made.network, model["parameters"], examples, *how)
-
-    return {"gradient": desk.release("model", gradient)}
+def prepare(plan: Planned, subgraph: Subgraph) -> examples.Work | noisy_hops.Work:
+    return (noisy_hops if plan.params.unit == "edge" else examples).prepare(plan, subgraph)
 
 
-def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """One step on the mean over the public expected number of roots."""
+def client(
+    plan: Planned, work: examples.Work | noisy_hops.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+) -> base.PlanSent:
+    """The noisy sum of the clipped gradients of this step's roots; under ``unit: edge`` a noisy hop."""
+    if isinstance(work, noisy_hops.Work):
+        return noisy_hops.client(plan, work, model, round_, streams, desk)
+    return examples.client(plan, work, model, round_, streams, desk)
+
+
+def server(plan: Planned, state: State, inbox: base.PlanInbox) -> State:
+    """One step on the mean over the public expected number of roots; under ``unit: edge`` the noisy hop is kept and sent on."""
     params, memory = plan.params, state.memory
+    if isinstance(memory, HopMemory):
+        sums = noisy_hops.receive(plan, inbox)
+        hop = scale_to_unit_length(sums)
+        found = replace(memory, inputs=(*memory.inputs, hop), sent=(*memory.sent, hop), sums=(*memory.sums, sums))
+        return _after_hop(plan, found)
     rows = params.sampling_rate * plan.facts.num_nodes
     descent = StatefulDescent(
         memory.parameters, params.learning_rate, params.optimiser, memory.first, memory.second, steps=inbox.round
@@ -258,66 +270,58 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     return base.State({"parameters": after.parameters}, after)
 
 
-def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself."""
+def predict(plan: Planned, state: State, graph: Graph) -> np.ndarray:
+    """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself.
+
+    Under ``unit: edge`` they are those of the released hops (``graph`` is not read), or of the hops of a public ``graph``.
+    """
+    if isinstance(state.memory, HopMemory):
+        if not plan.made.new_nodes:
+            return state.memory.scores
+        hops = [public_training.encode_after(state.memory.encoder, _ENCODER, graph)]
+        for _ in range(plan.params.hops):
+            hops.append(scale_to_unit_length(aggregate_hop(graph.adjacency, hops[-1])))
+        return _of_rows(plan, state.memory.average, np.concatenate([plan.made.rows(graph), *hops], axis=1))
     public = plan.facts.public == "test-graph"
     shown = graph.adjacency if public else sp.csr_array(graph.adjacency.shape, dtype=np.float32)
-    return own_network.scores(plan.made.network, state.memory.average, _rows(plan, graph), sp.csr_array(shown))
+    return own_network.scores(plan.made.network, state.memory.average, plan.made.rows(graph), sp.csr_array(shown))
 
 
-def module_of(plan: Planned, state: base.State[Memory]) -> torch.nn.Module:
+def module_of(plan: Planned, state: State) -> torch.nn.Module:
     """The trained torch module, its weights those that answer."""
     return own_network.with_weights(plan.made.network, state.memory.average)
 
 
 def reads(plan: Planned) -> base.MethodReads:
     """A network without edges answers from its own row, and so does one where the asked graph is not public."""
+    if plan.params.unit == "edge":
+        return base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING
     own = plan.facts.public != "test-graph" or not own_network.spec_reads_edges(plan.made.network)
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 
 def reads_rounds(plan: Planned) -> bool:
-    """Whether the rounds of a run should be kept: every node is in its own example alone, and the viewer sees them."""
-    alone = all(one.most == 1 for one in plan.made.rules)
-    return alone and seen.rounds_worth_keeping(plan, own_network.num_parameters(plan.made.network))
+    return plan.params.unit == "node" and examples.reads_rounds(plan)
 
 
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or a node is in several examples.
-
-    Rows of others are known, who was drawn is not: of each its expected share is taken off. At
-    q = 1 everybody is drawn, and the score is the exact log-likelihood ratio of zero-out times s².
-    """
-    weights = seen.known_shares(plan, state, units)
-    if weights is None or any(one.most > 1 for one in plan.made.rules):
+def evidence(plan: Planned, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
+    """``examples.evidence``, or that of noisy hops; None where a node is in several examples."""
+    if isinstance(state.memory, HopMemory):
+        return noisy_hops.evidence(plan, base.State(state.model, state.memory), graph, units)
+    if any(one.most > 1 for one in plan.made.rules):
         return None
-    rows, rate, clip = _rows(plan, graph), plan.params.sampling_rate, plan.params.clip
-
-    def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
-        labelled = np.flatnonzero(graph.labels[nodes] >= 0)
-        at = nodes[labelled]
-        nobody = sp.csr_array((graph.num_nodes, graph.num_nodes), dtype=np.float32)
-        samples = rooted.subgraphs(nobody, np.arange(graph.num_nodes), at, lambda root, node: node < 0, 1, 0, 0)
-        examples = NetworkExamples(rows, samples, graph.labels[at])
-        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
-            found = np.zeros((nodes.size, message.size))
-            how = (clip, plan.made.isolated.loops)
-            parts = example_gradients.weighed_rows(plan.made.network, model["parameters"], examples, *how)
-            found[labelled] = np.concatenate([(rows * scale[:, None]).cpu().numpy() for rows, scale in parts])
-            left_over = message - rate * (weights[nodes] @ found)
-            own = found[coins.rows]
-            coins.add(rate**2 * (own @ own.T), rate * (found @ left_over))
-
-    return seen.coins_of(plan, units, seen.groups_of(plan), plan.schedule.releases[0].path, clip, read)
+    return examples.evidence(plan, state, graph, units, lambda part, _: plan.made.rows(part))
 
 
 _SMALL: Mapping[str, object] = {"steps": 4, "projection": 16, "sampling_rate": 0.4}
 _GCN = {"model": "torch_geometric.nn.GCN", "arguments": {"hidden_channels": 8, "num_layers": 2}}
 _GAT = {"model": "torch_geometric.nn.GAT", "arguments": {"hidden_channels": 8, "num_layers": 2, "heads": 2}}
+_MLP = {"model": "torch_geometric.nn.MLP", "arguments": {"hidden_channels": 8, "num_layers": 2, "norm": None}}
+_EDGES: Mapping[str, object] = {"unit": "edge", "steps": 20, "projection": 16}
 _READS = {"cap": "promised", "degree": 3, "mentions": 6.0}
 
-OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.NODE,),
+OFFERS: base.Offers[Params, Made, examples.Work | noisy_hops.Work, Memory | HopMemory] = base.Offers(
+    units=(Unit.NODE, Unit.EDGE),
     reads=reads,
     situations=(
         base.MethodSituation("inductive", settings={**_SMALL, **_GCN, "mentions": 2.0, "hops": 1}),
@@ -325,6 +329,8 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_GAT, **_READS}),
         base.MethodSituation("inductive", (Trust.CURATOR,), {**_SMALL, **_READS, "relation": "node-replace"}),
         base.MethodSituation("asking", (Trust.CURATOR,), {**_SMALL, **_GCN}),
+        base.MethodSituation("transductive", settings={**_EDGES, **_GCN}),
+        base.MethodSituation("inductive-edges", settings={**_EDGES, **_MLP}),
     ),
     private_test_nodes=True,
     answers_every_round=True,

@@ -7,7 +7,8 @@ promised   as published: neighbourhoods are cut to D by public coins, k(D) rows;
            neighbours, for a slot that a removed node frees is filled again
 """
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
@@ -15,11 +16,10 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents import Settings
-from fedgraph.learning import Layout, graphsage, neighbour_limits
-from fedgraph.methods.base import Budget, PublicFacts, node_caps
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN
-from fedgraph.methods.sage_node.published import ClaimedSageStage, claimed_sage_subgraphs, claimed_touched_rows
+from fedgraph.learning import neighbour_rows, rooted, walks
+from fedgraph.methods.base import Budget, PublicFacts, examples, node_caps, occurrences
 from fedgraph.privacy import Assumption, PricedDegreeCap, Relation, neighbour_sums
+from fedgraph.types import Graph
 
 
 class Params(Settings):
@@ -38,8 +38,7 @@ class Params(Settings):
     degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
     clip: float = Field(0.5, gt=0, description="norm to which a subgraph's gradient is clipped")
     steps: int = Field(60, ge=1, description="gradient steps")
-    batches: Literal["fixed", "poisson"] = Field("fixed", description="batches without replacement, or by coins")
-    sampling_rate: float = Field(1.0, gt=0, le=1, description="share of the nodes in a batch; 1: all of them")
+    sampling_rate: float = Field(1.0, gt=0, le=1, description="q, probability that a node is in a batch; 1: all of them")
     learning_rate: float = Field(8.0, gt=0, description="step size on the mean clipped gradient")
     momentum: float = Field(0.9, ge=0, lt=1, description="heavy-ball momentum")
     averaged: ClassVar[float] = 0.5  # share of the last iterates that is averaged
@@ -56,95 +55,81 @@ class Params(Settings):
         return Relation(self.relation)
 
 
-@dataclass(frozen=True)
-class Caps:
-    """What bounds the rows that a node changes, and what a step costs.
+@dataclass(frozen=True, eq=False)
+class Made(examples.ExamplesMade):
+    """What the plan made of public facts.
 
     Attributes:
-        kind: ``log``, ``limit`` or ``promised``; ``all`` where every row counts as touched.
-        stage: the steps, as they are priced.
         cap: where rows hold weighted sums, the rule of the largest client; else None.
         scale: c, what sums over neighbours are divided by (``log``).
         sensitivity: Δ₂ of a step (``log``).
-        cut: neighbours that a row keeps at most, by public coins; None: all.
+        joined: whether a row holds what one layer reads of the neighbours, so that the network is linear and roots are alone.
         promised: maximum degree D that the data promise, or None.
-        limit: number of neighbours M that the platform enforces, or None.
         assumptions: what the guarantee rests on.
         notes: what a statement must say.
     """
 
-    kind: str
-    stage: ClaimedSageStage
     cap: PricedDegreeCap | None = None
     scale: float = 1.0
     sensitivity: float = 0.0
-    cut: int | None = None
+    joined: bool = True
     promised: int | None = None
-    limit: int | None = None
     assumptions: tuple[Assumption, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def neighbourhoods(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool) -> sp.csr_array:
-        """What rows aggregate over: weights, or the graph, cut where it is cut. held: a client's own graph."""
+    def read(self, graph: Graph, ids: np.ndarray, held: bool = True) -> tuple[np.ndarray, sp.csr_array]:
+        """(rows [n, k], neighbourhoods that roots read). held: a client's own graph.
+
+        Rows are unit rows, or their coordinates along public directions; with one layer each is beside the weighed sum, or
+        the mean, of its neighbours', and nothing is left for roots to read.
+        """
         if self.cap is not None:
-            return node_caps.edge_weights(adjacency, self.cap)
-        if self.cut is not None:
-            return neighbour_limits.at_most(adjacency, self.cut, ids, NODE_CAP_COIN)
-        if held and self.limit is not None:
-            neighbour_limits.require(adjacency, self.limit, ids)
-        return sp.csr_array(adjacency.astype(np.float32))
+            weights = node_caps.edge_weights(graph.adjacency, self.cap)
+            return neighbour_rows.make(node_caps.sparse_rows(graph, self.basis), weights, self.scale), graph.adjacency
+        adjacency, own = self.bounded(graph.adjacency, ids, held), self.rows(graph)
+        if not self.joined:
+            return own, adjacency
+        return np.hstack([own, walks.random_matrix(adjacency).astype(np.float32) @ own]), adjacency
 
 
-@dataclass(frozen=True, eq=False)
-class Made:
-    """What the plan made of public facts.
-
-    Attributes:
-        caps: the rule, and what a step costs.
-        basis: public directions [d, k] that features are projected on, or None.
-        network: layout of one layer's parameters, or of two.
+def made_of(params: Params, facts: PublicFacts, budget: Budget) -> Made:
+    """The rule that ``params.cap`` asks for, from public sizes, and the network: ``torch_geometric.nn.SAGEConv`` as a linear
+    layer of joined rows, or two layers of ``torch_geometric.nn.GraphSAGE``.
     """
-
-    caps: Caps
-    basis: np.ndarray | None
-    network: graphsage.GraphsageWidths | Layout
-
-
-def rule_of(params: Params, facts: PublicFacts, budget: Budget) -> Caps:
-    """The rule that ``params.cap`` asks for, from public sizes."""
+    one = params.layers == 1
+    model = "torch.nn.Linear" if one else "torch_geometric.nn.GraphSAGE"
+    sizes = {"in_features": "$inputs", "out_features": "$classes"}
+    shape = sizes if one else {"hidden_channels": params.hidden, "num_layers": params.layers}
+    spec, basis = examples.network_of(model, json.dumps(shape), params.projection, facts, wide=2 if one else 1)
     promised = not budget.private or budget.calibrated_by == "published"
     kind = params.cap if params.cap != "auto" else "promised" if promised else "log"
+    degree, largest = params.limit or params.degree, max(facts.clients)
+    every = kind == "log" and not one
+    how = ("all" if every else kind, degree, np.inf, params.layers, params.sampling_rate, params.protects.replaces)
+    rules = tuple(occurrences.rule(*how, n, True) for n in facts.clients)
+    made = Made(spec, rules, basis, hops=0 if one else params.layers, joined=one)
+    touched = 1 + rooted.reach(degree, params.layers)
+    if every:
+        note = (
+            f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "
+            "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
+        )
+        return replace(made, cut=params.degree, notes=(note,))
     if kind == "log":
-        return _log(params, max(facts.clients))
-    degree = params.limit or params.degree
-    touched = claimed_touched_rows(degree, params.layers)
-    changed = 2 * touched - 1 if params.protects.replaces else touched  # replaced: it has other neighbours in the other world
-    stage = _stage(params, changed, claimed_sage_subgraphs(degree, params.layers))
+        return _log(params, largest, made)
     if kind == "limit":
         note = f"A node is in at most {touched} training subgraphs, because the platform allows {degree} neighbours."
-        known = (Assumption.DEGREE_LIMIT_ENFORCED,)
-        return Caps(kind, stage, limit=degree, assumptions=known, notes=(note,))
+        return replace(made, limit=degree, assumptions=(Assumption.DEGREE_LIMIT_ENFORCED,), notes=(note,))
     note = (
         f"A node is in at most {touched} training subgraphs, if no node has more than {degree} neighbours. Above that, "
         "neighbourhoods are cut and a node that goes frees slots that others refill: where the data break the promise the "
         "provable ε is ∞."
     )
-    return Caps(kind, stage, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
+    return replace(made, cut=degree, promised=degree, assumptions=(Assumption.PROMISED_DEGREE,), notes=(note,))
 
 
-def _stage(params: Params, touched: int, claimed: int | None = None) -> ClaimedSageStage:
-    fixed = params.batches == "fixed"
-    return ClaimedSageStage(params.steps, params.sampling_rate, touched, fixed, params.protects.replaces, claimed)
-
-
-def _log(params: Params, largest: int) -> Caps:
+def _log(params: Params, largest: int, made: Made) -> Made:
     """largest: nodes of the largest client."""
-    if params.layers > 1:
-        note = (
-            f"No promise: with two layers every one of a client's rows may change with a node, {largest} at the largest "
-            "client, and is priced so. cap: limit or cap: promised price fewer rows, on what they assume."
-        )
-        return Caps("all", _stage(params, largest), cut=params.degree, notes=(note,))
     cap = neighbour_sums.priced_log_cap(largest, params.knee)
     scale = neighbour_sums.gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
     delta = neighbour_sums.gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)
@@ -153,4 +138,4 @@ def _log(params: Params, largest: int) -> Caps:
         f"nodes. For that, sums over neighbours are divided by {scale:.4g}: they hardly count, and the row is about as good as "
         "DP-SGD on a node's own features with that much more noise."
     )
-    return Caps("log", _stage(params, 1), cap, scale, delta, notes=(note,))
+    return replace(made, cap=cap, scale=scale, sensitivity=delta, notes=(note,))

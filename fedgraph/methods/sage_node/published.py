@@ -14,34 +14,20 @@ Both are ε-DP on the upper triangle; perturbing (u, v) and (v, u) separately co
 
 **Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
 
-**Noise of node-level SAGE** (``ClaimedSageStage``): clipped gradients of subgraphs, where one node is in many rows.
-
-A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node lies in at most
-k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that are published,
-D are the way back). One step of a client with n rows is either
-
-    fixed     B of n rows without replacement    FixedSizeGaussian(σ, B, n, k)
-    poisson   every row with its own coin q      PoissonGaussian(σ, q, k)
-
-Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch). A node that is replaced has other neighbours
-in the other world: 2k − 1 rows change, by two clips each.
-
-σ = std / clip. Published: ``claimed_sage_epsilon`` (Rényi, without replacement) with B = ⌈q·n⌉.
-
-**Guarantee.** The returned σ costs every client at most ε under the reading asked for, under ``promised-degree``.
-
-**Edge cases.** A client with fewer than k rows: k is cut to n. No client, T = 0 → ``PrivacyError``.
+**Rows of a node.** A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node
+lies in at most k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that
+are published, D are the way back). Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch). A node
+that is replaced has other neighbours in the other world: 2k − 1 rows change, by two clips each. Batches are drawn by coins, and
+``methods.base.occurrences`` prices them; of whole batches the price is that of batches without replacement.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
 
-from fedgraph.errors import PrivacyError
-from fedgraph.privacy import RDP_ORDERS, Event, FixedSizeGaussian, PoissonGaussian, Repeated, calibrate, require_positive
+from fedgraph.privacy import RDP_ORDERS, require_positive
 
 
 def claimed_sage_subgraphs(degree: int, layers: int) -> int:
@@ -92,96 +78,16 @@ def claimed_sage_epsilon(
     return float(np.min(moments + math.log(1 / delta) / (RDP_ORDERS - 1)))
 
 
-@dataclass(frozen=True)
-class ClaimedSageStage:
-    """Steps of node-level SAGE at a client.
-
-    Attributes:
-        steps: T ≥ 1.
-        rate: q in (0, 1].
-        touched: k ≥ 1, rows that a node touches at most.
-        fixed: batches of fixed size without replacement, else Poisson ones.
-        replaced: whether a node is replaced, not zeroed.
-        claimed: k as published, where it is another number.
-
-    Raises:
-        PrivacyError: a number out of its range.
-    """
-
-    steps: int
-    rate: float
-    touched: int
-    fixed: bool
-    replaced: bool
-    claimed: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.steps < 1 or self.touched < 1 or not 0 < self.rate <= 1:
-            raise PrivacyError(f"a stage needs steps ≥ 1, touched ≥ 1 and 0 < rate ≤ 1, found {self}")
-
-    def batch_size(self, num_rows: int) -> int:
-        return min(num_rows, math.ceil(self.rate * num_rows))
-
-    def event(self, multiplier: float, num_rows: int) -> Event:
-        """One step at a client of ``num_rows`` rows."""
-        touched = min(self.touched, num_rows)
-        if self.fixed:
-            return FixedSizeGaussian(multiplier, self.batch_size(num_rows), num_rows, touched, self.replaced)
-        return PoissonGaussian(multiplier, self.rate, touched, self.replaced)
-
-
-def claimed_touched_rows(degree: int, layers: int) -> int:
-    """k: the node itself, and every node within ``layers`` steps where no node has more than ``degree`` neighbours.
-
-    Raises:
-        PrivacyError: degree or layers below 1.
-
-    >>> claimed_touched_rows(10, 1), claimed_touched_rows(10, 2)
-    (11, 101)
-    """
-    if degree < 1 or layers < 1:
-        raise PrivacyError(f"degree and layers are at least 1, found {degree} and {layers}")
-    return 1 + degree * sum(int((degree - 1) ** i) for i in range(layers))
-
-
-def epsilon_of_paper(stage: ClaimedSageStage, multiplier: float, sizes: Sequence[int], delta: float) -> float:
-    """The paper's ε, for the client where it is largest.
+def epsilon_of_paper(multiplier: float, rate: float, touched: int, sizes: Sequence[int], steps: int, delta: float) -> float:
+    """The paper's ε, for the client where it is largest: batches of B = ⌈q·n⌉.
 
     Args:
-        stage: steps, rate and touched rows.
         multiplier: σ = std / C.
+        rate: q in (0, 1].
+        touched: k as published.
         sizes: rows of each client, ≥ 1.
+        steps: T.
         delta: δ in (0, 1).
     """
-    return max(
-        claimed_sage_epsilon(multiplier, stage.batch_size(n), n, min(stage.claimed or stage.touched, n), stage.steps, delta)
-        for n in set(sizes)
-    )
-
-
-def sage_noise_multiplier(stage: ClaimedSageStage, sizes: Sequence[int], epsilon: float, delta: float, reading: str) -> float:
-    """σ such that no client pays more than ε.
-
-    Args:
-        stage: steps, rate and touched rows.
-        sizes: rows of each client, ≥ 1.
-        epsilon: ε of the guarantee, > 0.
-        delta: δ of the guarantee, in (0, 1).
-        reading: ``published`` (the paper's formula), else the accountants'.
-
-    Raises:
-        PrivacyError: there is no client, or no noise is enough.
-
-    >>> stage = ClaimedSageStage(steps=10, rate=0.1, touched=4, fixed=False, replaced=False)
-    >>> sage_noise_multiplier(stage, [500], 1.0, 1e-5, "provable") < sage_noise_multiplier(stage, [500], 0.5, 1e-5, "provable")
-    True
-    """
-    if not sizes:
-        raise PrivacyError("no client to calibrate for")
-    if reading == "published":
-        return calibrate.published(lambda m: epsilon_of_paper(stage, m, sizes, delta), epsilon)
-    kinds = {stage.event(1.0, n): n for n in sizes}
-    return max(
-        calibrate.noise_multiplier_of(lambda m, n=n: Repeated(stage.event(m, n), stage.steps), epsilon, delta)  # type: ignore[misc]
-        for n in kinds.values()
-    )
+    batches = {n: min(n, math.ceil(rate * n)) for n in sizes}
+    return max(claimed_sage_epsilon(multiplier, b, n, min(touched, n), steps, delta) for n, b in batches.items())

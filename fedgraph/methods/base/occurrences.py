@@ -3,6 +3,7 @@
 An example is a root that was drawn (a secret coin of rate q each) with what it reads of the nodes around it
 (``learning.own_networks.rooted``). A root reads a node only if that node was not drawn itself and a secret coin of the pair, of
 rate p, says so. So a node is in a step by its own example, or in some of the examples of at most m other roots, never both.
+Where roots read nodes that were drawn, too (``drawn_too``), it may be in its own and in theirs.
 
     cap: all        m = n − 1: every graph, no promise
     cap: limit      m follows from the largest number of neighbours that the platform enforces
@@ -13,7 +14,7 @@ With M = 0 roots read nobody: each node is in its own example alone.
 
 **Price.** Zero-out: ``MentionedGaussian`` (own example, or Bin(m, qp) changed ones; ``privacy.accounting.mentions``) or
 ``PoissonGaussian`` of m + 1 touched rows (``privacy.accounting.mixture``), whichever needs less noise: both hold. Replace: the
-node has other neighbours in the other world, so 2m + 1 rows change.
+node has other neighbours in the other world, so 2m + 1 rows change. Under ``drawn_too`` the second price holds alone.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Occurrences:
         sampling_rate: q, of a root's coin.
         replaced: whether a node is replaced, not zeroed.
         num_rows: roots of the client, n.
+        drawn_too: whether a root reads nodes that were drawn themselves.
     """
 
     others: int
@@ -42,6 +44,7 @@ class Occurrences:
     sampling_rate: float
     replaced: bool
     num_rows: int
+    drawn_too: bool = False
 
     @property
     def most(self) -> int:
@@ -52,16 +55,28 @@ class Occurrences:
     def events(self, multiplier: float) -> tuple[Event, ...]:
         """What one step costs, in every way that holds. multiplier: standard deviation over clip."""
         touched = PoissonGaussian(multiplier, self.sampling_rate, self.most, self.replaced)
-        if self.most == 1 or self.replaced:
+        if self.most == 1 or self.replaced or self.drawn_too:
             return (touched,)
         return (MentionedGaussian(multiplier, self.sampling_rate, self.rate, self.others, False), touched)
 
 
-def rule(cap: str, degree: int, mentions: float, hops: int, sampling_rate: float, replaced: bool, num_rows: int) -> Occurrences:
-    """The rule of a client of ``num_rows`` nodes; the arguments are settings of the method."""
+def rule(
+    cap: str,
+    degree: int,
+    mentions: float,
+    hops: int,
+    sampling_rate: float,
+    replaced: bool,
+    num_rows: int,
+    drawn_too: bool = False,
+) -> Occurrences:
+    """The rule of a client of ``num_rows`` nodes; the arguments are settings of the method. mentions: M; ∞: every pair's coin
+    says yes.
+    """
     others = max(num_rows - 1, 0) if cap == "all" else min(rooted.reach(degree, hops), max(num_rows - 1, 0))
     reads = hops > 0 and mentions > 0 and others > 0
-    return Occurrences(others if reads else 0, min(1.0, mentions / others) if reads else 0.0, sampling_rate, replaced, num_rows)
+    rate = min(1.0, mentions / others) if reads else 0.0
+    return Occurrences(others if reads else 0, rate, sampling_rate, replaced, num_rows, drawn_too)
 
 
 @lru_cache(maxsize=256)  # every seed and every client of one size asks for the same
