@@ -15,8 +15,7 @@ from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.learning import descend_by_adam, layouts, shared_gnn
 from fedgraph.partition import ego_nodes
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.base import CellContext, graphs
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -67,7 +66,7 @@ class ClearEmbedder:
 
 def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
     labels = np.concatenate([g.labels for g in graphs])
-    union = collections.unite(graphs[0].name, graphs, labels, graphs[0].num_classes)
+    union = graphs.unite(graphs[0].name, graphs, labels, graphs[0].num_classes)
     sizes = (union.num_features, how.hidden, how.layers, union.num_classes)
     net = shared_gnn.make(how.model, *sizes, "none", norm="none")
     given = shared_gnn.prepare(net, union, tuple(g.num_nodes for g in graphs))
@@ -101,8 +100,8 @@ class ClearSampleSettings(Settings):
         found: list[Graph] = []
         labels: list[int] = []
         if isinstance(data, GraphCollection):
-            data = collections.prepare(data, None, self.max_degree, 0)
-            kinds, classes = collections.node_kinds(data)
+            data = graphs.prepare(data, None, self.max_degree, 0)
+            kinds, classes = graphs.node_kinds(data)
             for index in rng.permutation(len(data.graphs)):
                 if len(found) < count and self.min_nodes <= data.graphs[index].num_nodes <= self.max_nodes:
                     found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))

@@ -20,8 +20,7 @@ from fedgraph.report.sections import graph_clustering as section
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_clustering as task
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_pairs
+from fedgraph.tasks.base import CellContext, graphs
 from fedgraph.types import Graph, GraphMasks
 
 
@@ -61,7 +60,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
 def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_path: Path) -> None:
     where, given = context(library), params()
     store, cells = CellStore(tmp_path), task.cells(given, where)
-    held = task.held_graphs.deal(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
+    held = task.deal(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
     assert held > 1, "the sampled ego-networks should overlap"
     for cell in cells:
         out = task.run(given, cell, where)
@@ -115,15 +114,15 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     """The distances kept for the report are those of a reference solver on what the server received."""
     where, given = context(library), params(epsilons=[np.inf])
     seen: list[Any] = []
-    real = graph_pairs.solve_all
-    monkeypatch.setattr(graph_pairs, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
+    real = graphs.solve_all
+    monkeypatch.setattr(graphs, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
     cell = task.cells(given, where)[-1]
     out = task.run(given, cell, where)
     which = gromov.all_pairs(10)
     reference = gromov.solve_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
     kept = out.artefacts["distances"][which[:, 0], which[:, 1]]
     assert np.median(np.abs(kept - reference)) < 1e-6
-    truth = [s.graph.labels[s.center] for s in task.held_graphs.deal(given, 0, where).subgraphs]
+    truth = [s.graph.labels[s.center] for s in task.deal(given, 0, where).subgraphs]
     assert np.array_equal(out.artefacts["truth"], truth)
 
 
@@ -164,7 +163,7 @@ def test_the_graphs_of_a_collection_are_clients_and_their_labels_are_unseen() ->
     where = context(data.load("tu/mutag", stand_in=True))
     spec = {"method": "local_dp", "training": "none", "hidden": 4, "compare": ["mean"]}
     given = params(methods=[spec], method=None, epsilons=[4.0, np.inf], encoders=["multi-bit"], max_graphs=40)
-    held = task.held_graphs.deal(given, 0, where)
+    held = task.deal(given, 0, where)
     assert held.disjoint
     assert all((s.graph.labels == -1).all() for s in held.subgraphs)
     for cell in task.cells(given, where):

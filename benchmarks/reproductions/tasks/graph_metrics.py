@@ -19,8 +19,7 @@ from fedgraph import seeds
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
 from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins
-from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
-from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
+from fedgraph.tasks.base.graphs import FUSED, SIZE, TOPOLOGY, GraphSolverSettings
 from fedgraph.types import Graph
 from fedgraph.worlds.world import JOINED_WORLD
 

@@ -22,7 +22,7 @@ from fedgraph.methods import MethodReads, Plan, method_kinds
 from fedgraph.privacy import Assumption, Desk, Gaussian, GaussianNoise, PlannedRelease, Rows, calibrate, ledger, sensitivity
 from fedgraph.tasks.base import Cell
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.worlds import ProtocolSetting, graph_without_edges
+from fedgraph.worlds import Federation, graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
 _PATH = "accuracy"
@@ -71,7 +71,7 @@ class Bought:
         return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
 
     def _words(self, done: TrainedCell) -> str:
-        asked = _asked_alone(done.federation.setting).size
+        asked = _asked_alone(done.federation).size
         return (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
             f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
@@ -79,7 +79,7 @@ class Bought:
         )
 
 
-def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]) -> Bought:
+def plan(price: float, epsilon: float, setting: Federation, plan_training: Callable[[float], Plan]) -> Bought:
     """The training of the largest ε that together with the accuracy costs at most the row's.
 
     Args:
@@ -105,7 +105,7 @@ def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: 
     return best
 
 
-def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> Bought:
+def _with_release(made: Plan, price: float, setting: Federation) -> Bought:
     _require_bounded(made, setting)
     guarantee = made.guarantee
     multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
@@ -117,7 +117,7 @@ def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> Bought:
     return Bought(made, replace(made, schedule=schedule), mechanism.std)
 
 
-def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:
+def _require_bounded(made: Plan, setting: Federation) -> None:
     """``ScenarioError`` where one person may move more than its own answer, or nothing has to be bought."""
     protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
     if setting.test_graph_public or protection.relation.links_alone:
@@ -136,7 +136,7 @@ def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:
         raise ScenarioError("publish_accuracy: priced where everything of a person is at one party, without a secret sample")
 
 
-def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
+def _asked_alone(setting: Federation) -> np.ndarray:
     """int64, rows of ``setting.asked``: evenly over those that are tested. Who is tested is public; who has a label is not."""
     rows = setting.asking if setting.asking.size else np.arange(setting.asked.num_nodes)
     return rows[np.unique(np.linspace(0, rows.size - 1, min(_MOST, rows.size)).astype(np.int64))]
@@ -144,7 +144,7 @@ def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
 
 def _answers(done: TrainedCell) -> np.ndarray:
     """float64 [people, 2], a row for each who is asked: (1, 0) is a right answer, (0, 1) a wrong one, (0, 0) unlabelled."""
-    plan, state, setting = done.plan, done.outcome.state, done.federation.setting
+    plan, state, setting = done.plan, done.outcome.state, done.federation
     predict = method_kinds.load_classifier(plan.method).predict
     rows, apart = _asked_alone(setting), graph_without_edges(setting.asked)
     alone = (replace(apart.induced(np.array([row])), labels=np.array([-1])) for row in rows)

@@ -47,8 +47,8 @@ from fedgraph.tasks.base import Cell, CellContext, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.base.node_settings import NodeRowKeys, Params
 from fedgraph.tasks.base.task_offers import TaskRowSelect
-from fedgraph.types import Graph
-from fedgraph.worlds import ProtocolSetting, graph_without_edges
+from fedgraph.types import Graph, partition_of_one
+from fedgraph.worlds import Federation, graph_without_edges
 
 _JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
 _HALVINGS = 9  # of the interval of the ε of one training
@@ -73,7 +73,7 @@ class _Judges:
 
     def right(self, fitted: TrainedCell) -> np.ndarray:
         """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
-        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation.setting
+        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation
         predict = method_kinds.load_classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
             said = predict(plan, state, graph_without_edges(setting.held))[self.rows].argmax(axis=1)
@@ -85,7 +85,7 @@ class _Judges:
         return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
 
 
-def split_judges(setting: ProtocolSetting, protocol: str, rng: np.random.Generator) -> tuple[ProtocolSetting, _Judges]:
+def split_judges(setting: Federation, protocol: str, rng: np.random.Generator) -> tuple[Federation, _Judges]:
     """(what trains, who judges). rng: public coins, so that who judges is public, as who trains is.
 
     Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a
@@ -113,6 +113,7 @@ def split_judges(setting: ProtocolSetting, protocol: str, rng: np.random.Generat
         num_train=setting.num_train - rows.size,
         public_attributes=None if setting.public_attributes is None else graph_without_edges(left),
         asking=np.searchsorted(rest, setting.asking),
+        partition=partition_of_one(left, "one curator"),
     ), judges  # fmt: skip
 
 
@@ -141,11 +142,11 @@ class Choice:
     params: Params
     cell: Cell
     context: CellContext
-    setting: ProtocolSetting
+    setting: Federation
     judges: _Judges
     plan_one: Callable[[Params, Cell, CellContext], Plan]
     train_one: Callable[[Params, Cell, CellContext], TrainedCell]
-    give: Callable[[Params, Cell, CellContext, ProtocolSetting], None]
+    give: Callable[[Params, Cell, CellContext, Federation], None]
 
     @cached_property
     def rows(self) -> tuple[Params, ...]:
