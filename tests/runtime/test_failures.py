@@ -28,12 +28,13 @@ from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime import process, watchdog
+from fedgraph.runtime import process
 from fedgraph.runtime import ray as engines
 from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeParties
 from fedgraph.runtime.ray.actor import MOST_RETRIES
 from fedgraph.runtime.ray.curator import Curator
 from fedgraph.types import Graph
+from tests import processes
 from tests.public_facts import public_facts
 
 pytestmark = pytest.mark.ray("own")
@@ -69,7 +70,7 @@ def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.nda
 def actors() -> list[int]:
     """Processes of actors that this process (or its raylet) has started."""
     found = []
-    for pid, _ in watchdog.family(os.getpid()):
+    for pid, _ in processes.family(os.getpid()):
         try:
             if re.match(rb"ray::(Client|Server|Curator)\b", Path(f"/proc/{pid}/cmdline").read_bytes()):
                 found.append(pid)
@@ -361,25 +362,6 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
 
 
-def test_what_ray_left_is_ended_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "_SECONDS_TO_END_ALONE", 0.1)
-    for folder in ("ray", "somebody"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "sleeps.py").write_text("import time; time.sleep(60)", encoding="utf-8")
-    rays, other = (subprocess.Popen([sys.executable, str(tmp_path / f / "sleeps.py")]) for f in ("ray", "somebody"))
-    try:
-        own = watchdog.watched_ray_processes(os.getpid(), str(tmp_path / "ray"))
-        assert [pid for pid, _ in own] == [rays.pid]
-        watchdog.end_watched_processes(own)
-        assert rays.wait(timeout=10) == -signal.SIGKILL
-        assert other.poll() is None
-    finally:
-        rays.kill()
-        other.kill()
-        rays.wait()
-        other.wait()
-
-
 def ray_computes(folder: Path) -> bool:
     """Whether Ray is there, and a cell is finished; the driver itself computes some while Ray starts."""
     about = folder / "environment.json"
@@ -390,7 +372,7 @@ def ray_computes(folder: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
-    """In ten seconds all of its processes are gone; what it had finished is kept; the rest gives what a run in peace gives."""
+    """Ray ends its own processes; what the driver had finished is kept; the rest gives what a run in peace gives."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert started(tmp_path, whole, "--runtime", "serial").wait(timeout=300) == 0
     driver = started(tmp_path, out)
@@ -398,16 +380,16 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
     while not ray_computes(out) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
     time.sleep(random.Random(int(number)).uniform(0, 2))
-    family = watchdog.family(driver.pid)
+    family = processes.family(driver.pid)
     assert any(b"raylet" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid, _ in family)
     driver.send_signal(number)
     began = time.monotonic()
     _, err = driver.communicate(timeout=30)
-    while any(watchdog._began(pid) == when for pid, when in family) and time.monotonic() - began < 30:
+    while (
+        any(processes.began(pid) == when for pid, when in family) and time.monotonic() - began < 180
+    ):  # Ray's agents look for their raylet now and then
         time.sleep(0.2)
-    took = time.monotonic() - began
-    assert not [pid for pid, when in family if watchdog._began(pid) == when]
-    assert took < 10
+    assert not [pid for pid, when in family if processes.began(pid) == when]
     if number == signal.SIGTERM:
         assert driver.returncode == 1
         assert re.match(r"terminated; \d+ of 30 cells are done.*; the same command with --resume", err.splitlines()[-1])
