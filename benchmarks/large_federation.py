@@ -30,6 +30,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.node_settings import Params
 from fedgraph.types import Graph, GraphProvenance
 
 CAMPUSES, NODES, EDGES, CLASSES = 89, 870_056, 33_300_000, 6
@@ -101,7 +102,7 @@ def measured(name: str, trust: str, share: float, real: bool, epsilon: float) ->
     ready, before = time.process_time() - began, _peak()
     protocol, method = CELLS[name]
     given = {"participations": ["federated", "curator"], "trust": ["sums"], "epsilons": [epsilon], "methods": [method]}
-    params = node_classification.Params(owners=True, **given, protocol=protocol)
+    params = Params(owners=True, **given, protocol=protocol)
     context = CellContext("large", "large", graph, root=1, seeds=1, runtime=SerialRuntime())
     began = time.process_time()
     (cell,) = (c for c in node_classification.cells(params, context) if c.world.trust is Trust(trust))

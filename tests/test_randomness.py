@@ -185,7 +185,7 @@ LISTS = {
     "tasks/base/graphs.py verify": SHARED,
     "tasks/graph_clustering.py _minima_variation": SHARED,
     "tasks/graph_clustering.py accuracy_of_folds": MEASURED,
-    "tasks/graph_clustering/py draw_public.make": COUNTED,
+    "tasks/graph_clustering.py draw_public.make": COUNTED,
     "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
     "tasks/node_classification/pictures.py of_nodes": COUNTED,
     "tasks/node_classification/owners.py _as_asked": COUNTED,
@@ -245,7 +245,7 @@ def test_nothing_is_drawn_over_a_private_list() -> None:
 )  # fmt: skip
 def test_the_check_sees_each_draw_over_the_list_of_edges(source: str, tmp_path: Path) -> None:
     """Such a line in the place of link prediction's coins."""
-    text = (ROOT / "tasks/link_prediction/__init__.py").read_text(encoding="utf-8")
+    text = (ROOT / "tasks/link_prediction.py").read_text(encoding="utf-8")
     coins = 'seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)'
     assert text.count(coins) == 1
     bad = tmp_path / "tasks" / "link_prediction.py"

@@ -64,12 +64,12 @@ class ClearEmbedder:
         return shared_gnn.embed(own, layouts.to_device(self.parameters[where]), given, self.source)
 
 
-def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
-    labels = np.concatenate([g.labels for g in graphs])
-    union = graphs.unite(graphs[0].name, graphs, labels, graphs[0].num_classes)
+def _train(members: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
+    labels = np.concatenate([g.labels for g in members])
+    union = graphs.unite(members[0].name, members, labels, members[0].num_classes)
     sizes = (union.num_features, how.hidden, how.layers, union.num_classes)
     net = shared_gnn.make(how.model, *sizes, "none", norm="none")
-    given = shared_gnn.prepare(net, union, tuple(g.num_nodes for g in graphs))
+    given = shared_gnn.prepare(net, union, tuple(g.num_nodes for g in members))
     own, where = shared_gnn.select_inputs(net, given)
     parameters = net.layout.start(rng)
     gradient = functools.partial(shared_gnn.gradient, own, given=given)

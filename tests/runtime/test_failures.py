@@ -385,9 +385,7 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
     driver.send_signal(number)
     began = time.monotonic()
     _, err = driver.communicate(timeout=30)
-    while (
-        any(processes.began(pid) == when for pid, when in family) and time.monotonic() - began < 180
-    ):  # Ray's agents look for their raylet now and then
+    while any(processes.began(pid) == when for pid, when in family) and time.monotonic() - began < 180:
         time.sleep(0.2)
     assert not [pid for pid, when in family if processes.began(pid) == when]
     if number == signal.SIGTERM:

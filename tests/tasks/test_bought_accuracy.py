@@ -71,7 +71,7 @@ def without(done: TrainedCell, person: int) -> TrainedCell:
     asked = replace(
         setting.asked, features=features, adjacency=sp.csr_array(there @ setting.asked.adjacency @ there), labels=truth
     )
-    return replace(done, federation=replace(done.federation, setting=replace(setting, asked=asked, truth=truth)))
+    return replace(done, federation=replace(setting, asked=asked, truth=truth))
 
 
 def test_one_person_moves_the_counts_by_one_and_no_more(

@@ -180,7 +180,7 @@ def test_a_client_that_is_left_out_is_never_trained_on(
 def test_owners_of_any_name_hold_what_their_world_says(owners: list[str]) -> None:
     library = fedgraph.data.load("embedded/library")
     assert isinstance(library, Graph)
-    graph, params = owned(library, tuple(owners)), asked()
+    graph, params = owned(library, tuple(owners)), asked(trust=["own-client"])
     where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
     for cell in node_classification.cells(params, where):
         dealt, without = node_classification.train(params, cell, where).federation, cell.world.without
