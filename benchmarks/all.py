@@ -75,7 +75,7 @@ def of_start(found: Found) -> str:
 
 def of_run(found: Found) -> str:
     wall = f"{number(found['wall_s'])} s of wall (load {os.getloadavg()[0]:.0f})"
-    return f"{number(found['cpu_s'])} CPU s, {wall}, first line {number(found['first_line_s'])} s, {number(found['peak_gb'])} GB"
+    return f"{number(found['cpu_s'])} CPU s, {wall}, {number(found['peak_gb'])} GB"
 
 
 def number(value: float) -> str:
