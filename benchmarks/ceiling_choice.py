@@ -83,7 +83,7 @@ def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndar
     return replace(held, adjacency=thin)
 
 
-def one_seed(name: str, graph: Graph, protocol: protocols.WorldProtocol, num_folds: int, seed: int) -> dict[str, float]:
+def one_seed(name: str, graph: Graph, protocol: protocols.Protocol, num_folds: int, seed: int) -> dict[str, float]:
     """Row → accuracy on the test nodes."""
     made = protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(20281, "split", name, seed))
     held, inputs = made.held, fitting.prepare_fitting_inputs(made.held)

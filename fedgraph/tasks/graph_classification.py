@@ -57,27 +57,27 @@ from fedgraph.tasks.base import (
     nest_methods,
     task_offers,
 )
-from fedgraph.tasks.base.graphs import GraphRowKeys as ROW
+from fedgraph.tasks.base.graphs import RowKeys as ROW
 from fedgraph.types import GraphCollection, Partition
 from fedgraph.worlds import JOINED_WORLD
 
 _Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(graphs.GraphSolverSettings):
+class Params(graphs.SolverSettings):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
-    methods: graphs.GraphModels = Field(
+    methods: graphs.Models = Field(
         min_length=1, description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused"
     )
-    epsilons: graphs.GraphEpsilons = Field(
+    epsilons: graphs.Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
     )
-    epsilons_of: Annotated[dict[str, graphs.GraphEpsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
+    epsilons_of: Annotated[dict[str, graphs.Epsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
         {}, description="epsilons on single data sets, by name"
     )
-    encoders: graphs.GraphEncoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    baselines: Annotated[list[_Baseline], graphs.DistinctGraphSettings] = Field(
+    encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    baselines: Annotated[list[_Baseline], graphs.Distinct] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
     partition: SettingsSpec = Field(
@@ -95,7 +95,7 @@ class Params(graphs.GraphSolverSettings):
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
     metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: SpaceWeights = Field("uniform", description=graphs.GRAPH_WEIGHTS_WORDS)
+    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
@@ -144,7 +144,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     collection = _collection(params, context)
     graphs.require_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
-    rows = (*graphs.LEAKING_DISTANCES, *(b for b in params.baselines if b != graphs.FUSED or _has_features(context)))
+    rows = (*graphs.LEAKING, *(b for b in params.baselines if b != graphs.FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
         found += [Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed) for row in rows]
@@ -152,7 +152,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
             first = rows_of_model[0]
             if not graphs.is_in_clear(first.epsilon):
                 exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
-                found += [_cell(context, graphs.TASK_CONSTANT_DISTANCES, r, smallest, seed) for r in exposing]
+                found += [_cell(context, graphs.CONSTANT, r, smallest, seed) for r in exposing]
             found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
     return found
 
@@ -216,7 +216,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
         distances, asked = graphs.of_row(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
         return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
-    return (_constant if cell.method == graphs.TASK_CONSTANT_DISTANCES else _released)(params, cell, context)
+    return (_constant if cell.method == graphs.CONSTANT else _released)(params, cell, context)
 
 
 def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
@@ -265,7 +265,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     if not on_nodes:
         metrics |= measure_model(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
-    facts = bound(_facts(params, context, dealt, split), made, dealt, collection)
+    facts = _bound(_facts(params, context, dealt, split), made, dealt, collection)
     facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked, attack=measured.attack)
     facts = replace(facts, rounds=made.schedule.rounds, model=made.params.model, pooling=made.params.pooling)
     done = cell_training.settle_plan(made, dealt.partition, trained)
@@ -279,11 +279,11 @@ def _options(params: Params, context: CellContext, alpha: float | None = None) -
 def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndarray, split: ClassifySplit) -> dict[str, float]:
     rng = seeds.seeded_generator(context.root, *cell.path, "svm")
     labels_of = _collection(params, context).labels
-    return dict(context.runtime.on_server(judge, distances, labels_of, split, rng, params))
+    return dict(context.runtime.on_server(_judge, distances, labels_of, split, rng, params))
 
 
 def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> Result:
-    public = cell.method in (graphs.SIZE, graphs.TASK_CONSTANT_DISTANCES)
+    public = cell.method in (graphs.SIZE, graphs.CONSTANT)
     protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
     return cell_training.price_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
@@ -291,7 +291,7 @@ def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: Gr
 def _facts(
     params: Params, context: CellContext, dealt: graphs.TaskCollection, split: ClassifySplit
 ) -> GraphClassificationCellFacts:
-    facts = facts_of(_collection(params, context), dealt, split)
+    facts = _facts_of(_collection(params, context), dealt, split)
     return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
 
 
@@ -388,7 +388,7 @@ def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt:
     return found
 
 
-def facts_of(collection: GraphCollection, dealt: graphs.TaskCollection, split: ClassifySplit) -> GraphClassificationCellFacts:
+def _facts_of(collection: GraphCollection, dealt: graphs.TaskCollection, split: ClassifySplit) -> GraphClassificationCellFacts:
     """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
     sizes = np.array([g.num_nodes for g in collection.graphs])
     parts, dealt_to = (int(split.train.size), int(split.validation.size), int(split.test.size)), dealt.partition
@@ -398,7 +398,7 @@ def facts_of(collection: GraphCollection, dealt: graphs.TaskCollection, split: C
     return replace(facts, least_class=least, majority=float(most / sizes.size))
 
 
-def bound(
+def _bound(
     facts: GraphClassificationCellFacts,
     made: Plan[Any, EmbedderMethodMade],
     dealt: graphs.TaskCollection,
@@ -418,7 +418,7 @@ def bound(
     return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
 
 
-def judge(
+def _judge(
     distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
     """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.

@@ -85,16 +85,16 @@ _PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 class _RowKeys(TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    epsilons: graphs.OwnGraphEpsilons = Field(None, description="budgets of this row; default the task's")
+    epsilons: graphs.OwnEpsilons = Field(None, description="budgets of this row; default the task's")
     compare: Annotated[list[_How] | None, Field(min_length=1)] = Field(
         None, description="how releases are compared: gw, fgw, mean, histogram"
     )
 
 
-_Entry = Annotated[graphs.GraphModel, AfterValidator(task_offers.check_row_keys(_RowKeys))]
+_Entry = Annotated[graphs.Model, AfterValidator(task_offers.check_row_keys(_RowKeys))]
 
 
-class Params(graphs.GraphSolverSettings):
+class Params(graphs.SolverSettings):
     """Models, budgets, and how the server compares, clusters and classifies."""
 
     methods: list[_Entry] = Field(
@@ -108,10 +108,10 @@ class Params(graphs.GraphSolverSettings):
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs of one graph are the clients; of a collection each graph is one",
     )
-    epsilons: graphs.GraphEpsilons = Field(
+    epsilons: graphs.Epsilons = Field(
         min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
     )
-    encoders: graphs.GraphEncoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
@@ -122,7 +122,7 @@ class Params(graphs.GraphSolverSettings):
     classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
     metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: SpaceWeights = Field("uniform", description=graphs.GRAPH_WEIGHTS_WORDS)
+    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
@@ -242,7 +242,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
         for row in (graphs.SIZE, graphs.DEGREES):
             found.append(Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed))
-        found += [_cell(params, context, graphs.TASK_CONSTANT_DISTANCES, r, seed) for r in encoded[:1]]
+        found += [_cell(params, context, graphs.CONSTANT, r, seed) for r in encoded[:1]]
         found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
     return found
 
@@ -307,7 +307,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     made = _planned(params, cell, context)
     sizes = [s.graph.num_nodes for s in partition.subgraphs]
     how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
-    if cell.method == graphs.TASK_CONSTANT_DISTANCES:
+    if cell.method == graphs.CONSTANT:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
         spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
         found = compare_spaces(spaces, params.options(None, sizes), how_many, cell, context)

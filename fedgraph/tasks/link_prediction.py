@@ -38,7 +38,7 @@ from fedgraph.tasks.base import (
     owned,
     task_offers,
 )
-from fedgraph.tasks.base.grid import GridRowKeys as ROW
+from fedgraph.tasks.base.grid import RowKeys as ROW
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin
 from fedgraph.types import Graph, Partition, graph_without_edges
 from fedgraph.worlds import ALONE_WORLD, Federation, World, WorldKind

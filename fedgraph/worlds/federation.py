@@ -17,7 +17,7 @@ from fedgraph.privacy import Trust, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
 from fedgraph.worlds.world import JOINED_WORLD, World, WorldKind, world_of_trust
 
-ProtocolSplit = Literal["random", "parts", "public", "per-class"]
+Split = Literal["random", "parts", "public", "per-class"]
 
 _AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
 _WITHOUT_RANGE = (
@@ -65,7 +65,7 @@ class Federation:
     asks: bool = field(default=False, kw_only=True)
     drawn: str = field(default="", kw_only=True)
     asked_is_public: bool = False
-    split: ProtocolSplit = field(kw_only=True)
+    split: Split = field(kw_only=True)
     ranks: ColumnRanks | None = None
     said: tuple[str, ...] = ()
     world: World = _CURATED

@@ -1,6 +1,6 @@
 """What the clients hold, what is public, and what is asked at the end.
 
-* ``inductive``: nodes are split (``ProtocolSplit``: at random, or whole parts of a cut of the graph), edges between the
+* ``inductive``: nodes are split (``Split``: at random, or whole parts of a cut of the graph), edges between the
   sides are removed, clients hold the training graph, the test graph is public and predictions are asked for it
   (DPAR, WWW 2024, §6).
 * ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
@@ -34,13 +34,13 @@ from fedgraph.types import graph_without_edges as graph_without_edges
 from fedgraph.types import graph_without_labels as graph_without_labels
 from fedgraph.worlds import public_set
 from fedgraph.worlds.federation import Federation
-from fedgraph.worlds.federation import ProtocolSplit as ProtocolSplit
+from fedgraph.worlds.federation import Split as Split
 
-WorldProtocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
+Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 
 
 @dataclass(frozen=True)
-class ProtocolSizes:
+class Sizes:
     """How large the sides of a split are.
 
     Attributes:
@@ -54,13 +54,13 @@ class ProtocolSizes:
     number: int = 0
 
 
-_PITFALLS = ProtocolSizes()
+_PITFALLS = Sizes()
 _USUAL_FRACTION = 0.8  # of the nodes that train
 
 
 def divide(
-    graph: Graph, protocol: WorldProtocol, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit = "random",
-    public: public_set.PublicSetChoice = "test-graph", sizes: ProtocolSizes = _PITFALLS,
+    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
+    public: public_set.PublicSetChoice = "test-graph", sizes: Sizes = _PITFALLS,
 ) -> Federation:  # fmt: skip
     """The federation of a protocol, held by one curator; the same stream gives all protocols the same training nodes.
 
@@ -97,7 +97,7 @@ def divide(
 
 
 def _divided(
-    graph: Graph, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit, sizes: ProtocolSizes
+    graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
     """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
     if by == "random":
@@ -133,8 +133,8 @@ def largest_component(graph: Graph) -> Graph:
 
 
 def _with_private_test_nodes(
-    graph: Graph, protocol: WorldProtocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
-    public: public_set.PublicSetChoice, *, by: ProtocolSplit,
+    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
+    public: public_set.PublicSetChoice, *, by: Split,
 ) -> Federation:  # fmt: skip
     """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
     train, test = sides

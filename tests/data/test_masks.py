@@ -33,8 +33,8 @@ def test_per_class_counts_and_coverage(library: Graph) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive", "inductive-edges"])
-def test_nobody_who_trains_sees_validation_or_test_labels(protocol: protocols.WorldProtocol, library: Graph) -> None:
-    sizes = protocols.ProtocolSizes(3, 2)
+def test_nobody_who_trains_sees_validation_or_test_labels(protocol: protocols.Protocol, library: Graph) -> None:
+    sizes = protocols.Sizes(3, 2)
     made = protocols.divide(library, protocol, 0.8, seeds.seeded_generator(0, "split"), "per-class", sizes=sizes)
     assert (np.bincount(made.held.labels[made.held.labels >= 0]) == 3).all()
     assert made.held.validation is not None
@@ -55,7 +55,7 @@ def test_a_published_split_is_taken_in_turn(library: Graph) -> None:
     graph = replace(library, masks=two)
     for number in range(4):
         made = protocols.divide(
-            graph, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public", sizes=protocols.ProtocolSizes(number=number)
+            graph, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public", sizes=protocols.Sizes(number=number)
         )
         assert np.array_equal(np.flatnonzero(made.held.labels >= 0), two[number % 2].train)
         assert np.array_equal(np.flatnonzero(made.truth >= 0), two[number % 2].test)

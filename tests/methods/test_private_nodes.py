@@ -38,7 +38,7 @@ def alone(graph: Graph, node: int, own_edges: bool) -> Graph:
 @pytest.mark.parametrize("protocol", ["inductive", "asking"])
 @pytest.mark.parametrize("name", PRIVATE)
 def test_an_answer_to_a_private_node_follows_from_its_own_data(
-    name: str, protocol: protocols.WorldProtocol, public: PublicSetChoice, library: Graph
+    name: str, protocol: protocols.Protocol, public: PublicSetChoice, library: Graph
 ) -> None:
     method = method_kinds.load_classifier(name)
     setting = protocols.divide(library, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)

@@ -156,8 +156,8 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
         store.save(other)
-        assert (other.facts.solver.asked is not None) == (cell.method not in graphs.LEAKING_DISTANCES)
-        if cell.method in graphs.LEAKING_DISTANCES:
+        assert (other.facts.solver.asked is not None) == (cell.method not in graphs.LEAKING)
+        if cell.method in graphs.LEAKING:
             continue
         one = task.run(full, cell, where)
         of_votes = {"accuracy": one.metrics["knn3"], "macro_f1": other.metrics["macro_f1"]}
@@ -183,7 +183,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
 
 def test_constant_embeddings_release_nothing_but_size(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(baselines=[])
-    cell = next(c for c in task.cells(given, where) if c.method == graphs.TASK_CONSTANT_DISTANCES)
+    cell = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT)
     out = task.run(given, cell, where)
     assert out.epsilon_provable == 0.0
     assert not out.releases
@@ -199,10 +199,8 @@ def test_drop_out_before_any_retrieval_still_gives_a_table(mutag: GraphCollectio
 def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) -> None:
     where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
     cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
-    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graphs.TASK_CONSTANT_DISTANCES, "local_dp")]
-    other = next(
-        c for c in task.cells(given, where) if c.method == graphs.TASK_CONSTANT_DISTANCES and c.variant.startswith("gin/gauss")
-    )
+    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graphs.CONSTANT, "local_dp")]
+    other = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT and c.variant.startswith("gin/gauss"))
 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
         made, _, split = task._planned(given, cell, where)
@@ -320,7 +318,7 @@ def test_constant_embeddings_are_compared_as_the_others(mutag: GraphCollection) 
     found = []
     for metric in ("euclidean", "cosine"):
         given, where = params(baselines=[], metric=metric), context(mutag)
-        cell = next(c for c in task.cells(given, where) if c.method == graphs.TASK_CONSTANT_DISTANCES)
+        cell = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT)
         task.run(given, cell, where)
         found.append(where.cache["constant", *cell.path[:-1]][0])
     assert not np.allclose(*found)

@@ -44,7 +44,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
     cells = task.cells(params(), context(library, seeds=2))
     for seed in (0, 1):
         own = [c for c in cells if c.seed == seed]
-        assert [c.method for c in own[:3]] == [graphs.SIZE, graphs.DEGREES, graphs.TASK_CONSTANT_DISTANCES]
+        assert [c.method for c in own[:3]] == [graphs.SIZE, graphs.DEGREES, graphs.CONSTANT]
         assert [(c.variant, c.epsilon) for c in own[4:]] == [
             ("gaussian-as-coded/1/n", own[3].epsilon),
             ("encoded", 4.0),
@@ -76,7 +76,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
             assert 4.0 < out.paths["embedding"] <= 4.0 * held * (1 + 1e-9), "more than one client's price, at most their sum"
             assert out.facts.worst_node_clients == held
             assert out.epsilon_published == 4.0
-        if cell.method in (graphs.SIZE, graphs.TASK_CONSTANT_DISTANCES):
+        if cell.method in (graphs.SIZE, graphs.CONSTANT):
             assert out.epsilon_provable == 0.0
             assert not out.releases
         if cell.method == graphs.DEGREES:
@@ -84,7 +84,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
     found = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     made = section.build(SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
-    assert [row[0] for row in made.tables[0].rows][:3] == [graphs.SIZE, graphs.DEGREES, graphs.TASK_CONSTANT_DISTANCES]
+    assert [row[0] for row in made.tables[0].rows][:3] == [graphs.SIZE, graphs.DEGREES, graphs.CONSTANT]
     assert len(made.figures) >= 2
 
 
@@ -105,7 +105,7 @@ def test_constant_embeddings_are_the_same_whatever_the_graph_holds(library: Grap
     found = []
     for graph in (library, blank):
         where = context(graph)
-        cell = next(c for c in task.cells(given, where) if c.method == graphs.TASK_CONSTANT_DISTANCES)
+        cell = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT)
         found.append(task.run(given, cell, where).metrics["silhouette"])
     assert found[0] == found[1]
 

@@ -11,7 +11,7 @@ from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols
 
 
-def judges(graph: Graph, protocol: protocols.WorldProtocol) -> tuple[set[str], Federation]:
+def judges(graph: Graph, protocol: protocols.Protocol) -> tuple[set[str], Federation]:
     rng = seeds.seeded_generator(0, "split")
     public: str = "test-graph" if protocol in ("transductive", "inductive-edges") else "nothing"
     setting = protocols.divide(graph, protocol, 0.8, rng, public=public)  # type: ignore[arg-type]
@@ -20,7 +20,7 @@ def judges(graph: Graph, protocol: protocols.WorldProtocol) -> tuple[set[str], F
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "inductive-edges", "asking"])
-def test_a_masked_label_moves_no_judge(protocol: protocols.WorldProtocol, library: Graph) -> None:
+def test_a_masked_label_moves_no_judge(protocol: protocols.Protocol, library: Graph) -> None:
     """With a permutation of the labelled one label less replaced 9 of 18, and their number told that of labels."""
     named = replace(library, names=replace(library.names, ids=tuple(f"p{k}" for k in range(library.num_nodes))))
     ours, left = judges(named, protocol)

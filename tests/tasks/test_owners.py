@@ -89,7 +89,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
-def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.WorldProtocol) -> None:
+def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Protocol) -> None:
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
     setting = protocols.divide(graph, protocol, 0.8, np.random.default_rng(0))

@@ -94,7 +94,7 @@ def test_the_largest_component_is_an_assumption_where_edges_are_private(name: st
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 
 
-def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: PublicCutEdgeFacts = "dropped") -> list[Federation]:
+def every_world(graph: Graph, protocol: protocols.Protocol, cut: PublicCutEdgeFacts = "dropped") -> list[Federation]:
     """The same three owners with one curator, together, each alone, and without one of them."""
     dealt = uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "d"))
     owner = np.zeros(graph.num_nodes, dtype=np.int64)
@@ -110,9 +110,7 @@ def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: PublicCutE
 
 @pytest.mark.parametrize("given", ["columns_from_rows", "features_from_edges", "nodes_from_edges"])
 @pytest.mark.parametrize("protocol", ["inductive", "inductive-edges", "transductive", "asking"])
-def test_what_the_data_were_made_from_is_told_in_every_world(
-    protocol: protocols.WorldProtocol, given: str, library: Graph
-) -> None:
+def test_what_the_data_were_made_from_is_told_in_every_world(protocol: protocols.Protocol, given: str, library: Graph) -> None:
     """The method states an assumption of what it is told, and of nothing else."""
     told = {"nodes_from_edges": "component_from_edges"}.get(given, given)
     rows_public = protocol in ("inductive-edges", "transductive")  # whoever reads all rows may know what was made of them

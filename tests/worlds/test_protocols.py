@@ -16,7 +16,7 @@ from fedgraph.worlds import Federation, protocols
 from tests.public_facts import public_facts
 
 
-def made(graph: Graph, protocol: protocols.WorldProtocol) -> Federation:
+def made(graph: Graph, protocol: protocols.Protocol) -> Federation:
     return protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
 
 

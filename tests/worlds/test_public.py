@@ -22,7 +22,7 @@ from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
 from tests.public_facts import public_facts
 
 
-def made(graph: Graph, public: PublicSetChoice, protocol: protocols.WorldProtocol = "inductive") -> Federation:
+def made(graph: Graph, public: PublicSetChoice, protocol: protocols.Protocol = "inductive") -> Federation:
     return protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
 
 

@@ -4,7 +4,7 @@
 local minimum at which one descent ended, or the best of several (``quality``).
 
 **Distances**: of released embeddings, and of rows that need no model. A table shows ``graph size`` and ``size and degrees``
-(``LEAKING_DISTANCES``), which say what is known without any release, ``constant embedding``, which shows what the size alone
+(``LEAKING``), which say what is known without any release, ``constant embedding``, which shows what the size alone
 gives away of an encoded one, and rows on raw data.
 
 **Pairs**: solved at the server, in chunks. What is solved is kept beside the run's results, so that a run which goes on solves
@@ -51,16 +51,16 @@ from fedgraph.tasks.base.task_offers import TaskRowKeys
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 _OWN = "epsilons"  # of a model: its budgets
-GRAPH_WEIGHTS_WORDS = (
+WEIGHTS_WORDS = (
     "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
 )
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
 # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
 _CAREFUL_WORK = 2e8
-GraphEncoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
+_Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-DistinctGraphSettings = task_offers.distinct_values("the value")
+Distinct = task_offers.distinct_values("the value")
 
 
 def parse_epsilon(value: Any) -> float | str:
@@ -78,9 +78,9 @@ def parse_epsilon(value: Any) -> float | str:
 
 
 _GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(parse_epsilon)]
-GraphEpsilons = Annotated[list[_GraphEpsilon], DistinctGraphSettings, InfiniteSetting]
-OwnGraphEpsilons = Annotated[GraphEpsilons | None, Field(min_length=1), InfiniteSetting]
-GraphEncoders = Annotated[list[GraphEncoder], DistinctGraphSettings]
+Epsilons = Annotated[list[_GraphEpsilon], Distinct, InfiniteSetting]
+OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), InfiniteSetting]
+Encoders = Annotated[list[_Encoder], Distinct]
 
 
 def is_in_clear(epsilon: float | str) -> bool:
@@ -100,15 +100,15 @@ def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
     return method
 
 
-class GraphRowKeys(TaskRowKeys):
+class RowKeys(TaskRowKeys):
     """The keys of a model that are the task's."""
 
-    epsilons: OwnGraphEpsilons = Field(None, description="ε of this model; default the task's")
+    epsilons: OwnEpsilons = Field(None, description="ε of this model; default the task's")
     compare: bool | None = Field(None, description="false: only the model's own answers")
     fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
 
 
-GraphModel = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
+Model = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
 
 
 def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
@@ -169,11 +169,11 @@ def list_rows(
         )
 
 
-_CheckedModel = Annotated[GraphModel, AfterValidator(task_offers.check_row_keys(GraphRowKeys))]
-GraphModels = Annotated[list[_CheckedModel], AfterValidator(_checked)]
+_CheckedModel = Annotated[Model, AfterValidator(task_offers.check_row_keys(RowKeys))]
+Models = Annotated[list[_CheckedModel], AfterValidator(_checked)]
 
 
-class GraphSolverSettings(Settings):
+class SolverSettings(Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
     solver: Literal["fast", "pot", "proximal", "batched"] = Field(
@@ -588,8 +588,8 @@ def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: grom
 
 SIZE, DEGREES = "graph size", "size and degrees"
 _SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
-TASK_CONSTANT_DISTANCES = "constant embedding"
-LEAKING_DISTANCES = (SIZE, DEGREES)
+CONSTANT = "constant embedding"
+LEAKING = (SIZE, DEGREES)
 
 
 def _size_distances(sizes: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols, public_set
 
 
-class NodeRowKeys(grid.GridRowKeys):
+class RowKeys(grid.RowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     select: TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
@@ -39,9 +39,9 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[
-        list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(NodeRowKeys))]], grid.GridRows
-    ] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: Annotated[list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]], grid.Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    )
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
@@ -53,7 +53,7 @@ class Params(grid.Grid):
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
-    split: protocols.ProtocolSplit = Field(
+    split: protocols.Split = Field(
         "random",
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
         "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
@@ -61,7 +61,7 @@ class Params(grid.Grid):
     train_per_class: int = Field(20, ge=1, description="training nodes of each class (split: per-class)")
     validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
     component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
-    protocol: protocols.WorldProtocol = Field("inductive", description="what clients hold and what is public")
+    protocol: protocols.Protocol = Field("inductive", description="what clients hold and what is public")
     public: public_set.PublicSetChoice = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
@@ -119,7 +119,7 @@ class Params(grid.Grid):
             DataError: No test node has a label, or the split cannot be made.
         """
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
-        sizes = protocols.ProtocolSizes(self.train_per_class, self.validation_per_class, seed)
+        sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
         found = protocols.divide(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")

@@ -38,8 +38,8 @@ from fedgraph.tasks.base import (
     owned,
     task_offers,
 )
-from fedgraph.tasks.base.node_settings import NodeRowKeys as ROW
 from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.node_settings import RowKeys as ROW
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect
 from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, owners, pictures
 from fedgraph.types import Graph, Partition

@@ -45,7 +45,7 @@ from fedgraph.privacy import (
 from fedgraph.runtime import SerialRuntime
 from fedgraph.tasks.base import Cell, CellContext, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.base.node_settings import NodeRowKeys, Params
+from fedgraph.tasks.base.node_settings import Params, RowKeys
 from fedgraph.tasks.base.task_offers import TaskRowSelect
 from fedgraph.types import Graph, partition_of_one
 from fedgraph.worlds import Federation, graph_without_edges
@@ -156,7 +156,7 @@ class Choice:
     def _with(self, choice: SettingsSpec) -> Params:
         spec = {**{k: v for k, v in self.cell.among(self.params.methods).items() if k != "select"}, **choice}
         try:
-            method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, NodeRowKeys))
+            method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, RowKeys))
         except ValidationError as error:
             problem = error.errors()[0]
             raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
