@@ -5,6 +5,7 @@ the run at ε = ∞, and says how far the data are from the promise and what ε 
 """
 
 import functools
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -34,6 +35,8 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds import Federation, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=TaskFacts)
+_Made = TypeVar("_Made")
+_HALVINGS = 9  # of an interval of ε, by its geometric mean
 
 
 def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
@@ -167,6 +170,22 @@ def plan(method: method_kinds.Method, settings: Any, facts: PublicFacts, budget:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     return replace(made, notes=(*made.notes, *federation.said))
+
+
+def dearest_within(
+    epsilon: float, least: float, made: Callable[[float], _Made], priced: Callable[[_Made], Plan]
+) -> _Made | None:
+    """What ``made`` gives of the largest ε, from ``least`` on, whose plan costs at most ``epsilon``; None where none does."""
+    low, high, best = least, epsilon, made(least)
+    if priced(best).provable().epsilon > epsilon:
+        return None
+    for _ in range(_HALVINGS):
+        tried = made(middle := math.sqrt(low * high))
+        if priced(tried).provable().epsilon <= epsilon:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
 
 
 def train_clients_alone(

@@ -10,7 +10,6 @@ reads edges (one person would move its neighbours' answers, as many as it has), 
 """
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,14 +19,13 @@ from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import MethodReads, Plan, method_kinds
 from fedgraph.privacy import Assumption, Desk, Gaussian, GaussianNoise, PlannedRelease, Rows, calibrate, ledger, sensitivity
-from fedgraph.tasks.base import Cell
+from fedgraph.tasks.base import Cell, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.worlds import Federation, graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
 _PATH = "accuracy"
 _MOST = 1000  # people who are asked, evenly over all who may be
-_HALVINGS = 9  # of the interval of the ε that is left for the training
 _LEAST = 0.02  # of the row's ε, which the training must keep
 
 
@@ -92,16 +90,13 @@ def plan(price: float, epsilon: float, setting: Federation, plan_training: Calla
         ScenarioError: The accuracy may leave without a price, or no bound holds for it.
         PrivacyError: ``price`` leaves nothing for the training.
     """
-    low, high = _LEAST * epsilon, epsilon
-    best = _with_release(plan_training(low), price, setting)
-    if best.whole.provable().epsilon > epsilon:
+
+    def bought(left: float) -> Bought:
+        return _with_release(plan_training(left), price, setting)
+
+    best = cell_training.dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
+    if best is None:
         raise PrivacyError(f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it")
-    for _ in range(_HALVINGS):
-        tried = _with_release(plan_training(middle := math.sqrt(low * high)), price, setting)
-        if tried.whole.provable().epsilon <= epsilon:
-            low, best = middle, tried
-        else:
-            high = middle
     return best
 
 

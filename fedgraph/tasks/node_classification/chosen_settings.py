@@ -10,7 +10,6 @@ trials and how long all of it took must stay secret. **Edge cases.** At edge lev
 """
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,7 +42,7 @@ from fedgraph.privacy import (
     sensitivity,
 )
 from fedgraph.runtime import SerialRuntime
-from fedgraph.tasks.base import Cell, CellContext, task_offers
+from fedgraph.tasks.base import Cell, CellContext, cell_training, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.base.node_settings import Params, RowKeys
 from fedgraph.tasks.base.task_offers import TaskRowSelect
@@ -51,7 +50,6 @@ from fedgraph.types import Graph, partition_of_one
 from fedgraph.worlds import Federation, graph_without_edges
 
 _JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
-_HALVINGS = 9  # of the interval of the ε of one training
 _CHEAPEST = 30.0  # how many times smaller than the whole it may be
 _PATH = "choice"
 
@@ -177,16 +175,10 @@ class Choice:
     def _affordable(self) -> _Priced:
         with SerialRuntime() as engine:
             planned = functools.partial(self._planned, self.trial_context(engine))
-            low, high = self.cell.epsilon / _CHEAPEST, self.cell.epsilon
-            best = planned(low)
-            if best.plan.provable().epsilon > self.cell.epsilon:
-                raise PrivacyError(f"ε = {high:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
-            for _ in range(_HALVINGS):
-                tried = planned(middle := math.sqrt(low * high))
-                if tried.plan.provable().epsilon <= self.cell.epsilon:
-                    low, best = middle, tried
-                else:
-                    high = middle
+            epsilon = self.cell.epsilon
+            best = cell_training.dearest_within(epsilon, epsilon / _CHEAPEST, planned, lambda one: one.plan)
+        if best is None:
+            raise PrivacyError(f"ε = {epsilon:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
         return best
 
     def _planned(self, context: CellContext, epsilon: float) -> _Priced:
