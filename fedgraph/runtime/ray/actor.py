@@ -61,10 +61,6 @@ class ActorAbout:
     versions: process.ProcessVersions
 
 
-class NotHeld(RuntimeFailure):
-    """An actor was asked by name for a value that it does not hold: it was started again, or stands in for another one."""
-
-
 @dataclass(frozen=True, eq=False)
 class SharedWithActors:
     """A value in Ray's object store.
@@ -80,10 +76,9 @@ class SharedWithActors:
     refs: tuple[ray.ObjectRef, ...]
     dealt: bool = False
 
-    def of_client(self, number: int, held: bool) -> "SharedWithActors":
-        """What this client actor may have of it; by its name alone where it is ``held`` there: Ray counts each reference."""
-        key, refs = (f"{self.key}@{number}", (self.refs[number],)) if self.dealt else (self.key, self.refs)
-        return SharedWithActors(key, () if held else refs)
+    def of_client(self, number: int) -> "SharedWithActors":
+        """What this client actor may have of it."""
+        return SharedWithActors(f"{self.key}@{number}", (self.refs[number],)) if self.dealt else self
 
 
 def put(value: object, name: object) -> ray.ObjectRef:
@@ -171,8 +166,6 @@ class Actor:
         if not isinstance(value, SharedWithActors):
             return value
         if value.key not in self._values:
-            if not value.refs:
-                raise NotHeld(value.key)
             self._values[value.key] = ray.get(value.refs[0])
         return self._values[value.key]
 

@@ -20,7 +20,7 @@ from fedgraph.runtime import base
 from fedgraph.runtime.base import RuntimeClients, RuntimeFunction, RuntimeValue
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath, RuntimeCountTally
 from fedgraph.runtime.ray import actor
-from fedgraph.runtime.ray.actor import Actor, ActorAnswer, ActorPool, ActorTold, NotHeld, SharedWithActors
+from fedgraph.runtime.ray.actor import Actor, ActorAnswer, ActorPool, ActorTold, SharedWithActors
 from fedgraph.runtime.ray.places import Places
 
 _BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
@@ -89,7 +89,6 @@ class Server(Actor):
         self._pairs: list[ActorHandle] = []
         self._at_clients, self._at_pairs = ActorPool("client", self._clients), ActorPool("server-pairs", self._pairs)
         self._starts = threading.Lock()
-        self._held: set[str] = set()  # names of what every client actor that was asked has received
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):
             self._idle.put(slot)
@@ -108,25 +107,16 @@ class Server(Actor):
                 leads.end()
 
     def rounds(self, function: RuntimeFunction, blocks: Sequence[range], args: Sequence[object]) -> list[ActorAnswer]:
-        """What each client actor answers of its block. What all of them hold is sent by its name alone."""
-        shared = {a.key for a in args if isinstance(a, SharedWithActors)}
-        held = shared <= self._held
+        """What each client actor answers of its block."""
 
         def call(slot: int) -> Callable[[ActorHandle], ray.ObjectRef]:
-            given = [a.of_client(slot, held) if isinstance(a, SharedWithActors) else a for a in args]
+            given = [a.of_client(slot) if isinstance(a, SharedWithActors) else a for a in args]
             return lambda client: client.round.remote(self._told, function, blocks[slot], *given)
 
-        try:
-            found = self._at_clients.gather([call(slot) for slot in range(len(blocks))])
-        except NotHeld:  # the same call again, with what it needs: it gives the same bytes
-            self._held -= shared
-            return self.rounds(function, blocks, args)
-        self._held |= shared
-        return found
+        return self._at_clients.gather([call(slot) for slot in range(len(blocks))])
 
     def drop_at_clients(self, key: str) -> None:
         """What the clients hold of this shared value is no more needed."""
-        self._held.discard(key)
         for client in self._clients:
             client.drop.remote(key)
 
