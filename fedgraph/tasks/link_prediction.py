@@ -123,7 +123,7 @@ def give_setting(params: Params, cell: Cell, context: CellContext, setting: Fede
 
 def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
-    if params.attack is not None or params.owners:
+    if params.attack is not None or params.owners or cell.world == ALONE_WORLD:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
     made = _plan(params, cell, world)

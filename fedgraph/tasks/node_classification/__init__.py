@@ -150,8 +150,10 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
 
     Raises ``ScenarioError`` where the cell would read private data beside its plan.
     """
-    if params.attack is not None or params.map or params.owners:
-        raise ScenarioError("an attack, a map and owners alone read private rows that nobody prices: leave them away")
+    if params.attack is not None or params.map:
+        raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
+    if params.owners or cell.world.kind is WorldKind.ALONE or cell.world.without is not None:
+        raise ScenarioError("owners alone, or without one of them, train in ways that no budget counts: leave owners away")
     made = plan(params, cell, context)
     return made, cell_training.look_up_promises(made, _federation(params, cell, context).partition)
 
