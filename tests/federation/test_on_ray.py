@@ -19,6 +19,9 @@ from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
 
+pytestmark = pytest.mark.ray("own")
+
+
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Runtime]:
     with runtime.start("ray", workers=3) as made:
