@@ -18,7 +18,6 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
-
 pytestmark = pytest.mark.ray("own")
 
 
