@@ -74,7 +74,8 @@ def of_start(found: Found) -> str:
 
 
 def of_run(found: Found) -> str:
-    wall = f"{number(found['wall_s'])} s of wall (load {os.getloadavg()[0]:.0f})"
+    first = f"first progress line after {number(found['first_line_s'])} s"
+    wall = f"{number(found['wall_s'])} s of wall (load {os.getloadavg()[0]:.0f}), {first}"
     return f"{number(found['cpu_s'])} CPU s, {wall}, {number(found['peak_gb'])} GB"
 
 
