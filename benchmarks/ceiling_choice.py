@@ -27,7 +27,7 @@ from fedgraph.methods.nonprivate import phases
 from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_GRID, Candidate
 from fedgraph.methods.nonprivate.phases import BestCandidate, TriedCandidate
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 
 CANDIDATES = tuple(c for c in NONPRIVATE_CEILING_GRID if c.model != "gat")
 EVERY, MOST, PATIENCE, SHARE = 10, 400, 8, 0.1
@@ -83,9 +83,9 @@ def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndar
     return replace(held, adjacency=thin)
 
 
-def one_seed(name: str, graph: Graph, protocol: protocols.WorldProtocol, num_folds: int, seed: int) -> dict[str, float]:
+def one_seed(name: str, graph: Graph, protocol: protocols.Protocol, num_folds: int, seed: int) -> dict[str, float]:
     """Row → accuracy on the test nodes."""
-    made = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(20281, "split", name, seed))
+    made = protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(20281, "split", name, seed))
     held, inputs = made.held, fitting.prepare_fitting_inputs(made.held)
     share = made.asked.num_nodes / held.num_nodes if protocol == "inductive" else 1.0
     rng = np.random.default_rng([seed, 7])
@@ -106,7 +106,7 @@ def one_seed(name: str, graph: Graph, protocol: protocols.WorldProtocol, num_fol
     return answered(made, {"one fold, one network": first, "folds, members": tried}, seed)
 
 
-def answered(made: protocols.ProtocolSetting, shown: dict[str, dict[int, TriedCandidate]], seed: int) -> dict[str, float]:
+def answered(made: Federation, shown: dict[str, dict[int, TriedCandidate]], seed: int) -> dict[str, float]:
     """Fits what is needed on all training nodes, and asks it."""
     tested = np.flatnonzero(made.truth >= 0)
     inputs = fitting.prepare_fitting_inputs(made.held)

@@ -20,12 +20,9 @@ from fedgraph import data, runtime, seeds
 from fedgraph.federation import rounds
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, method_kinds
-from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.federation import Federation
-from fedgraph.worlds.world import world_of_trust
 
 WAYS: dict[str, dict[str, dict[str, object]]] = {  # method → way → settings
     "features": {"none": {"coupling": 0.0}, "fixed": {"coupling": features.FEATURES_MOST_HEARD}, "auto": {}},
@@ -39,12 +36,12 @@ DATASETS = (
 
 def one_seed(method: str, name: str, graph: Graph, epsilon: float, seed: int, engine: Runtime) -> dict[str, float]:
     """Way → test accuracy."""
-    made = protocols.make_setting(graph, "inductive", 0.8, seeds.seeded_generator(seed, "split", name))
+    made = protocols.divide(graph, "inductive", 0.8, seeds.seeded_generator(seed, "split", name))
     held = made.held.num_nodes
     partition = Partition(
         (Subgraph(0, made.held, np.arange(held)),), True, 0, "one curator", from_edges=False, from_labels=False
     )
-    facts = Federation(world_of_trust(Trust.CURATOR), made, partition, "dropped", 1).facts
+    facts = replace(made, partition=partition).facts
     learner = method_kinds.load_classifier(method)
     plan = learner.plan(learner.Params(), facts, Budget(epsilon, 1 / held))
     shared = engine.share(f"{name}:{seed}", partition)

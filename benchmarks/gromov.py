@@ -13,12 +13,13 @@ of one thread; ours is over --pairs random pairs (or all, with --all-pairs), POT
 With --batched POT's batched solver runs too (``solver: batched``), on the GPU where there is one: on the compiled path's pairs
 there, on POT's else; its time is wall time on a GPU, ``ratio`` the compiled path's over it.
 With --neighbours, how many pairs of a tenth of the spaces with the others are solved to know each one's k nearest, and how long
-it takes, bounds included.
+it takes, bounds included. The last line is JSON: each set's ratio.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import time
 
@@ -101,6 +102,7 @@ def main() -> None:
     print(f"first calls (compilation, or reading it from disk, and imports): {time.perf_counter() - began:.1f} s")
     print("set       source     spaces  nodes   µs/pair  POT µs/pair   ratio    median POT median  median diff", end=" ")
     print(" lower higher  s, all pairs")
+    ratios: dict[str, float] = {}
     for key in args.only:
         spaces, source = spaces_of(key, args.data_root)
         which = gromov.all_pairs(len(spaces))
@@ -114,6 +116,7 @@ def main() -> None:
         fast = seconds / len(chosen)
         nodes = np.mean([space.num_points for space in spaces])
         apart = ours - theirs
+        ratios[key] = slow / len(sample) / fast
         print(
             f"{key:9s} {source:9s} {len(spaces):7d} {nodes:6.1f} {1e6 * fast:9.1f} {1e6 * slow / len(sample):12.1f} "
             f"{slow / len(sample) / fast:7.1f} {np.median(ours):9.5f} {np.median(theirs):10.5f} {np.median(apart):12.1e} "
@@ -133,6 +136,7 @@ def main() -> None:
             print(f"{np.median(same):.5f}, {same.mean():.5f}; lower {np.mean(apart < -1e-9):.2f}", end=" ")
             print(f"higher {np.mean(apart > 1e-9):.2f}")
     print(f"peak memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB")
+    print(json.dumps({"ratios": ratios}))
 
 
 if __name__ == "__main__":

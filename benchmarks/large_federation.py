@@ -28,8 +28,9 @@ import scipy.sparse as sp
 from fedgraph import data
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import participation
+from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
+from fedgraph.tasks.base.node_settings import Params
 from fedgraph.types import Graph, GraphProvenance
 
 CAMPUSES, NODES, EDGES, CLASSES = 89, 870_056, 33_300_000, 6
@@ -101,11 +102,11 @@ def measured(name: str, trust: str, share: float, real: bool, epsilon: float) ->
     ready, before = time.process_time() - began, _peak()
     protocol, method = CELLS[name]
     given = {"participations": ["federated", "curator"], "trust": ["sums"], "epsilons": [epsilon], "methods": [method]}
-    params = participation.Params(**given, protocol=protocol)
+    params = Params(owners=True, **given, protocol=protocol)
     context = CellContext("large", "large", graph, root=1, seeds=1, runtime=SerialRuntime())
     began = time.process_time()
-    (cell,) = (c for c in participation.cells(params, context) if c.world.trust is Trust(trust))
-    outcome = participation.run(params, cell, context)
+    (cell,) = (c for c in node_classification.cells(params, context) if c.world.trust is Trust(trust))
+    outcome = node_classification.run(params, cell, context)
     return {
         "cell": name, "trust": trust, "campuses": len(graph.owner_names), "nodes": graph.num_nodes,
         "edges": graph.num_edges,

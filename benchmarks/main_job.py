@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -86,12 +87,14 @@ def main() -> int:
             watcher.start()
             assert process.stderr is not None
             for line in process.stderr:
-                if not first and "cell 1/" in line:
+                if not first and re.search(r"\b\d+/\d+ cells", line):
                     first = time.monotonic() - began
             process.wait()
             done.set()
             watcher.join()
         wall = time.monotonic() - began
+    if not first:
+        raise SystemExit("no progress line was seen, so nobody knows when the first one came")
     print(f"{args.scenario} --runtime {args.runtime}{' --quick' if args.quick else ''} ({os.cpu_count()} cores)")
     cpu = sum(used.values())
     print(f"first progress line {first:.1f} s, whole run {wall:.0f} s, {cpu:.0f} CPU s, peak memory {peak / 1e9:.2f} GB (PSS)")

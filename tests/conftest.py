@@ -117,11 +117,13 @@ class OneRay:
             self._engine = None
 
 
+_ONE_RAY = OneRay()
+
+
 @pytest.fixture(scope="session")
 def one_ray() -> Iterator[OneRay]:
-    shared = OneRay()
-    yield shared
-    shared.close()
+    yield _ONE_RAY
+    _ONE_RAY.close()
 
 
 @pytest.fixture
@@ -134,12 +136,12 @@ def ray_engine(one_ray: OneRay) -> Iterator[Runtime]:
         engine.forget(handle)
 
 
-@pytest.fixture(autouse=True)
-def _nothing_of_the_shared_ray(request: pytest.FixtureRequest) -> None:
-    """Before a test with a Ray of its own the shared one ends: they would compete for the CPUs."""
-    marker = request.node.get_closest_marker("ray")
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before a test with a Ray of its own, and before its module's fixtures, the shared one ends: they compete for the CPUs."""
+    marker = item.get_closest_marker("ray")
     if marker is not None and "own" in marker.args:
-        request.getfixturevalue("one_ray").close()
+        _ONE_RAY.close()
 
 
 @pytest.fixture(autouse=True)

@@ -180,16 +180,16 @@ COUNTED, SHARED, PROVEN = (
 STATED = "the guarantee states what it was made from (split-from-labels, membership-from-labels)"
 PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
 LISTS = {
-    "tasks/base/graphs/graph_collections.py prepare": COUNTED,
-    "tasks/base/graphs/graph_collections.py split_by_folds": STATED,
-    "tasks/base/graphs/graph_collections.py split_by_clients": COUNTED,
-    "tasks/base/graphs/graph_pairs.py verify": SHARED,
-    "tasks/graph_clustering/compared_clients.py _minima_variation": SHARED,
-    "tasks/graph_clustering/compared_clients.py accuracy_of_folds": MEASURED,
-    "tasks/graph_clustering/held_graphs.py draw_public.make": COUNTED,
+    "tasks/base/graphs.py prepare": COUNTED,
+    "tasks/base/graphs.py split_by_folds": STATED,
+    "tasks/base/graphs.py split_by_clients": COUNTED,
+    "tasks/base/graphs.py verify": SHARED,
+    "tasks/graph_clustering.py _minima_variation": SHARED,
+    "tasks/graph_clustering.py accuracy_of_folds": MEASURED,
+    "tasks/graph_clustering.py draw_public.make": COUNTED,
     "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
     "tasks/node_classification/pictures.py of_nodes": COUNTED,
-    "tasks/participation/client_records.py _as_asked": COUNTED,
+    "tasks/node_classification/owners.py _as_asked": COUNTED,
     "worlds/public_set.py ids": COUNTED,
     "methods/dpar/rows.py _view": PROVEN,
     "methods/dpar/rows.py _choices": COUNTED,
@@ -246,7 +246,7 @@ def test_nothing_is_drawn_over_a_private_list() -> None:
 )  # fmt: skip
 def test_the_check_sees_each_draw_over_the_list_of_edges(source: str, tmp_path: Path) -> None:
     """Such a line in the place of link prediction's coins."""
-    text = (ROOT / "tasks/link_prediction/__init__.py").read_text(encoding="utf-8")
+    text = (ROOT / "tasks/link_prediction.py").read_text(encoding="utf-8")
     coins = 'seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)'
     assert text.count(coins) == 1
     bad = tmp_path / "tasks" / "link_prediction.py"

@@ -28,7 +28,7 @@ from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 from tests.public_facts import public_facts
 
 DELTA = 1e-3
@@ -75,9 +75,9 @@ def placed(situation: MethodSituation, trusted: Trust, graph: Graph) -> tuple[Pa
 
 def deal(
     graph: Graph, protocol: str, viewer: Viewer, clients: int = 3, cut_edges: PublicCutEdgeFacts = "dropped"
-) -> tuple[protocols.ProtocolSetting, Partition, PublicFacts]:
+) -> tuple[Federation, Partition, PublicFacts]:
     """(the setting, who holds what, what is public); one curator, or so many clients with nodes dealt at random."""
-    setting = protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
+    setting = protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))  # type: ignore[arg-type]
     parts = uniform.Params(clients=1 if viewer is Viewer.CURATOR_TRUSTED else clients)
     partition = uniform.split(setting.held, parts, seeds.seeded_generator(0, "deal"))
     if cut_edges == "protected":
@@ -86,7 +86,7 @@ def deal(
 
 
 def facts_of(
-    setting: protocols.ProtocolSetting, partition: Partition, viewer: Viewer, cut_edges: PublicCutEdgeFacts = "dropped"
+    setting: Federation, partition: Partition, viewer: Viewer, cut_edges: PublicCutEdgeFacts = "dropped"
 ) -> PublicFacts:
     """What is public of a setting that is dealt so."""
     held = setting.held

@@ -15,8 +15,7 @@ from fedgraph.documents import Settings
 from fedgraph.errors import DataError
 from fedgraph.learning import descend_by_adam, layouts, shared_gnn
 from fedgraph.partition import ego_nodes
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_collections as collections
+from fedgraph.tasks.base import CellContext, graphs
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -65,12 +64,12 @@ class ClearEmbedder:
         return shared_gnn.embed(own, layouts.to_device(self.parameters[where]), given, self.source)
 
 
-def _train(graphs: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
-    labels = np.concatenate([g.labels for g in graphs])
-    union = collections.unite(graphs[0].name, graphs, labels, graphs[0].num_classes)
+def _train(members: tuple[Graph, ...], how: ClearEmbeddingModel, rng: np.random.Generator) -> ClearEmbedder:
+    labels = np.concatenate([g.labels for g in members])
+    union = graphs.unite(members[0].name, members, labels, members[0].num_classes)
     sizes = (union.num_features, how.hidden, how.layers, union.num_classes)
     net = shared_gnn.make(how.model, *sizes, "none", norm="none")
-    given = shared_gnn.prepare(net, union, tuple(g.num_nodes for g in graphs))
+    given = shared_gnn.prepare(net, union, tuple(g.num_nodes for g in members))
     own, where = shared_gnn.select_inputs(net, given)
     parameters = net.layout.start(rng)
     gradient = functools.partial(shared_gnn.gradient, own, given=given)
@@ -101,8 +100,8 @@ class ClearSampleSettings(Settings):
         found: list[Graph] = []
         labels: list[int] = []
         if isinstance(data, GraphCollection):
-            data = collections.prepare(data, None, self.max_degree, 0)
-            kinds, classes = collections.node_kinds(data)
+            data = graphs.prepare(data, None, self.max_degree, 0)
+            kinds, classes = graphs.node_kinds(data)
             for index in rng.permutation(len(data.graphs)):
                 if len(found) < count and self.min_nodes <= data.graphs[index].num_nodes <= self.max_nodes:
                     found.append(replace(data.graphs[index], labels=kinds[index], num_classes=classes))

@@ -27,7 +27,7 @@ from fedgraph.scenario import read as scenarios
 from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphNames
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
     name = ready.cell.name
     releases = [replace(line, cell=name) for line in fitted.outcome.releases]
     ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
-    trained = fitted.federation.setting.held.ids
+    trained = fitted.federation.held.ids
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = model.strip_rows(fitted.plan, fitted.outcome.state)
     named = bool(ready.graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
@@ -91,7 +91,7 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
         names=replace(ready.graph.names, ids=()),
         people=AnswerRoster.of(ids if named else ()),
         unnamed=0 if ready.graph.names.ids else ready.graph.num_nodes,
-        ranks=fitted.federation.setting.ranks,
+        ranks=fitted.federation.ranks,
     )  # fmt: skip
 
 
@@ -224,7 +224,7 @@ def _rows_of(graph: Graph) -> list[bytes]:
 
 def _context_of(
     ready: _Prepared,
-    setting: protocols.ProtocolSetting,
+    setting: Federation,
     engine: Runtime,
     progress: Callable[[str, int, int], None] | None,
 ) -> CellContext:

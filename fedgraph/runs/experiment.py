@@ -1,6 +1,15 @@
-"""The steps of a run, from the scenario to the report, on one page and without mathematics.
+"""A run, from the scenario to the answer: the journey of the data on one page, and without mathematics.
 
-scenario → data → (task → partition → clients → release → server → comparison → scores) per cell → ledger → report
+    scenario     what is asked, checked                              ``scenario.read``
+    graph        what is read, through one door                      ``data.load``
+    federation   who holds what, who sees what, what is public       ``worlds.Federation``, dealt by the task of a cell
+    rounds       clients compute, again and again                    ``federation.rounds``, at the places of ``runtime``
+    release      bounded, noised, written down; all else stays       ``privacy.Desk``
+    server       merges what was released, or compares graphs by it  ``methods.<name>.server``, ``comparison``
+    settle       what the releases cost: ε                           ``privacy.settle``
+    result       one record for each cell, kept, reported            ``cells.Result``, ``report``
+
+A *cell* is one method in one world at one budget with one seed: a task makes the cells, plans them and runs them.
 """
 
 from __future__ import annotations
@@ -10,7 +19,7 @@ import functools
 import os
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -26,10 +35,12 @@ from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
 from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.runtime import Runtime
+from fedgraph.runtime import Runtime, RuntimeBeginning
 from fedgraph.scenario import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe_graph
+
+_Graphs = Sequence[Graph | GraphCollection]
 
 
 def run(
@@ -60,41 +71,24 @@ def run(
         RuntimeFailure: Cells failed; the others are in the folder.
     """
     store.require_folder(out, resume)  # before data are read and Ray starts
-    text = yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
-    comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
-    known = given or {}
-    settings = ready.scenario.runtime
     data.set_data_search_root(data_root)
-    with runtime.start_runtime_beside(
-        settings.engine, settings.workers, settings.gpus_per_worker, settings.silence
-    ) as beginning:
-        graphs = [
-            known.get(d.label) or load_data(d, data_root, seeds.public_seed(ready.scenario.seed))
-            for d in ready.scenario.datasets
-        ]
-        store.claim_folder(out, text, comparable + "".join(repr(g.provenance) for g in graphs), resume)
-        with (
-            store.lock_folder(out),
-            public_cache.opened() if settings.engine == "ray" else contextlib.nullcontext(),
-        ):
-            try:
-                return _computed(ready, graphs, out, text, console, beginning)
-            except (ScenarioError, DataError, PrivacyError):
-                store.disclaim_folder(out)
-                raise
+    asked, known, seed = ready.scenario.runtime, given or {}, seeds.public_seed(ready.scenario.seed)
+    with runtime.start_runtime_beside(asked.engine, asked.workers, asked.gpus_per_worker, asked.silence) as beginning:
+        graphs = [known.get(d.label) or load_data(d, data_root, seed) for d in ready.scenario.datasets]
+        with _own_folder(ready, graphs, out, resume):
+            failed, total = _compute(ready, graphs, out, console, beginning)
+    if failed:
+        first = "; ".join(f"{f.task}/{f.dataset}/{f.method}/{f.variant}: {f.failed}" for f in failed[:3])
+        others = f", the others are in {out}" if len(failed) < total else f"; the report is in {out}"
+        raise RuntimeFailure(f"{len(failed)} of {total} cells failed{others}; --resume tries again. {first}")
+    return out
 
 
-def _computed(
-    ready: ReadyScenario,
-    graphs: list[Graph | GraphCollection],
-    out: Path,
-    text: str,
-    console: Console,
-    beginning: runtime.RuntimeBeginning,
-) -> Path:
-    """Every cell that is missing, and the report. ``RuntimeFailure`` at the end where cells failed; the others are whole."""
-    began, asked = time.time(), ready.scenario.runtime
-    kept = store.CellStore(out)
+def _compute(
+    ready: ReadyScenario, graphs: _Graphs, out: Path, console: Console, beginning: RuntimeBeginning
+) -> tuple[list[Result], int]:
+    """Every cell that is missing, and the report: (the cells that failed, how many there are)."""
+    began, asked, kept = time.time(), ready.scenario.runtime, store.CellStore(out)
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe_graph(graph))
@@ -103,95 +97,113 @@ def _computed(
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    rounds_of, declared = _require_plans(ready, [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0])
-    charged = None if ready.book is None else ChargedRun.of(ready.book, out, graphs[0])
-    if charged is not None:
-        charged.charge(stages, todo)
-    elif any(d.name.startswith("own/") for d in ready.scenario.datasets):
-        console.say(budget_book.NOT_COUNTED)
-    # The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others.
-    todo.sort(key=lambda one: (not _is_ceiling(one[1]), rounds_of.get(one[0], 0.0)))
-    total = sum(len(stage.cells) for stage in stages)
-    rounds: dict[str, object] = {"federations": schedule.describe_rounds(asked.engine, asked.spread)}
-    reporting = Reporting(ready, graphs, out, text, stages, kept, rounds | {"runtime": asked.engine}, began)
-    reporting.plans = declared
+    plans = _plan_rows(ready, stages)  # noise and releases are fixed before a private value is touched
+    charged = _charged(ready, graphs, out, stages, todo, console)
+    todo = _in_order(todo, plans)
+    where = {"federations": schedule.describe_rounds(asked.engine, asked.spread), "runtime": asked.engine}
+    reporting = Reporting(ready, graphs, out, _text(ready), stages, kept, where, began, plans=_declared(plans))
     reporting.write_environment()
     reporting.write_first_page()
+    total = sum(len(stage.cells) for stage in stages)
     workers = 1 if asked.engine == "serial" else asked.workers or os.cpu_count() or 1
     console.plan(total, total - len(todo), [cell for _, cell in todo], workers)
-    engine: Runtime | None = None
-
-    def begun() -> Runtime:
-        """The engine, which knows what every process has to know."""
-        nonlocal engine
-        engine = beginning.ready()
-        engine.tell(data.set_data_search_root, data.data_search_root())
-        engine.tell(public_cache.set_folder, public_cache.folder())
-        root = stages[0].context.root if stages else 0
-        if isinstance(root, seeds.SecretSeed):  # beside this one, the only copies of the key: in the memory of the workers
-            engine.tell(seeds.hold_secret_seed, root.key)
-        reporting.where = engine.describe() | rounds
-        reporting.write_environment()
-        console.follow(out, engine)
-        return engine
-
-    with reporting.told_how_to_go_on():
-        try:
-            for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):
-                _save(done, kept, charged, console)
-                if engine is not None and not done.failed:
-                    engine.spent(tuple(map(str, done.path)), done.epsilon_provable)
-                reporting.report_now_and_then()
-            reporting.where = beginning.ready().describe() | rounds
-        except BaseException:  # also Ctrl-C: what is done has its page
-            reporting.report_so_far()
-            raise
+    begun = functools.partial(_begin, beginning, stages, reporting, console)
+    with reporting.told_how_to_go_on(), reporting.pages_of_what_is_done():
+        for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):
+            if charged is not None and not done.failed:
+                charged.note(done)
+            kept.save(done)
+            if done.failed:
+                console.say(f"FAILED {done.name}: {done.failed}")
+            else:
+                console.note_score(done, done.metrics)
+                if beginning.is_up():  # for whoever watches the engine's own counters
+                    beginning.ready().spent(tuple(map(str, done.path)), done.epsilon_provable)
+            reporting.report_now_and_then()
+        reporting.note_engine(beginning.ready())
         beginning.ready().close()
         console.close()
         failed = reporting.report(console)
     (out / live.LIVE_FILE).unlink(missing_ok=True)  # the report says more
     reporting.hide_times()
-    if failed:
-        first = "; ".join(f"{f.task}/{f.dataset}/{f.method}/{f.variant}: {f.failed}" for f in failed[:3])
-        others = f", the others are in {out}" if len(failed) < total else f"; the report is in {out}"
-        raise RuntimeFailure(f"{len(failed)} of {total} cells failed{others}; --resume tries again. {first}")
-    return out
+    return failed, total
 
 
-def _save(done: Result, kept: store.CellStore, charged: ChargedRun | None, console: Console) -> None:
-    """Keep what a cell found, or why it failed."""
-    if charged is not None and not done.failed:
-        charged.note(done)
-    kept.save(done)
-    if done.failed:
-        console.say(f"FAILED {done.name}: {done.failed}")
-    else:
-        console.note_score(done, done.metrics)
+@contextlib.contextmanager
+def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) -> Iterator[None]:
+    """The folder belongs to this run, of this scenario on these data; it is given back where nothing could begin."""
+    comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
+    store.claim_folder(out, _text(ready), comparable + "".join(repr(g.provenance) for g in graphs), resume)
+    cache = public_cache.opened() if ready.scenario.runtime.engine == "ray" else contextlib.nullcontext()
+    with store.lock_folder(out), cache:
+        try:
+            yield
+        except (ScenarioError, DataError, PrivacyError):
+            store.disclaim_folder(out)
+            raise
+
+
+def _text(ready: ReadyScenario) -> str:
+    return yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
+
+
+def _begin(beginning: RuntimeBeginning, stages: Sequence[ScheduledStage], reporting: Reporting, console: Console) -> Runtime:
+    """The engine, which knows what every process has to know."""
+    engine, root = beginning.ready(), stages[0].context.root if stages else 0
+    engine.tell(data.set_data_search_root, data.data_search_root())
+    engine.tell(public_cache.set_folder, public_cache.folder())
+    if isinstance(root, seeds.SecretSeed):  # beside this one, the only copies of the key: in the memory of the workers
+        engine.tell(seeds.hold_secret_seed, root.key)
+    reporting.note_engine(engine)
+    reporting.write_environment()
+    console.follow(reporting.out, engine)
+    return engine
+
+
+def _charged(
+    ready: ReadyScenario,
+    graphs: _Graphs,
+    out: Path,
+    stages: Sequence[ScheduledStage],
+    todo: Sequence[tuple[ScheduledStage, Cell]],
+    console: Console,
+) -> ChargedRun | None:
+    """The budget, charged for every cell before the first of them; None where none is kept."""
+    if ready.book is None:
+        if any(d.name.startswith("own/") for d in ready.scenario.datasets):
+            console.say(budget_book.NOT_COUNTED)
+        return None
+    charged = ChargedRun.of(ready.book, out, graphs[0])
+    charged.charge(stages, todo)
+    return charged
+
+
+_Plans = dict[tuple[ScheduledStage, Cell], Plan | None]
+
+
+def _plan_rows(ready: ReadyScenario, stages: Sequence[ScheduledStage]) -> _Plans:
+    """Every row must have a plan before the first cell runs; ``ScenarioError`` that names the place otherwise."""
+    first = [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0]
+    return {(stage, cell): plan_cell(ready, stage, cell) for stage, cell in first}
+
+
+def _declared(plans: _Plans) -> dict[Cell, Mapping[str, object]]:
+    """Of each row that releases something its plan, JSON-ready."""
+    return {cell.row: made.to_dict() for (_, cell), made in plans.items() if made is not None}
+
+
+def _in_order(todo: Sequence[tuple[ScheduledStage, Cell]], plans: _Plans) -> list[tuple[ScheduledStage, Cell]]:
+    """The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others."""
+    rounds: dict[ScheduledStage, list[int]] = {}
+    for (stage, _), made in plans.items():
+        rounds.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
+    mean = {stage: statistics.fmean(counts) for stage, counts in rounds.items()}
+    return sorted(todo, key=lambda one: (not _is_ceiling(one[1]), mean.get(one[0], 0.0)))
 
 
 def _is_ceiling(cell: Cell) -> bool:
     """Whether its method protects nothing: such cells train longest. A task's own rows have no method."""
     return cell.method in plugins.names("methods") and method_kinds.load(cell.method).OFFERS.never_private
-
-
-def _require_plans(
-    ready: ReadyScenario, first: Iterable[tuple[ScheduledStage, Cell]]
-) -> tuple[dict[ScheduledStage, float], dict[Cell, Mapping[str, object]]]:
-    """Every row must have a plan before the first cell runs; ``ScenarioError`` that names the place otherwise.
-
-    Args:
-        first: The cell of each row's first seed.
-
-    Returns: of each stage, how many rounds its plans have on average; of each row that releases something its plan, JSON-ready.
-    """
-    found: dict[ScheduledStage, list[int]] = {}
-    declared: dict[Cell, Mapping[str, object]] = {}
-    for stage, cell in first:
-        made = plan_cell(ready, stage, cell)
-        found.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)
-        if made is not None:
-            declared[cell.row] = made.to_dict()
-    return {stage: statistics.fmean(rounds) for stage, rounds in found.items()}, declared
 
 
 def plan_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan | None:
@@ -210,17 +222,16 @@ def plan_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan |
         ScenarioError: With file and line, where the scenario asks for what cannot be.
     """
     try:
-        made = tasks.load(stage.task.kind).plan(stage.task.params, cell, stage.context)
+        return tasks.load(stage.task.kind).plan(stage.task.params, cell, stage.context)
     except DataError as error:
         raise DataError(f"{ready.place(stage.task, cell.entry)}: {error}") from error
     except Exception as error:
         raise ScenarioError(f"{ready.place(stage.task, cell.entry)}: {schedule.describe_error(error)}") from error
-    return made
 
 
 def stages_of(
     ready: ReadyScenario,
-    graphs: list[Graph | GraphCollection],
+    graphs: _Graphs,
     engine: Runtime,
     console: Console,
     pairs: store.CellPairStore | None = None,

@@ -50,7 +50,7 @@ class _Tried:
 
 
 @dataclass(frozen=True)
-class ProbeFindings:
+class _Findings:
     """What a trial says of a scenario.
 
     Attributes:
@@ -138,7 +138,7 @@ def _range_of_cells(
     return low, high
 
 
-def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float) -> ProbeFindings:
+def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float) -> _Findings:
     """Count the cells of a scenario, and try one of each method.
 
     Args:
@@ -154,7 +154,7 @@ def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float)
         counts = tuple(f"{s.task.label} on {s.context.dataset}: {len(s.cells)} cells" for s in stages)
         every = [cell for stage in stages for cell in stage.cells]
         if not seconds:
-            return ProbeFindings(counts, f"{len(every)} cells in all, {_ONE}; nothing was tried.")
+            return _Findings(counts, f"{len(every)} cells in all, {_ONE}; nothing was tried.")
         began = time.process_time()
         tried = probe_kinds(stages, _CHEAPEST * seconds, time.process_time)
         left = seconds - (time.process_time() - began)
@@ -170,7 +170,7 @@ def probe_scenario(ready: ReadyScenario, data_root: Path | None, seconds: float)
     if left := len(sizes) - len(tried):
         said.append(f"  {left} more method{'s were' if left > 1 else ' was'} not tried, and counted as the others are")
     failing = tuple(f"{_words(kind)}: {one.failed}" for kind, one in tried.items() if one.failed)
-    return ProbeFindings(counts, "\n".join(said), failing)
+    return _Findings(counts, "\n".join(said), failing)
 
 
 def _words(kind: CellKind) -> str:

@@ -21,6 +21,7 @@ from fedgraph import plugins
 from fedgraph.cells import Cell, Environment, EnvironmentMaking, EnvironmentSource, Result, environment, portable, store
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
+from fedgraph.runtime import Runtime
 from fedgraph.scenario import ReadyScenario, read
 from fedgraph.types import Graph, GraphCollection
 
@@ -108,6 +109,19 @@ class Reporting:
             console.print(f"may be handed out: {may_leave}{seeded}")
         return failed
 
+    def note_engine(self, engine: Runtime) -> None:
+        """How the engine describes itself, beside what was known of the rounds."""
+        self.where = {**self.where, **engine.describe()}
+
+    @contextlib.contextmanager
+    def pages_of_what_is_done(self) -> Iterator[None]:
+        """Where what is inside breaks off (Ctrl-C, too), what is done has its page."""
+        try:
+            yield
+        except BaseException:
+            self.report_so_far()
+            raise
+
     def report_now_and_then(self) -> None:
         """A page of what is done, where the latest one is old."""
         if time.monotonic() - self.latest > _SECONDS_BETWEEN_PAGES:
@@ -166,7 +180,8 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
     name = read.file_name(f"{stage.task.label}-{stage.context.dataset}")
     entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     task, dataset = stage.task, stage.context.dataset
-    return SectionRecords(name, task.kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
+    kind = next((f.facts.kind for f in found if not f.failed), task.kind)  # with owners nodes have a section of their own
+    return SectionRecords(name, kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
 
 
 def _describe_process(

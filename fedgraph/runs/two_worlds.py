@@ -32,7 +32,7 @@ from fedgraph.scenario import ReadyScenario, ScenarioTask
 from fedgraph.tasks import TaskCollection
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, Partition
-from fedgraph.worlds import Federation, ProtocolSetting
+from fedgraph.worlds import Federation
 
 _DERIVED = {  # what was computed from private data and is taken as public: the neighbour is made of what clients hold
     Assumption.MEMBERSHIP_FROM_EDGES,
@@ -433,14 +433,14 @@ def _parts(kept: object) -> Iterator[object]:
         for part in kept:
             yield from _parts(part)
     if isinstance(kept, Federation):
-        yield from (kept.setting, kept.partition)
+        yield kept.partition
     if isinstance(kept, TaskCollection):
         yield kept.partition
 
 
 def _private_nodes(context: CellContext, graph: Graph) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(the nodes that are held or ask and are not public, those of them that train), as the task split them; None: all."""
-    settings = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, ProtocolSetting)]
+    settings = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Federation)]
     if not settings:
         return None, None
     setting, number = settings[-1], {name: node for node, name in enumerate(graph.names.ids)}

@@ -45,15 +45,7 @@ class RuntimeClients(ABC):
 
     @abstractmethod
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        """Told after each round.
-
-        Args:
-            done: rounds that are done.
-            total: rounds of the training.
-            messages: of clients to the server.
-            up: bytes from all clients.
-            down: bytes to all clients.
-        """
+        """Told after each round: rounds done, of ``total``; messages to the server; bytes from and to all clients."""
 
 
 class RuntimeParties(ABC):
@@ -67,25 +59,11 @@ class RuntimeParties(ABC):
 
     @abstractmethod
     def share(self, key: Hashable, value: object) -> Any:
-        """A handle to a value that others need.
-
-        Args:
-            key: Names the value.
-            value: It can be pickled.
-
-        Raises:
-            RuntimeFailure: The key already means another object.
-        """
+        """A handle to a value that others need. ``RuntimeFailure`` where the key already means another object."""
 
     @abstractmethod
     def deal(self, handle: Any, piece: RuntimeFunction, num_items: int) -> Any:
-        """A handle by which each client actor holds its own part alone, and no other's.
-
-        Args:
-            handle: To a shared value.
-            piece: Called as ``piece(value, items)``; gives the part of the actor with this block of items.
-            num_items: How many there are.
-        """
+        """A handle to what is shared, by which each client actor holds ``piece(value, items)`` of its own block of items."""
 
     @abstractmethod
     def forget(self, handle: Any) -> None:
@@ -99,16 +77,13 @@ class RuntimeParties(ABC):
         path: RuntimeCountPath,
         on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
-        """One training, led by the server.
+        """What ``function(clients, *args)`` gives at the server: one training, led by it.
 
         Args:
-            function: Is called there with its ``RuntimeClients`` and args.
-            args: Its other arguments; handles stand for what was shared or dealt.
+            function: ``clients`` are its ``RuntimeClients``.
+            args: Handles stand for what was shared or dealt.
             path: Names the training; its first part is the task under which its rounds are counted.
             on_round: Told (done, total) where the engine computes in this process.
-
-        Returns:
-            What the function returns.
         """
 
     @abstractmethod
@@ -117,13 +92,7 @@ class RuntimeParties(ABC):
 
     @abstractmethod
     def map(self, function: RuntimeFunction, tasks: Sequence[object], *args: object) -> Iterator[Any]:
-        """``function(task, *args)`` for every task, in order, in the server's own processes.
-
-        Args:
-            function: What is computed.
-            tasks: One call each.
-            args: The same for all; handles stand for what was shared.
-        """
+        """``function(task, *args)`` for every task, in order, in the server's own processes."""
 
     @abstractmethod
     def close(self) -> None:
@@ -149,41 +118,23 @@ class Runtime(RuntimeParties):
     def tell(self, function: Callable[..., object], *args: object) -> None:
         """Call ``function(*args)`` once in every process, before the next call there; also in a process that starts later.
 
-        The arguments travel inside the call, from memory to memory: never through the store, which may spill to disk.
-
-        Args:
-            function: What is called.
-            args: Its arguments, a secret key among them.
+        The arguments travel inside the call, from memory to memory: never through the store, which may spill to disk. A secret
+        key may be among them.
         """
 
     @abstractmethod
     def as_done(self, function: RuntimeFunction, dealing: "RuntimeDealing") -> Iterator[RuntimeDone]:
-        """(task, value) of every task, whichever is done first; whoever is free takes the next one.
+        """(task, value) of every task, whichever is done first; raises the first error of a task.
 
-        Args:
-            function: Is called at a curator as ``function(engine, *task)``; ``engine()`` makes a runtime for this place.
-            dealing: The tasks, and who is told of them.
-
-        Raises:
-            Exception: The first error of a task.
+        A curator that is free takes the next one: ``function(engine, *task)``; ``engine()`` makes a runtime for its place.
         """
 
     @abstractmethod
     def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
-        """Actors begin to start, where they are not there yet.
-
-        Args:
-            kinds: Of which kinds.
-            most: How many of each; None: one in each place.
-        """
+        """Actors of these kinds begin to start, where they are not there yet. most: of each; None: one in each place."""
 
     def spent(self, path: RuntimeCountPath, epsilon: float) -> None:
-        """Told of each finished cell, for whoever watches the engine's own counters.
-
-        Args:
-            path: Names the cell.
-            epsilon: Its provable ε.
-        """
+        """Told the provable ε of each finished cell, for whoever watches the engine's own counters."""
 
     def counted(self) -> dict[RuntimeCountPath, RuntimeCount]:
         """What each training cost, by its path, as far as this engine has led it."""

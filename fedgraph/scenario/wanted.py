@@ -24,7 +24,7 @@ FEWEST_WANTED_OF_A_CLASS = 4  # graphs
 MANY_WANTED_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
 _LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
 WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
-WANTED_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def delta_of(people: int) -> float:
@@ -153,7 +153,7 @@ class Wanted:
     @property
     def title(self) -> str:
         """The scenario's name."""
-        return WANTED_NAME.sub("-", self.name or self.data.title).strip("-.") or "scenario"
+        return _NAME.sub("-", self.name or self.data.title).strip("-.") or "scenario"
 
     @property
     def links(self) -> bool:

@@ -2,7 +2,7 @@ from . import base as base
 from .base import TaskModels as TaskModels
 from .base import TaskOffers as TaskOffers
 from .base import load as load
-from .base.graphs.graph_collections import TaskCollection as TaskCollection
+from .base.graphs import TaskCollection as TaskCollection
 from .base.node_settings import Params as Params
 from .base.task_offers import TaskRowKeys as TaskRowKeys
 from .base.task_offers import TaskRowSelect as TaskRowSelect

@@ -1,8 +1,6 @@
 from . import protocols as protocols
 from . import public_set as public_set
 from .federation import Federation as Federation
-from .federation import deal as deal
-from .protocols import ProtocolSetting as ProtocolSetting
 from .protocols import graph_without_edges as graph_without_edges
 from .protocols import graph_without_labels as graph_without_labels
 from .world import ALONE_WORLD as ALONE_WORLD

@@ -1,52 +1,107 @@
 """A federation: who holds what, who sees what, what is asked and what is public, in one record.
 
-A task makes one for each seed. Each of its worlds (the same people alone, together, with one curator, or without one client)
-holds the same graphs: nothing is sampled again.
+A protocol (``worlds.protocols``) makes one for each seed, held by one curator. The task deals it to its clients, and derives
+the worlds of the same people from it (alone, together, with one curator, or without one client): nothing is sampled again.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
 from fedgraph.errors import DataError
-from fedgraph.methods import (
-    ClearFacts,
-    ColumnRanks,
-    PublicCutEdgeFacts,
-    PublicFacts,
-)
+from fedgraph.methods import ClearFacts, ColumnRanks, PublicCutEdgeFacts, PublicFacts, column_ranks
 from fedgraph.partition import base
-from fedgraph.privacy import Viewer
+from fedgraph.privacy import Trust, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
-from fedgraph.worlds import protocols
-from fedgraph.worlds.world import JOINED_WORLD, World, WorldKind
+from fedgraph.worlds.world import JOINED_WORLD, World, WorldKind, world_of_trust
+
+Split = Literal["random", "parts", "public", "per-class"]
+
+_AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
+_WITHOUT_RANGE = (
+    "Nobody gave bounds for {names}, and every person protects an own row, so that nobody may estimate a range: logarithms "
+    "over the same wide range for all data stand in, and say little. Give bounds."
+)
+_CURATED = world_of_trust(Trust.CURATOR)
+_NOBODY = Partition((), True, 0, "", from_edges=False, from_labels=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """Who holds what in one world of one seed, and who may see what.
+    """Who holds what in one world of one seed, who may see what, what is asked and what is public.
 
     Attributes:
+        held: the graph that is dealt to clients.
+        asked: the graph that predictions are asked for, labels masked where they are not public.
+        truth: int64 [asked.num_nodes], −1 where the answer does not count.
+        num_train: training nodes.
+        public_graph: as in ``PublicFacts``.
+        public_attributes: as in ``PublicFacts``.
+        public: what is public, in one word for tables.
+        asking: int64, rows of ``held`` that never train and only ask.
+        asks: whether ``asking`` is the protocol, as in ``PublicFacts``.
+        drawn: as in ``PublicFacts``.
+        asked_is_public: asked is a part of public_graph.
+        split: how it was chosen who trains and who tests.
+        ranks: what brought columns of numbers to one scale.
+        said: the same, as sentences for the report.
         world: who trains together, and who is trusted.
-        setting: what is held, asked and public.
-        partition: who holds which node of ``setting.held``.
+        partition: who holds which node of ``held``; by default one curator all of them.
         cut_edges: what clients know of the edges between them (``PublicFacts.cut_edges``).
         colluders: participants who may pool their noise with the server.
         names: of the clients, in the order of their numbers; empty where they have none.
     """
 
-    world: World
-    setting: protocols.ProtocolSetting
-    partition: Partition
-    cut_edges: PublicCutEdgeFacts
-    colluders: int
+    held: Graph
+    asked: Graph
+    truth: np.ndarray
+    num_train: int
+    public_graph: Graph | None
+    public_attributes: Graph | None
+    public: str = "test-graph"
+    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    asks: bool = field(default=False, kw_only=True)
+    drawn: str = field(default="", kw_only=True)
+    asked_is_public: bool = False
+    split: Split = field(kw_only=True)
+    ranks: ColumnRanks | None = None
+    said: tuple[str, ...] = ()
+    world: World = _CURATED
+    partition: Partition = _NOBODY
+    cut_edges: PublicCutEdgeFacts = "dropped"
+    colluders: int = 1
     names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.partition is _NOBODY:
+            object.__setattr__(self, "partition", partition_of_one(self.held, "one curator"))
+
+    @property
+    def split_from_edges(self) -> bool:
+        """Whether the split was computed from the edges."""
+        return self.split == "parts"
+
+    @property
+    def split_from_labels(self) -> bool:
+        """So many of each class, by this simulation or by whoever published the split: taken as such where it is not known."""
+        return self.split in ("per-class", "public")
+
+    @property
+    def test_graph_public(self) -> bool:
+        """Whether what is asked is the public graph, or (``asked_is_public``) a part of it."""
+        return self.asked_is_public or (self.public_graph is not None and self.public_graph is self.asked)
+
+    @property
+    def same(self) -> bool:
+        """Whether the nodes that are asked are held."""
+        return self.asked is self.held
 
     @property
     def facts(self) -> PublicFacts:
         """All that a plan with a guarantee may be made from: counts, client sizes, the public test graph or attributes."""
-        setting, shares, held = self.setting, self.partition.subgraphs, self.setting.held
+        shares, held = self.partition.subgraphs, self.held
         return PublicFacts(
             num_nodes=sum(s.graph.num_nodes for s in shares),
             num_features=held.num_features,
@@ -58,16 +113,16 @@ class Federation:
             membership_from_labels=self.partition.from_labels,
             holdings=None,
             cut_edges=self.cut_edges,
-            public=setting.public,
-            public_graph=setting.public_graph,
-            public_attributes=setting.public_attributes,
-            asking=setting.asking,
-            asks=setting.asks,
-            drawn=setting.drawn,
-            split_from_edges=setting.split_from_edges,
-            split_from_labels=setting.split_from_labels,
+            public=self.public,
+            public_graph=self.public_graph,
+            public_attributes=self.public_attributes,
+            asking=self.asking,
+            asks=self.asks,
+            drawn=self.drawn,
+            split_from_edges=self.split_from_edges,
+            split_from_labels=self.split_from_labels,
             component_from_edges=held.nodes_from_edges,
-            columns_from_rows=held.columns_from_rows and setting.public_attributes is None,
+            columns_from_rows=held.columns_from_rows and self.public_attributes is None,
             features_from_edges=held.features_from_edges,
             colluders=self.colluders if self.world.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1,
             columns=held.columns if held.columns is not None and held.columns.places.size else None,
@@ -76,15 +131,76 @@ class Federation:
     @property
     def clear_facts(self) -> ClearFacts:
         """The same, and what was counted in private rows: for a method that guarantees nothing."""
-        held, known = self.setting.held, self.facts
+        held, known = self.held, self.facts
         filled = held.features.nnz / max(1, held.num_nodes * held.num_features)
-        filled = 1.0 if self.setting.ranks is not None or held.columns is not None else filled
+        filled = 1.0 if self.ranks is not None or held.columns is not None else filled
         return ClearFacts(**vars(known), filled=filled)
 
     def scaled(self, ranks: ColumnRanks) -> "Federation":
-        """The same people, with columns on one scale. ranks: what brings them there."""
-        partition = self.partition.with_graphs(lambda share: ranks.scaled(share.graph))
-        return replace(self, setting=self.setting.scaled(ranks), partition=partition)
+        """The same people, with columns on one scale; what was one graph stays one graph. ranks: what brings them there."""
+        given = {id(g): g for g in (self.held, self.asked, self.public_graph, self.public_attributes) if g is not None}
+        made = {key: ranks.scaled(replace(graph, columns=ranks.columns)) for key, graph in given.items()}
+        public, attributes = (None if g is None else made[id(g)] for g in (self.public_graph, self.public_attributes))
+        partition = self.partition.with_graphs(lambda share: made.get(id(share.graph)) or ranks.scaled(share.graph))
+        held, asked = made[id(self.held)], made[id(self.asked)]
+        moved = replace(self, held=held, asked=asked, public_graph=public, public_attributes=attributes)
+        return replace(moved, partition=partition, ranks=ranks)
+
+    def on_one_scale(self, *, rows_private: bool) -> "Federation":
+        """With columns of unknown range as ranks among public rows, where there are any; else as it is (``column_ranks``).
+
+        Args:
+            rows_private: every node protects its own row, so that no rows are public whatever the protocol says. Then numbers
+                without bounds are scaled by what is the same for all data, and columns lie in 0 … 1, as bits of them need it.
+        """
+        columns = self.held.columns
+        if columns is None:
+            return self
+        if rows_private:
+            said = (_WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
+            return replace(self.scaled(column_ranks.fixed(columns)), said=said)
+        public = self.public_attributes if self.public_attributes is not None else self.public_graph
+        if public is None or not columns.names:
+            return self
+        ranks = column_ranks.of_public(public, columns)
+        return replace(self.scaled(ranks), said=(_AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
+
+    def dealt(self, partition: Partition, cut: PublicCutEdgeFacts, names: tuple[str, ...] = ()) -> "Federation":
+        """The same people, each client with its own part; all of them train together.
+
+        Args:
+            partition: who holds which node.
+            cut: what each client is told of its edges to other clients.
+            names: of the clients.
+        """
+        found = partition if cut == "dropped" else base.with_cut_edges(self.held, partition)
+        return replace(self, world=JOINED_WORLD, partition=found, cut_edges=cut, names=names)
+
+    def dealt_to_owners(self, names: tuple[str, ...], source: Partition, cut: PublicCutEdgeFacts) -> "Federation":
+        """As ``dealt``, each owner of nodes in ``held`` being a client.
+
+        Args:
+            names: of the owners.
+            source: how owners came to their nodes.
+            cut: as for ``dealt``.
+
+        Raises:
+            DataError: the graph has no owners, or an owner has no node on the training side.
+        """
+        owner = self.held.owner
+        if owner is None:
+            raise DataError(f"{self.held.name}: its nodes know no owner")
+        empty = np.flatnonzero(np.bincount(owner, minlength=len(names)) == 0)
+        if empty.size:
+            raise DataError(
+                f"{self.held.name}: {names[int(empty[0])]} has no node on the training side: the split tests all that it has; "
+                "allowed: at least one per client (a larger train_fraction, own masks, or protocol: asking, where a client "
+                "holds all of its nodes)"
+            )
+        order = np.argsort(owner, kind="stable")
+        groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
+        how = {"from_edges": source.from_edges, "from_labels": source.from_labels}
+        return self.dealt(base.disjoint(self.held, groups, source.description, **how), cut, names)
 
     def within(self, world: World, client: int = 0) -> "Federation":
         """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
@@ -96,19 +212,18 @@ class Federation:
         Raises:
             DataError: the client that is left out is the only one.
         """
-        setting, partition = self.setting, self.partition
+        found = self
         if world.kind is WorldKind.WHOLE:
-            partition = partition_of_one(setting.held, "one curator")
+            found = replace(self, partition=partition_of_one(self.held, "one curator"))
         elif world.kind is WorldKind.ALONE:
-            setting, partition = _alone(self, client)
+            found = self._alone(client)
         elif world.without is not None:
-            setting, partition = _without(self, world.without.client)
-        cut = self.cut_edges if world.joined else "dropped"
-        return replace(self, world=world, setting=setting, partition=partition, cut_edges=cut)
+            found = self._without(world.without.client)
+        return replace(found, world=world, cut_edges=self.cut_edges if world.joined else "dropped")
 
     def asked_of(self, client: int) -> np.ndarray:
-        """int64, the rows of ``setting.asked`` that belong to ``client``."""
-        owner = self.setting.asked.owner
+        """int64, the rows of ``asked`` that belong to ``client``."""
+        owner = self.asked.owner
         return np.flatnonzero(owner == client) if owner is not None else np.zeros(0, dtype=np.int64)
 
     def at_home(self, answers: Callable[[Graph], np.ndarray], asked: Graph) -> np.ndarray:
@@ -136,115 +251,63 @@ class Federation:
             raise ValueError("no client is asked for any node")
         return found
 
-    @property
-    def same(self) -> bool:
-        """Whether the nodes that are asked are held."""
-        return self.setting.asked is self.setting.held
-
-
-def deal(
-    setting: protocols.ProtocolSetting,
-    names: tuple[str, ...],
-    source: Partition,
-    cut: PublicCutEdgeFacts,
-    colluders: int = 1,
-) -> Federation:
-    """Each owner's part of the training side as a client; all of them train together.
-
-    Args:
-        setting: its held graph knows its owners.
-        names: of the owners.
-        source: how owners came to their nodes.
-        cut: what each client is told of its edges to other clients.
-        colluders: participants who may pool their noise with the server.
-
-    Raises:
-        DataError: the graph has no owners, or an owner has no node on the training side.
-    """
-    owner = setting.held.owner
-    if owner is None:
-        raise DataError(f"{setting.held.name}: its nodes know no owner")
-    empty = np.flatnonzero(np.bincount(owner, minlength=len(names)) == 0)
-    if empty.size:
-        raise DataError(
-            f"{setting.held.name}: {names[int(empty[0])]} has no node on the training side: the split tests all that it has; "
-            "allowed: at least one per client (a larger train_fraction, own masks, or protocol: asking, where a client holds "
-            "all of its nodes)"
+    def _alone(self, client: int) -> "Federation":
+        """One client with its own nodes, its own public ones, and its own questions."""
+        own = self.partition.subgraphs[client]
+        held = own.graph
+        asked, truth = (held, self.truth[self.asked_of(client)]) if self.same else self._asks(client)
+        asking = np.flatnonzero(np.isin(own.nodes, self.asking))
+        return replace(
+            self,
+            held=held,
+            asked=asked,
+            truth=truth,
+            num_train=held.num_nodes - (asking.size if self.asks or not self.same else int((truth >= 0).sum())),
+            public_graph=asked if self.test_graph_public else self.public_graph,
+            public_attributes=None if self.public_attributes is None else graph_without_edges(held),
+            asking=asking,
+            partition=partition_of_one(held, f"{self.names[client]} alone"),
         )
-    order = np.argsort(owner, kind="stable")
-    groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
-    found = base.disjoint(
-        setting.held, groups, source.description, from_edges=source.from_edges, from_labels=source.from_labels
-    )
-    if cut != "dropped":
-        found = base.with_cut_edges(setting.held, found)
-    return Federation(JOINED_WORLD, setting, found, cut, colluders, names)
 
+    def _without(self, client: int) -> "Federation":
+        """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there.
 
-def _alone(federation: Federation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
-    """One client with its own nodes, its own public ones, and its own questions."""
-    setting, own = federation.setting, federation.partition.subgraphs[client]
-    held = own.graph
-    asked, truth = (held, setting.truth[federation.asked_of(client)]) if federation.same else _asks(federation, client)
-    asking = np.flatnonzero(np.isin(own.nodes, setting.asking))
-    narrow = replace(
-        setting,
-        held=held,
-        asked=asked,
-        truth=truth,
-        num_train=held.num_nodes - (asking.size if setting.asks or not federation.same else int((truth >= 0).sum())),
-        public_graph=asked if setting.test_graph_public else setting.public_graph,
-        public_attributes=None if setting.public_attributes is None else graph_without_edges(held),
-        asking=asking,
-    )
-    return narrow, partition_of_one(held, f"{federation.names[client]} alone")
+        What is public stays public, of the client that is left out, too.
+        """
+        name = self.names[client]
+        others = [s for s in self.partition.subgraphs if s.client != client]
+        if not others:
+            raise DataError(f"{name} is the only client: there is nobody to train without it")
+        kept = np.sort(np.concatenate([s.nodes for s in others]))
+        shares = tuple(Subgraph(i, s.graph, np.searchsorted(kept, s.nodes)) for i, s in enumerate(others))
+        words = f"{self.partition.description}, without {name}"
+        asking = np.flatnonzero(np.isin(kept, self.asking))
+        newcomer = (self._newcomers(client), self.truth[self.asked_of(client)])
+        asked, truth = newcomer if self.same else self._asks(client)
+        attributes = self.public_attributes
+        return replace(
+            self,
+            asked=asked,
+            asked_is_public=self.test_graph_public,
+            truth=truth,
+            num_train=kept.size - asking.size,
+            public_attributes=None if attributes is None else attributes.induced(kept),
+            asking=asking,
+            partition=replace(self.partition, subgraphs=shares, disjoint=True, num_cut_edges=0, description=words),
+        )
 
+    def _asks(self, client: int) -> tuple[Graph, np.ndarray]:
+        """The client's own part of a test graph, and its answers.
 
-def _without(federation: Federation, client: int) -> tuple[protocols.ProtocolSetting, Partition]:
-    """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there, or held nodes are asked.
+        A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and
+        otherwise its own nodes.
+        """
+        rows = self.asked_of(client)
+        if rows.size:
+            return self.asked.induced(rows), self.truth[rows]
+        asked = self.asked if self.test_graph_public else self._newcomers(client)
+        return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
 
-    What is public stays public, of the client that is left out, too.
-    """
-    setting, name = federation.setting, federation.names[client]
-    others = [s for s in federation.partition.subgraphs if s.client != client]
-    if not others:
-        raise DataError(f"{name} is the only client: there is nobody to train without it")
-    kept = np.sort(np.concatenate([s.nodes for s in others]))
-    shares = tuple(Subgraph(i, s.graph, np.searchsorted(kept, s.nodes)) for i, s in enumerate(others))
-    words = f"{federation.partition.description}, without {name}"
-    partition = replace(federation.partition, subgraphs=shares, disjoint=True, num_cut_edges=0, description=words)
-    asking = np.flatnonzero(np.isin(kept, setting.asking))
-    if federation.same:
-        asked = _newcomers(federation, client)
-        truth = setting.truth[federation.asked_of(client)]
-    else:
-        asked, truth = _asks(federation, client)
-    attributes = setting.public_attributes
-    left = replace(
-        setting,
-        asked=asked,
-        asked_is_public=setting.test_graph_public,
-        truth=truth,
-        num_train=kept.size - asking.size,
-        public_attributes=None if attributes is None else attributes.induced(kept),
-        asking=asking,
-    )
-    return left, partition
-
-
-def _asks(federation: Federation, client: int) -> tuple[Graph, np.ndarray]:
-    """The client's own part of a test graph, and its answers.
-
-    A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and otherwise
-    its own nodes.
-    """
-    setting, rows = federation.setting, federation.asked_of(client)
-    if rows.size:
-        return setting.asked.induced(rows), setting.truth[rows]
-    asked = setting.asked if setting.test_graph_public else _newcomers(federation, client)
-    return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
-
-
-def _newcomers(federation: Federation, client: int) -> Graph:
-    """A client that has not joined, as it asks: its own graph, and no label."""
-    return graph_without_labels(federation.partition.subgraphs[client].graph)
+    def _newcomers(self, client: int) -> Graph:
+        """A client that has not joined, as it asks: its own graph, and no label."""
+        return graph_without_labels(self.partition.subgraphs[client].graph)

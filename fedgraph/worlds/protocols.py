@@ -1,6 +1,6 @@
 """What the clients hold, what is public, and what is asked at the end.
 
-* ``inductive``: nodes are split (``ProtocolSplit``: at random, or whole parts of a cut of the graph), edges between the
+* ``inductive``: nodes are split (``Split``: at random, or whole parts of a cut of the graph), edges between the
   sides are removed, clients hold the training graph, the test graph is public and predictions are asked for it
   (DPAR, WWW 2024, §6).
 * ``transductive``: clients hold the whole graph and only its edges are private; features and the training labels
@@ -18,7 +18,7 @@ What is public beside that is ``public`` (``public_set``): the test graph, anoth
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -27,105 +27,20 @@ import scipy.sparse as sp
 from fedgraph.data import splits
 from fedgraph.documents import canonical
 from fedgraph.errors import DataError
-from fedgraph.methods import Plan, column_ranks
+from fedgraph.methods import Plan
 from fedgraph.privacy import Assumption
 from fedgraph.types import Graph, GraphMasks
 from fedgraph.types import graph_without_edges as graph_without_edges
 from fedgraph.types import graph_without_labels as graph_without_labels
 from fedgraph.worlds import public_set
+from fedgraph.worlds.federation import Federation
+from fedgraph.worlds.federation import Split as Split
 
-WorldProtocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
-ProtocolSplit = Literal["random", "parts", "public", "per-class"]
-
-
-_AMONG_PUBLIC = "Numbers of {names} became their ranks among the {rows:,} public rows, which costs no privacy."
-_WITHOUT_RANGE = (
-    "Nobody gave bounds for {names}, and every person protects an own row, so that nobody may estimate a range: logarithms "
-    "over the same wide range for all data stand in, and say little. Give bounds."
-)
-
-
-@dataclass(frozen=True, eq=False)
-class ProtocolSetting:
-    """What is held, what is asked, and what is public.
-
-    Attributes:
-        held: the graph that is dealt to clients.
-        asked: the graph that predictions are asked for, labels masked where they are not public.
-        truth: int64 [asked.num_nodes], −1 where the answer does not count.
-        num_train: training nodes.
-        public_graph: as in ``PublicFacts``.
-        public_attributes: as in ``PublicFacts``.
-        public: what is public, in one word for tables.
-        asking: int64, rows of ``held`` that never train and only ask.
-        asks: whether ``asking`` is the protocol, as in ``PublicFacts``.
-        drawn: as in ``PublicFacts``.
-        asked_is_public: asked is a part of public_graph.
-        split: how it was chosen who trains and who tests.
-        ranks: what brought columns of numbers to one scale.
-        said: the same, as sentences for the report.
-    """
-
-    held: Graph
-    asked: Graph
-    truth: np.ndarray
-    num_train: int
-    public_graph: Graph | None
-    public_attributes: Graph | None
-    public: str = "test-graph"
-    asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    asks: bool = field(default=False, kw_only=True)
-    drawn: str = field(default="", kw_only=True)
-    asked_is_public: bool = False
-    split: ProtocolSplit = field(kw_only=True)
-    ranks: column_ranks.ColumnRanks | None = None
-    said: tuple[str, ...] = ()
-
-    def scaled(self, ranks: column_ranks.ColumnRanks) -> "ProtocolSetting":
-        """Every graph with its columns as ranks; what was one graph stays one graph."""
-        given = {id(g): g for g in (self.held, self.asked, self.public_graph, self.public_attributes) if g is not None}
-        made = {key: ranks.scaled(replace(graph, columns=ranks.columns)) for key, graph in given.items()}
-        public, attributes = (None if g is None else made[id(g)] for g in (self.public_graph, self.public_attributes))
-        held, asked = made[id(self.held)], made[id(self.asked)]
-        return replace(self, held=held, asked=asked, public_graph=public, public_attributes=attributes, ranks=ranks)
-
-    def on_one_scale(self, *, rows_private: bool) -> "ProtocolSetting":
-        """With columns of unknown range as ranks among public rows, where there are any; else as it is (``column_ranks``).
-
-        Args:
-            rows_private: every node protects its own row, so that no rows are public whatever the protocol says. Then numbers
-                without bounds are scaled by what is the same for all data, and columns lie in 0 … 1, as bits of them need it.
-        """
-        columns = self.held.columns
-        if columns is None:
-            return self
-        if rows_private:
-            said = (_WITHOUT_RANGE.format(names=columns.called),) if columns.names else ()
-            return replace(self.scaled(column_ranks.fixed(columns)), said=said)
-        public = self.public_attributes if self.public_attributes is not None else self.public_graph
-        if public is None or not columns.names:
-            return self
-        ranks = column_ranks.of_public(public, columns)
-        return replace(self.scaled(ranks), said=(_AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
-
-    @property
-    def split_from_edges(self) -> bool:
-        """Whether the split was computed from the edges."""
-        return self.split == "parts"
-
-    @property
-    def split_from_labels(self) -> bool:
-        """So many of each class, by this simulation or by whoever published the split: taken as such where it is not known."""
-        return self.split in ("per-class", "public")
-
-    @property
-    def test_graph_public(self) -> bool:
-        """Whether what is asked is the public graph, or (``asked_is_public``) a part of it."""
-        return self.asked_is_public or (self.public_graph is not None and self.public_graph is self.asked)
+Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 
 
 @dataclass(frozen=True)
-class ProtocolSizes:
+class Sizes:
     """How large the sides of a split are.
 
     Attributes:
@@ -139,15 +54,15 @@ class ProtocolSizes:
     number: int = 0
 
 
-_PITFALLS = ProtocolSizes()
+_PITFALLS = Sizes()
 _USUAL_FRACTION = 0.8  # of the nodes that train
 
 
-def make_setting(
-    graph: Graph, protocol: WorldProtocol, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit = "random",
-    public: public_set.PublicSetChoice = "test-graph", sizes: ProtocolSizes = _PITFALLS,
-) -> ProtocolSetting:  # fmt: skip
-    """The setting of a protocol; the same stream gives all protocols the same training nodes.
+def divide(
+    graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
+    public: public_set.PublicSetChoice = "test-graph", sizes: Sizes = _PITFALLS,
+) -> Federation:  # fmt: skip
+    """The federation of a protocol, held by one curator; the same stream gives all protocols the same training nodes.
 
     Args:
         graph: everything.
@@ -172,17 +87,17 @@ def make_setting(
     if protocol != "transductive":
         held, asked = graph.induced(train), graph.induced(test)
         attributes = graph_without_edges(held) if protocol == "inductive-edges" else None
-        return ProtocolSetting(held, asked, asked.labels, train.size, asked, attributes, split=by)
+        return Federation(held, asked, asked.labels, train.size, asked, attributes, split=by)
     masked, truth = graph.labels.copy(), np.full_like(graph.labels, -1)
     masked[test] = -1
     truth[test] = graph.labels[test]
     held = replace(graph, labels=masked)
     counted = train.size if by in ("random", "parts") else int((masked >= 0).sum())
-    return ProtocolSetting(held, held, truth, counted, None, graph_without_edges(held), "attributes", split=by)
+    return Federation(held, held, truth, counted, None, graph_without_edges(held), "attributes", split=by)
 
 
 def _divided(
-    graph: Graph, train_fraction: float, rng: np.random.Generator, by: ProtocolSplit, sizes: ProtocolSizes
+    graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
     """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
     if by == "random":
@@ -218,9 +133,9 @@ def largest_component(graph: Graph) -> Graph:
 
 
 def _with_private_test_nodes(
-    graph: Graph, protocol: WorldProtocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
-    public: public_set.PublicSetChoice, *, by: ProtocolSplit,
-) -> ProtocolSetting:  # fmt: skip
+    graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
+    public: public_set.PublicSetChoice, *, by: Split,
+) -> Federation:  # fmt: skip
     """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
     train, test = sides
     known = None
@@ -233,7 +148,7 @@ def _with_private_test_nodes(
     name = public_set.name_of("nothing" if known is None else public)
     if protocol == "inductive":
         asked = graph.induced(test)
-        return ProtocolSetting(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
+        return Federation(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
     held = np.union1d(train, test)
     asking = np.searchsorted(held, test)
     whole = graph.induced(held)
@@ -242,10 +157,10 @@ def _with_private_test_nodes(
     truth = np.full_like(whole.labels, -1)
     truth[asking] = whole.labels[asking]
     masked = replace(whole, labels=labels)
-    return ProtocolSetting(masked, masked, truth, train.size, known, None, name, asking, asks=True, split=by)
+    return Federation(masked, masked, truth, train.size, known, None, name, asking, asks=True, split=by)
 
 
-def question(setting: ProtocolSetting, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
+def question(federation: Federation, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
     """The graph that ``predict`` receives.
 
     Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
@@ -254,14 +169,14 @@ def question(setting: ProtocolSetting, plan: Plan, epsilon_spent: Callable[[], f
     private (``edges-public``), it is the attributes that are withheld.
 
     Args:
-        setting: what is asked, and what is public.
+        federation: what is asked, and what is public.
         plan: its guarantee says which assumptions hold.
         epsilon_spent: the ε that the training cost; called only where it decides.
     """
     if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
         # The same nodes and edges; no feature, no label.
-        nothing = sp.csr_array(setting.asked.features.shape, dtype=setting.asked.features.dtype)
-        return replace(graph_without_labels(setting.asked), features=nothing)
+        nothing = sp.csr_array(federation.asked.features.shape, dtype=federation.asked.features.dtype)
+        return replace(graph_without_labels(federation.asked), features=nothing)
     own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
-    shown = setting.test_graph_public or own
-    return setting.asked if shown or np.isinf(epsilon_spent()) else graph_without_edges(setting.asked)
+    shown = federation.test_graph_public or own
+    return federation.asked if shown or np.isinf(epsilon_spent()) else graph_without_edges(federation.asked)

@@ -55,7 +55,7 @@ def outcome(model: dict[str, Any], where: CellContext, **changes: Any) -> Result
 def drawn(model: dict[str, Any], where: CellContext) -> tuple[Any, Partition, attack.CanaryGraphs]:
     given = params(model)
     made = graph_clustering.plan(given, cell_of(given, where), where)
-    partition = graph_clustering.held_graphs.deal(given, 0, where)
+    partition = graph_clustering.deal(given, 0, where)
     found = attack.draw(made, partition, np.random.default_rng(0))
     assert made is not None
     assert found is not None

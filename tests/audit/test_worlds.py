@@ -150,8 +150,9 @@ TASKS: dict[str, dict[str, Any]] = {
         {"method": "link_hops", "label": "steps", "hops": 0, "decoder": "steps", "steps": 2, "sampling_rate": 0.4}]},
     "links of clients dealt by edges": {"task": "link_prediction", **NODES, "partition": {"partition": "louvain", "clients": 3},
         "trust": ["own-client"], "methods": [{"method": "link_owners"}]},
-    "participation": {"task": "participation", **NODES, "protocol": "asking", "public": "nothing", "trust": ["sums"],
-        "participations": ["alone", "federated", "curator"], "methods": [{"method": "label_hop", "steps": 2}]},
+    "owners": {"task": "node_classification", "owners": True, **NODES, "protocol": "asking", "public": "nothing",
+        "trust": ["sums"], "participations": ["alone", "federated", "curator"],
+        "methods": [{"method": "label_hop", "steps": 2}]},
     "clustering": {"task": "graph_clustering", "epsilons": [8.0], "partition": {"partition": "ego", "clients": 8, "hops": 1},
         "num_init": 1, "clusters": 2, "methods": [
         {"method": "local_dp", "label": "none", "training": "none", "unit": "graph", "compare": ["mean"]}]},
@@ -595,7 +596,7 @@ def test_a_server_that_looks_at_private_rows_is_found(library: Graph, tmp_path: 
 
     def remembered(*args: Any) -> Any:
         found = world(*args)
-        seen.append(int((found.setting.held.labels >= 0).sum()))
+        seen.append(int((found.held.labels >= 0).sum()))
         return found
 
     seen: list[int] = []

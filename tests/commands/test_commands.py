@@ -149,7 +149,7 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     said(capsys, "new", "--federation", str(folder), "--unit", unit, "--trust", *trust, "--epsilons", "1", "inf", "--no-probe")
     ready = read.from_file(tmp_path / "banks.yaml")
     (task,) = ready.tasks
-    assert task.kind == "participation"
+    assert (task.kind, task.params.owners) == ("node_classification", True)
     wanted = {"alone"} | ({"curator"} if "curator" in trust else set())
     wanted |= (
         ({"federated", "personalised"} | ({"left-out"} if unit == "node" else set())) if set(trust) - {"curator"} else set()

@@ -13,13 +13,12 @@ from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_pairs
+from fedgraph.tasks.base import CellContext, graphs
 
 BATCHED = GromovOptions(solver="batched")
 
 
-def graphs(sizes: Any, seed: int = 0) -> list[MetricSpace]:
+def spaces_of(sizes: Any, seed: int = 0) -> list[MetricSpace]:
     rng = np.random.default_rng(seed)
     upper = [np.triu(rng.random((n, n)) < 0.4, 1).astype(float) for n in sizes]
     return [metric_space.from_topology(u + u.T, features=rng.normal(size=(len(u), 2))) for u in upper]
@@ -28,7 +27,7 @@ def graphs(sizes: Any, seed: int = 0) -> list[MetricSpace]:
 @pytest.mark.parametrize("alpha", [None, 0.5])
 def test_a_value_is_that_of_its_coupling_and_near_the_compiled_one(alpha: float | None) -> None:
     """POT, started at the coupling, begins at the value; another algorithm ends elsewhere, within a quarter on average."""
-    spaces = graphs([5, 6, 7, 5, 6, 8])
+    spaces = spaces_of([5, 6, 7, 5, 6, 8])
     which = gromov.all_pairs(6)
     found, plans = gromov.solve_couplings(spaces, which, GromovOptions(solver="batched", alpha=alpha))
     for (i, j), plan, value in zip(which, plans, found.value, strict=True):
@@ -57,7 +56,7 @@ def _product_value(first: MetricSpace, second: MetricSpace, alpha: float | None)
 
 
 def test_a_pair_depends_on_nobody_beside_it() -> None:
-    spaces = graphs([4, 5, 6, 4, 5], seed=1)
+    spaces = spaces_of([4, 5, 6, 4, 5], seed=1)
     which = gromov.all_pairs(5)
     whole = gromov.solve_pairs(spaces, which, BATCHED).value
     alone = [float(gromov.solve_pairs(spaces, pair[None, ::-1], BATCHED).value[0]) for pair in which]
@@ -65,7 +64,7 @@ def test_a_pair_depends_on_nobody_beside_it() -> None:
 
 
 def test_equal_spaces_single_points_points_without_weight_and_no_pair() -> None:
-    ring, base = graphs([7, 5], seed=2)
+    ring, base = spaces_of([7, 5], seed=2)
     padded = MetricSpace(np.pad(base.distances, (0, 2)), np.append(base.weights, [0.0, 0.0]))
     spaces = [ring, MetricSpace(base.distances, base.weights), padded, MetricSpace(np.zeros((1, 1)), np.ones(1))]
     found = gromov.solve_pairs(spaces, np.array([[0, 1], [0, 2], [0, 3], [3, 3]]), BATCHED).value
@@ -80,28 +79,28 @@ def test_what_it_does_not_offer_is_refused() -> None:
         GromovOptions(solver="batched", restarts=3)
     with pytest.raises(ValueError, match="pair by pair"):
         GromovOptions(solver="batched", loss="kl")
-    bare = [MetricSpace(s.distances, s.weights) for s in graphs([4, 4])]
+    bare = [MetricSpace(s.distances, s.weights) for s in spaces_of([4, 4])]
     with pytest.raises(DataError, match="needs spaces with features"):
         gromov.solve_pairs(bare, gromov.all_pairs(2), GromovOptions(solver="batched", alpha=0.5))
 
 
 def test_a_task_takes_it_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    spaces = graphs([4, 5, 6, 7, 4, 5], seed=3)
+    spaces = spaces_of([4, 5, 6, 7, 4, 5], seed=3)
     context = CellContext("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
-    monkeypatch.setattr(graph_pairs, "_PAIRS_PER_BATCH", 4)
-    found, facts = graph_pairs.solve_all(spaces, BATCHED, context)
+    monkeypatch.setattr(graphs, "_PAIRS_PER_BATCH", 4)
+    found, facts = graphs.solve_all(spaces, BATCHED, context)
     which = gromov.all_pairs(6)
     assert np.allclose(found[which[:, 0], which[:, 1]], gromov.solve_pairs(spaces, which, BATCHED).value, rtol=1e-9, atol=1e-12)
     assert facts.solved is not None
     assert facts.solved.pairs == 15
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    plain, _ = graph_pairs.solve_all(spaces, GromovOptions(), context)
+    plain, _ = graphs.solve_all(spaces, GromovOptions(), context)
     assert np.array_equal(plain[which[:, 0], which[:, 1]], gromov.solve_pairs(spaces, which).value)
 
 
 @pytest.mark.gpu
 def test_a_gpu_gives_what_the_cpu_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    spaces, which = graphs(range(2, 30), seed=4), gromov.all_pairs(28)
+    spaces, which = spaces_of(range(2, 30), seed=4), gromov.all_pairs(28)
     there = gromov.solve_pairs(spaces, which, BATCHED).value
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     here = gromov.solve_pairs(spaces, which, BATCHED).value

@@ -11,8 +11,7 @@ from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import GromovPairFacts, SolverFacts
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_pairs
+from fedgraph.tasks.base import CellContext, graphs
 
 SPLIT = ClassifySplit(np.arange(12, 48), np.arange(48, 60), np.arange(12))
 
@@ -36,7 +35,7 @@ def test_votes_are_those_of_the_full_matrix(kind: str, alpha: float | None) -> N
     spaces, options = given(kind), GromovOptions(alpha=alpha)
     full = gromov.assemble_matrix(60, gromov.all_pairs(60), gromov.solve_pairs(spaces, gromov.all_pairs(60), options).value)
     context = CellContext("t", "none", None, 0, 1, runtime.start("serial"))
-    found, facts = graph_pairs.solve_asked(spaces, options, context, SPLIT, 7)
+    found, facts = graphs.solve_asked(spaces, options, context, SPLIT, 7)
     known = np.arange(12, 60)
     asked = facts.asked[0]
     assert facts == SolverFacts(GromovPairFacts(file=None, pairs=asked, converged=asked), asked=(asked, 12 * known.size))
@@ -68,13 +67,13 @@ def test_a_bound_that_lies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_known_values_save_work_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     spaces, solved = given("graphs"), []
-    real = graph_pairs._solve_chunk
-    monkeypatch.setattr(graph_pairs, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
-    context, known = CellContext("t", "none", None, 0, 1, runtime.start("serial")), graph_pairs._Solved.nothing(60)
-    first = graph_pairs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
+    real = graphs._solve_chunk
+    monkeypatch.setattr(graphs, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
+    context, known = CellContext("t", "none", None, 0, 1, runtime.start("serial")), graphs._Solved.nothing(60)
+    first = graphs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert sum(solved) == first[1].asked[0] == (known.steps >= 0).sum() // 2
     solved.clear()
-    again = graph_pairs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
+    again = graphs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
     assert not solved
     assert np.array_equal(first[0], again[0])
     assert first[1].asked == again[1].asked

@@ -33,9 +33,9 @@ def test_per_class_counts_and_coverage(library: Graph) -> None:
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive", "inductive-edges"])
-def test_nobody_who_trains_sees_validation_or_test_labels(protocol: protocols.WorldProtocol, library: Graph) -> None:
-    sizes = protocols.ProtocolSizes(3, 2)
-    made = protocols.make_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), "per-class", sizes=sizes)
+def test_nobody_who_trains_sees_validation_or_test_labels(protocol: protocols.Protocol, library: Graph) -> None:
+    sizes = protocols.Sizes(3, 2)
+    made = protocols.divide(library, protocol, 0.8, seeds.seeded_generator(0, "split"), "per-class", sizes=sizes)
     assert (np.bincount(made.held.labels[made.held.labels >= 0]) == 3).all()
     assert made.held.validation is not None
     assert (np.bincount(made.held.validation[made.held.validation >= 0]) == 2).all()
@@ -54,14 +54,14 @@ def test_a_published_split_is_taken_in_turn(library: Graph) -> None:
     )
     graph = replace(library, masks=two)
     for number in range(4):
-        made = protocols.make_setting(
-            graph, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public", sizes=protocols.ProtocolSizes(number=number)
+        made = protocols.divide(
+            graph, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public", sizes=protocols.Sizes(number=number)
         )
         assert np.array_equal(np.flatnonzero(made.held.labels >= 0), two[number % 2].train)
         assert np.array_equal(np.flatnonzero(made.truth >= 0), two[number % 2].test)
         assert (made.held.validation is None) == (number % 2 == 1)
     with pytest.raises(DataError, match="came without a split"):
-        protocols.make_setting(library, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public")
+        protocols.divide(library, "transductive", 0.8, seeds.seeded_generator(0, "s"), "public")
 
 
 def test_masks_travel_with_the_nodes(library: Graph) -> None:

@@ -18,6 +18,8 @@ from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
+pytestmark = pytest.mark.ray("own")
+
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Runtime]:

@@ -21,7 +21,7 @@ from tests.trainings import deal, train
 PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}
 
 
-def accuracy(graph: Graph, protocol: protocols.WorldProtocol, epsilon: float, **settings: object) -> float:
+def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **settings: object) -> float:
     made, partition, facts = deal(graph, protocol, Viewer.CURATOR_TRUSTED)
     plan = gap_edge.plan(gap_edge.Params(**settings), facts, Budget(epsilon, 1e-5))  # type: ignore[arg-type]
     named = gap_edge.predict(plan, train(plan, partition).state, made.asked).argmax(axis=1)
@@ -51,7 +51,7 @@ def test_the_networks_are_those_of_the_released_code() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive-edges"])
-def test_it_learns_and_answers_for_old_and_new_nodes(protocol: protocols.WorldProtocol, library: Graph) -> None:
+def test_it_learns_and_answers_for_old_and_new_nodes(protocol: protocols.Protocol, library: Graph) -> None:
     assert accuracy(library, protocol, np.inf, hops=1, epochs=40, **PUBLISHED) > 0.6
 
 

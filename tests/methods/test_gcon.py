@@ -20,10 +20,10 @@ from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation
 from tests.trainings import deal, train
 
-Made = tuple[Plan, Partition, protocols.ProtocolSetting]
+Made = tuple[Plan, Partition, Federation]
 
 
 def planned(

@@ -31,7 +31,7 @@ from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Assumption, Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Partition, Subgraph
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 from tests.public_facts import public_facts
 
 
@@ -47,12 +47,12 @@ def met(graph: Graph, like: float, seed: int = 0) -> Graph:
     return dataclasses.replace(graph, adjacency=sp.csr_array(dense))
 
 
-def asking(graph: Graph) -> protocols.ProtocolSetting:
-    return protocols.make_setting(graph, "asking", 0.8, seeds.seeded_generator(0, "split"))
+def asking(graph: Graph) -> Federation:
+    return protocols.divide(graph, "asking", 0.8, seeds.seeded_generator(0, "split"))
 
 
 def planned(
-    setting: protocols.ProtocolSetting,
+    setting: Federation,
     epsilon: float,
     viewer: Viewer = Viewer.CURATOR_TRUSTED,
     clients: int = 1,
@@ -79,7 +79,7 @@ def trained(plan: Plan, partition: Partition) -> State:
     return rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes()).state
 
 
-def accuracy(setting: protocols.ProtocolSetting, scores: np.ndarray) -> float:
+def accuracy(setting: Federation, scores: np.ndarray) -> float:
     counts = setting.truth >= 0
     return float((scores.argmax(axis=1) == setting.truth)[counts].mean())
 

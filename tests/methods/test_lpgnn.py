@@ -18,10 +18,10 @@ from fedgraph.privacy.mechanisms.local_bits import SampledBits
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 from tests.trainings import deal, train
 
-Made = tuple[Plan, Partition, protocols.ProtocolSetting]
+Made = tuple[Plan, Partition, Federation]
 
 
 def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str = "transductive", **given: object) -> Made:
@@ -29,7 +29,7 @@ def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str
     return lpgnn.plan(lpgnn.Params(**given), facts, Budget(epsilon, 1e-3)), partition, setting  # type: ignore[arg-type]
 
 
-def asked(plan: Plan, setting: protocols.ProtocolSetting) -> Graph:
+def asked(plan: Plan, setting: Federation) -> Graph:
     return protocols.question(setting, plan, lambda: plan.provable().epsilon)
 
 

@@ -340,7 +340,7 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
 def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> None:
     """Inductive: on average an edge of a validation node stays as often as the test graph is a part of the training graph."""
     rng = np.random.default_rng(0)
-    made = protocols.make_setting(library, "inductive", 0.8, rng)
+    made = protocols.divide(library, "inductive", 0.8, rng)
     held = made.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.SERVER, public_graph=made.public_graph
@@ -410,7 +410,7 @@ PUBLISHED = {
 def test_published_accuracy_on_the_public_split(name: str, model: str, data_root: Path) -> None:
     graph = data.load(name, root=data_root, download=False)
     assert isinstance(graph, Graph)
-    made = protocols.make_setting(graph, "transductive", 0.8, np.random.default_rng(0), "public")
+    made = protocols.divide(graph, "transductive", 0.8, np.random.default_rng(0), "public")
     gat = model.endswith("GAT")
     arguments = {"heads": 8, "v2": False} if gat else {}
     params = Params(

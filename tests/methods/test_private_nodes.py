@@ -11,12 +11,9 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.methods.base import Budget, MethodReads, method_kinds
 from fedgraph.partition import uniform
-from fedgraph.privacy.trust import Trust
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.federation import Federation
 from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
-from fedgraph.worlds.world import world_of_trust
 from tests.trainings import train
 
 PRIVATE = [
@@ -41,13 +38,13 @@ def alone(graph: Graph, node: int, own_edges: bool) -> Graph:
 @pytest.mark.parametrize("protocol", ["inductive", "asking"])
 @pytest.mark.parametrize("name", PRIVATE)
 def test_an_answer_to_a_private_node_follows_from_its_own_data(
-    name: str, protocol: protocols.WorldProtocol, public: PublicSetChoice, library: Graph
+    name: str, protocol: protocols.Protocol, public: PublicSetChoice, library: Graph
 ) -> None:
     method = method_kinds.load_classifier(name)
-    setting = protocols.make_setting(library, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
+    setting = protocols.divide(library, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
     assert not setting.test_graph_public
     partition = uniform.split(setting.held, uniform.Params(clients=1), seeds.seeded_generator(0, "deal"))
-    dealt = Federation(world_of_trust(Trust.CURATOR), setting, partition, "dropped", 1)
+    dealt = dataclasses.replace(setting, partition=partition)
     settings = next(s.settings for s in method.OFFERS.situations if s.given in (protocol, "inductive"))
     plan = method.plan(method.Params(**settings), dealt.facts, Budget(4.0, 1e-3))
     state = train(plan, partition).state

@@ -139,7 +139,7 @@ def rows(town: Town, protocol: str) -> Iterator[ChosenRow]:
 def split(town: Town, protocol: str) -> tuple[list[str], list[str]]:
     """(who trained, who was tested) in the run; where one graph is held and asked, everybody trained."""
     rng = seeds.seeded_generator(SEED, "split", CALLED, 0)
-    setting = protocols.make_setting(town.read, protocol, 0.8, rng)  # type: ignore[arg-type]
+    setting = protocols.divide(town.read, protocol, 0.8, rng)  # type: ignore[arg-type]
     return list(setting.held.ids), [one for one, truth in zip(setting.asked.ids, setting.truth, strict=True) if truth >= 0]
 
 

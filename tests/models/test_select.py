@@ -199,7 +199,7 @@ def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) ->
         patch.setattr(classifier, "predict", watched)
         right = selects.judges.right(fitted)
     assert asked == [0], "the graph came without an edge"
-    assert fitted.federation.setting.held.num_edges > 0
+    assert fitted.federation.held.num_edges > 0
     assert right.shape == (28, 1)
     assert right.any()
-    assert (fitted.federation.setting.held.labels[selects.judges.rows] == -1).all(), "who judges does not train"
+    assert (fitted.federation.held.labels[selects.judges.rows] == -1).all(), "who judges does not train"

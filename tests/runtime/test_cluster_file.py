@@ -21,7 +21,7 @@ import jsonschema
 import pytest
 import yaml
 
-from fedgraph.runtime import watchdog
+from tests import processes
 
 ROOT = Path(__file__).parent.parent.parent
 FILES = ["ray_cluster.yaml", "ray_cluster_onprem.yaml"]
@@ -127,7 +127,7 @@ def two_raylets(tmp_path: Path) -> Iterator[dict[str, str]]:
         started.append(subprocess.Popen(second, **quiet))
         yield env
     finally:
-        family = watchdog.family(*(p.pid for p in started))
+        family = processes.family(*(p.pid for p in started))
         for pid in [*(p.pid for p in started), *(pid for pid, _ in family)]:
             ended(pid)
         for process in started:

@@ -28,12 +28,13 @@ from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
-from fedgraph.runtime import process, watchdog
+from fedgraph.runtime import process
 from fedgraph.runtime import ray as engines
 from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeParties
 from fedgraph.runtime.ray.actor import MOST_RETRIES
 from fedgraph.runtime.ray.curator import Curator
 from fedgraph.types import Graph
+from tests import processes
 from tests.public_facts import public_facts
 
 pytestmark = pytest.mark.ray("own")
@@ -69,7 +70,7 @@ def trained(engine: Runtime, graph: Graph, steps: int) -> tuple[dict[str, np.nda
 def actors() -> list[int]:
     """Processes of actors that this process (or its raylet) has started."""
     found = []
-    for pid, _ in watchdog.family(os.getpid()):
+    for pid, _ in processes.family(os.getpid()):
         try:
             if re.match(rb"ray::(Client|Server|Curator)\b", Path(f"/proc/{pid}/cmdline").read_bytes()):
                 found.append(pid)
@@ -361,25 +362,6 @@ def rows(folder: Path) -> list[dict[str, str]]:
         return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
 
 
-def test_what_ray_left_is_ended_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "_SECONDS_TO_END_ALONE", 0.1)
-    for folder in ("ray", "somebody"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "sleeps.py").write_text("import time; time.sleep(60)", encoding="utf-8")
-    rays, other = (subprocess.Popen([sys.executable, str(tmp_path / f / "sleeps.py")]) for f in ("ray", "somebody"))
-    try:
-        own = watchdog.watched_ray_processes(os.getpid(), str(tmp_path / "ray"))
-        assert [pid for pid, _ in own] == [rays.pid]
-        watchdog.end_watched_processes(own)
-        assert rays.wait(timeout=10) == -signal.SIGKILL
-        assert other.poll() is None
-    finally:
-        rays.kill()
-        other.kill()
-        rays.wait()
-        other.wait()
-
-
 def ray_computes(folder: Path) -> bool:
     """Whether Ray is there, and a cell is finished; the driver itself computes some while Ray starts."""
     about = folder / "environment.json"
@@ -390,7 +372,7 @@ def ray_computes(folder: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
-    """In ten seconds all of its processes are gone; what it had finished is kept; the rest gives what a run in peace gives."""
+    """Ray ends its own processes; what the driver had finished is kept; the rest gives what a run in peace gives."""
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert started(tmp_path, whole, "--runtime", "serial").wait(timeout=300) == 0
     driver = started(tmp_path, out)
@@ -398,81 +380,17 @@ def test_a_driver_that_is_ended_leaves_nothing_behind(tmp_path: Path, number: si
     while not ray_computes(out) and time.monotonic() < until and driver.poll() is None:
         time.sleep(0.1)
     time.sleep(random.Random(int(number)).uniform(0, 2))
-    family = watchdog.family(driver.pid)
+    family = processes.family(driver.pid)
     assert any(b"raylet" in Path(f"/proc/{pid}/cmdline").read_bytes() for pid, _ in family)
     driver.send_signal(number)
     began = time.monotonic()
-    _, err = driver.communicate(timeout=30)
-    while any(watchdog._began(pid) == when for pid, when in family) and time.monotonic() - began < 30:
+    _, err = driver.communicate(timeout=180)  # its page of what is done is written first
+    while any(processes.began(pid) == when for pid, when in family) and time.monotonic() - began < 180:
         time.sleep(0.2)
-    took = time.monotonic() - began
-    assert not [pid for pid, when in family if watchdog._began(pid) == when]
-    assert took < 10
+    assert not [pid for pid, when in family if processes.began(pid) == when]
     if number == signal.SIGTERM:
         assert driver.returncode == 1
         assert re.match(r"terminated; \d+ of 30 cells are done.*; the same command with --resume", err.splitlines()[-1])
         assert "Traceback" not in err
     assert started(tmp_path, out, "--resume", str(out), "--runtime", "serial").wait(timeout=300) == 0
     assert rows(out) == rows(whole)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("FEDGRAPH_CHAOS"), reason="minutes of killing; set FEDGRAPH_CHAOS=1")
-@pytest.mark.parametrize("part", range(4))
-def test_twenty_deaths_of_actors_machines_and_drivers(part: int, cluster: Any, library: Graph, tmp_path: Path) -> None:
-    """At twenty random moments, five in each part, an actor, a machine or a driver is killed: no result differs, and nothing
-    waits for ever."""
-    rng = random.Random(part)
-    deaths = [*(["actor"] * 10), *(["machine"] * 6), *(["driver"] * 4)]
-    random.Random(1).shuffle(deaths)
-    deaths = deaths[5 * part : 5 * part + 5]
-    with runtime.start("serial") as engine:
-        truth = trained(engine, library, 40)
-    whole = tmp_path / "whole"
-    assert started(tmp_path, whole, "--runtime", "serial").wait(timeout=300) == 0
-    second = cluster.add_node(num_cpus=1)
-    killed = 0
-    try:
-        with runtime.start("ray", workers=2) as engine:
-            assert same(trained(engine, library, 40), truth)
-            for number, death in enumerate(deaths):
-                if death == "driver":
-                    killed += _driver_dies(tmp_path, tmp_path / f"out{number}", rng.uniform(1, 25), whole)
-                    continue
-                timer = threading.Timer(rng.uniform(0, 2), _actor_dies, (rng,)) if death == "actor" else None
-                if timer is None:
-                    timer = threading.Timer(rng.uniform(0, 2), cluster.remove_node, (second,), {"allow_graceful": False})
-                timer.start()
-                assert same(trained(engine, library, 40), truth), f"death {number}, of a {death}"
-                timer.join()
-                assert same(trained(engine, library, 40), truth), f"after death {number}, of a {death}"
-                killed += 1
-                if death == "machine":
-                    second = cluster.add_node(num_cpus=1)
-    finally:
-        cluster.remove_node(second)
-    assert killed == len(deaths)
-
-
-def _actor_dies(rng: random.Random) -> None:
-    for pid in rng.sample(found := actors(), len(found)):
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-        return
-
-
-def _driver_dies(folder: Path, out: Path, after: float, whole: Path) -> bool:
-    """A run is killed and resumed; its rows are those of a run in peace."""
-    driver = started(folder, out)
-    time.sleep(after)
-    driver.kill()
-    driver.communicate(timeout=60)
-    if (out / "cells" / "scenario.sha256").exists():
-        assert started(folder, out, "--resume", str(out), "--runtime", "serial").wait(timeout=300) == 0
-    else:  # it died before there was anything to resume
-        out = out.with_name(f"{out.name}-again")
-        assert started(folder, out, "--runtime", "serial").wait(timeout=300) == 0
-    assert rows(out) == rows(whole)
-    return True

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import socket
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,7 @@ from ray.exceptions import ObjectStoreFullError, OutOfDiskError
 
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import process, watchdog
+from fedgraph.runtime import process
 from fedgraph.runtime.base import RuntimeClients
 from fedgraph.runtime.ray import actor, cluster, places
 from fedgraph.runtime.ray.curator import _Handle
@@ -37,78 +34,6 @@ def test_an_address_where_somebody_else_listens(monkeypatch: pytest.MonkeyPatch)
         pytest.raises(RuntimeFailure, match=r"no Ray cluster answers there \(timed out\)"),
     ):
         cluster._require_answer(f"127.0.0.1:{server.getsockname()[1]}")
-
-
-@pytest.fixture
-def impatient(tmp_path: Path) -> Path:
-    """A folder with the watchdog's file, in which every pause is shorter."""
-    text = Path(watchdog.__file__).read_text(encoding="utf-8")
-    for pause in ("_SECONDS_BETWEEN_LOOKS", "_SECONDS_TO_END_ALONE"):
-        text, found = re.subn(rf"^{pause} = [0-9.]+$", f"{pause} = 0.2", text, flags=re.M)
-        assert found == 1
-    (tmp_path / "watchdog.py").write_text(text, encoding="utf-8")
-    return tmp_path
-
-
-def test_the_watchdog_ends_what_a_killed_driver_left(impatient: Path) -> None:
-    child = "import subprocess, sys; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True)"
-    driver = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            f"import time, watchdog; w = watchdog.start(); {child}; time.sleep(600)",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=impatient,
-    )
-    assert driver.stdout is not None
-    left = int(driver.stdout.readline())
-    when = watchdog._began(left)
-    time.sleep(1)
-    driver.kill()
-    driver.wait()
-    deadline = time.monotonic() + 20
-    while watchdog._began(left) == when and time.monotonic() < deadline:
-        time.sleep(0.2)
-    gone = watchdog._began(left) != when
-    if not gone:
-        os.kill(left, 9)
-    assert gone
-
-
-def is_zombie(pid: int) -> bool:
-    """Whether the process has ended, and only its parent has not asked how."""
-    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] == "Z"
-
-
-def test_the_watchdog_touches_nothing_else(impatient: Path) -> None:
-    """Not what the driver had begun before it, nor anything once the driver ends its runtime itself."""
-    code = """
-import subprocess, sys, time, watchdog
-own = subprocess.Popen(["sleep", "600"])
-dog = watchdog.start()
-if sys.argv[1] == "dismissed":
-    own = subprocess.Popen(["sleep", "600"])
-    watchdog.dismiss(dog)
-print(own.pid, dog.pid, flush=True)
-time.sleep(600)
-"""
-    for how in ("killed", "dismissed"):
-        driver = subprocess.Popen([sys.executable, "-c", code, how], stdout=subprocess.PIPE, text=True, cwd=impatient)
-        assert driver.stdout is not None
-        own, dog = map(int, driver.stdout.readline().split())
-        when, dog_when = watchdog._began(own), watchdog._began(dog)
-        time.sleep(1)  # so that it has looked
-        driver.kill()
-        driver.wait()
-        deadline = time.monotonic() + 20
-        while dog_when is not None and watchdog._began(dog) == dog_when and time.monotonic() < deadline:
-            time.sleep(0.2)
-        alive = watchdog._began(own) == when and not is_zombie(own)
-        if alive:
-            os.kill(own, 9)
-        assert alive, how
 
 
 @pytest.mark.parametrize(

@@ -88,10 +88,13 @@ def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, 
     ],
 )
 def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, called: str, says: str) -> None:
-    path = write(tmp_path, GOOD.replace("task: node_classification", f"task: participation\n    called: {called}"))
+    path = write(
+        tmp_path,
+        GOOD.replace("task: node_classification", f"task: node_classification\n    owners: true\n    called: {called}"),
+    )
     with pytest.raises(ScenarioError) as caught:
         read.from_file(path)
-    assert str(caught.value).startswith(f"{path}:7: {says}"), str(caught.value)
+    assert str(caught.value).startswith(f"{path}:8: {says}"), str(caught.value)
 
 
 def test_missing_file_and_empty_file(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def sums_and_noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, np
 
 def without(done: TrainedCell, person: int) -> TrainedCell:
     """One of the tested is masked: no features, no edges, no label."""
-    setting = done.federation.setting
+    setting = done.federation
     keep = np.ones(setting.asked.num_nodes)
     keep[person] = 0.0
     there = sp.diags_array(keep)
@@ -71,7 +71,7 @@ def without(done: TrainedCell, person: int) -> TrainedCell:
     asked = replace(
         setting.asked, features=features, adjacency=sp.csr_array(there @ setting.asked.adjacency @ there), labels=truth
     )
-    return replace(done, federation=replace(done.federation, setting=replace(setting, asked=asked, truth=truth)))
+    return replace(done, federation=replace(setting, asked=asked, truth=truth))
 
 
 def test_one_person_moves_the_counts_by_one_and_no_more(
@@ -80,8 +80,8 @@ def test_one_person_moves_the_counts_by_one_and_no_more(
     done, bought, cell = trained
     seen = sums_and_noise(monkeypatch)
     bought.buy(done, cell, 0)
-    tested = np.flatnonzero(done.federation.setting.truth >= 0)
-    hubs = tested[np.argsort(-done.federation.setting.asked.degrees[tested])]
+    tested = np.flatnonzero(done.federation.truth >= 0)
+    hubs = tested[np.argsort(-done.federation.asked.degrees[tested])]
     for person in (*hubs[:5], tested[0], tested[-1]):
         bought.buy(without(done, int(person)), cell, 0)
     (whole, _), *others = seen
@@ -138,4 +138,4 @@ def test_a_price_that_leaves_nothing_for_the_training_is_refused(
         return done.plan
 
     with pytest.raises(PrivacyError, match=r"leaves nothing of ε = 0\.6"):
-        bought_accuracy.plan(PRICE, 0.6, done.federation.setting, plan)
+        bought_accuracy.plan(PRICE, 0.6, done.federation, plan)

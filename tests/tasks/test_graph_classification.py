@@ -20,10 +20,7 @@ from fedgraph.privacy.ledger import Ledger
 from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_classification as task
-from fedgraph.tasks.base import Cell, CellContext
-from fedgraph.tasks.base.graphs import graph_collections as collections
-from fedgraph.tasks.base.graphs import graph_distances
-from fedgraph.tasks.graph_classification import classified_graphs as graph_models
+from fedgraph.tasks.base import Cell, CellContext, graphs
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -60,13 +57,13 @@ def test_each_client_keeps_its_own_tenth_and_fifth(mutag: GraphCollection) -> No
     """Jin & Chen, §4: 10 % of a client's own graphs test, 20 % choose, and nobody else's are among them."""
     rng = np.random.default_rng(0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), rng)
-    split = collections.split_by_clients(shares, 10, 0.2, 0, "x", 0)
+    split = graphs.split_by_clients(shares, 10, 0.2, 0, "x", 0)
     assert np.array_equal(np.sort(np.concatenate([split.train, split.validation, split.test])), np.arange(188))
     for members in shares.members:
         assert np.isin(members, split.test).sum() == round(members.size / 10)
         assert np.isin(members, split.validation).sum() == round(0.2 * members.size)
     with pytest.raises(ScenarioError, match="fewer clients"):
-        collections.split_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
+        graphs.split_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
 
 
 def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
@@ -81,19 +78,19 @@ def test_held_out_by_clients_runs(mutag: GraphCollection) -> None:
 
 
 def test_ten_seeds_test_every_graph_once(mutag: GraphCollection) -> None:
-    splits = [collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
+    splits = [graphs.split_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
     assert np.array_equal(np.sort(np.concatenate([s.test for s in splits])), np.arange(188))
     for s in splits:
         assert np.array_equal(np.sort(np.concatenate([s.train, s.validation, s.test])), np.arange(188))
         assert s.validation.size == 38
-    again = collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
+    again = graphs.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 10)
     assert not np.array_equal(again.test, splits[0].test)
 
 
 def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
-    split = collections.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
+    split = graphs.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=10), np.random.default_rng(0))
-    dealt = collections.deal(mutag, shares, split.train)
+    dealt = graphs.deal(mutag, shares, split.train)
     assert sorted(dealt.order.tolist()) == list(range(188))
     at = 0
     for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
@@ -108,8 +105,8 @@ def test_only_training_labels_reach_the_clients(mutag: GraphCollection) -> None:
 
 
 def test_a_client_that_sent_nothing_is_known_by_its_sizes() -> None:
-    dealt = collections.TaskCollection(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
-    found = graph_models.in_order([np.arange(6.0).reshape(3, 2), None], dealt, 2)
+    dealt = graphs.TaskCollection(None, np.array([2, 0, 1]), ((2, 1), (3,)))  # type: ignore[arg-type]
+    found = task.in_order([np.arange(6.0).reshape(3, 2), None], dealt, 2)
     assert np.array_equal(found[2], [[0, 1], [2, 3]])
     assert np.array_equal(found[0], [[4, 5]])
     assert np.array_equal(found[1], np.full((3, 2), 0.5))
@@ -148,8 +145,8 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
     for cell in task.cells(full, where):
         other = task.run(votes, cell, where)
         store.save(other)
-        assert (other.facts.solver.asked is not None) == (cell.method not in graph_distances.LEAKING_DISTANCES)
-        if cell.method in graph_distances.LEAKING_DISTANCES:
+        assert (other.facts.solver.asked is not None) == (cell.method not in graphs.LEAKING)
+        if cell.method in graphs.LEAKING:
             continue
         one = task.run(full, cell, where)
         of_votes = {"accuracy": one.metrics["knn3"], "macro_f1": other.metrics["macro_f1"]}
@@ -170,7 +167,7 @@ def test_votes_alone_are_the_votes_beside_the_svm(mutag: GraphCollection, tmp_pa
 
 def test_constant_embeddings_release_nothing_but_size(mutag: GraphCollection) -> None:
     where, given = context(mutag), params(baselines=[])
-    cell = next(c for c in task.cells(given, where) if c.method == graph_distances.TASK_CONSTANT_DISTANCES)
+    cell = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT)
     out = task.run(given, cell, where)
     assert out.epsilon_provable == 0.0
     assert not out.releases
@@ -186,14 +183,8 @@ def test_drop_out_before_any_retrieval_still_gives_a_table(mutag: GraphCollectio
 def test_one_draw_of_the_constant_rows_serves_all_folds(mutag: GraphCollection) -> None:
     where, given = context(mutag, seeds=2), params(baselines=[], epsilons_of={"tu/mutag": ["1/n"]})
     cells = [c for c in task.cells(given, where) if c.variant.startswith("gin/multi-bit/")]
-    assert [(c.method, c.seed) for c in cells] == [
-        (m, s) for s in (0, 1) for m in (graph_distances.TASK_CONSTANT_DISTANCES, "local_dp")
-    ]
-    other = next(
-        c
-        for c in task.cells(given, where)
-        if c.method == graph_distances.TASK_CONSTANT_DISTANCES and c.variant.startswith("gin/gauss")
-    )
+    assert [(c.method, c.seed) for c in cells] == [(m, s) for s in (0, 1) for m in (graphs.CONSTANT, "local_dp")]
+    other = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT and c.variant.startswith("gin/gauss"))
 
     def distances(cell: Cell, k: int | None = None) -> np.ndarray:
         made, _, split = task._planned(given, cell, where)
@@ -284,7 +275,7 @@ def test_weights_by_degree_where_degrees_may_be_read(mutag: GraphCollection) -> 
         split = task._dealt(given, 0, where[weights])[0]
         collection = task._collection(given, where[weights])
         wanted = (0.5, gromov.GromovOptions(), where[weights], split, None, given.weights)
-        topology[weights] = graph_distances.of_row("GW(A)", collection, *wanted)[0]
+        topology[weights] = graphs.of_row("GW(A)", collection, *wanted)[0]
         spaces = [metric_space.from_topology(g.adjacency, weights) for g in collection.graphs[:2]]  # type: ignore[arg-type]
         assert topology[weights][0, 1] == gromov.solve_pairs(spaces, np.array([[0, 1]])).value[0]
     assert means["uniform"][4.0] == means["degree"][4.0]
@@ -297,7 +288,7 @@ def test_constant_embeddings_are_compared_as_the_others(mutag: GraphCollection) 
     found = []
     for metric in ("euclidean", "cosine"):
         given, where = params(baselines=[], metric=metric), context(mutag)
-        cell = next(c for c in task.cells(given, where) if c.method == graph_distances.TASK_CONSTANT_DISTANCES)
+        cell = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT)
         task.run(given, cell, where)
         found.append(where.cache["constant", *cell.path[:-1]][0])
     assert not np.allclose(*found)

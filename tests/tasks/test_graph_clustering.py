@@ -18,8 +18,7 @@ from fedgraph.privacy.units import Relation
 from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.runtime.base import Runtime
 from fedgraph.tasks import graph_clustering as task
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_pairs
+from fedgraph.tasks.base import CellContext, graphs
 from fedgraph.types import Graph
 
 
@@ -43,7 +42,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
     cells = task.cells(params(), context(library, seeds=2))
     for seed in (0, 1):
         own = [c for c in cells if c.seed == seed]
-        assert [c.method for c in own[:3]] == [task.SIZE, task.DEGREES, task.TASK_CONSTANT_DISTANCES]
+        assert [c.method for c in own[:3]] == [graphs.SIZE, graphs.DEGREES, graphs.CONSTANT]
         assert [(c.variant, c.epsilon) for c in own[4:]] == [
             ("gaussian-as-coded/1/n", own[3].epsilon),
             ("encoded", 4.0),
@@ -59,7 +58,7 @@ def test_every_seed_has_the_rows_that_expose_size(library: Graph) -> None:
 def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_path: Path) -> None:
     where, given = context(library), params()
     store, cells = CellStore(tmp_path), task.cells(given, where)
-    held = task.held_graphs.deal(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
+    held = task.deal(given, 0, where).holdings(library.num_nodes).sum(axis=0).max()
     assert held > 1, "the sampled ego-networks should overlap"
     for cell in cells:
         out = task.run(given, cell, where)
@@ -75,15 +74,15 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph, tmp_pat
             assert 4.0 < out.paths["embedding"] <= 4.0 * held * (1 + 1e-9), "more than one client's price, at most their sum"
             assert out.facts.worst_node_clients == held
             assert out.epsilon_published == 4.0
-        if cell.method in (task.SIZE, task.TASK_CONSTANT_DISTANCES):
+        if cell.method in (graphs.SIZE, graphs.CONSTANT):
             assert out.epsilon_provable == 0.0
             assert not out.releases
-        if cell.method == task.DEGREES:
+        if cell.method == graphs.DEGREES:
             assert out.epsilon_provable == np.inf
     found = [store.load(cell) for cell in cells]
     entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     made = build_sections(SectionRecords("t", "graph_clustering", "t", "d", given.model_dump(), entries, artefacts), None)
-    assert [row[0].split(",")[0] for row in made.tables[0].rows][:3] == [task.SIZE, task.DEGREES, task.TASK_CONSTANT_DISTANCES]
+    assert [row[0].split(",")[0] for row in made.tables[0].rows][:3] == [graphs.SIZE, graphs.DEGREES, graphs.CONSTANT]
     assert len(made.figures) >= 2
 
 
@@ -104,7 +103,7 @@ def test_constant_embeddings_are_the_same_whatever_the_graph_holds(library: Grap
     found = []
     for graph in (library, blank):
         where = context(graph)
-        cell = next(c for c in task.cells(given, where) if c.method == task.TASK_CONSTANT_DISTANCES)
+        cell = next(c for c in task.cells(given, where) if c.method == graphs.CONSTANT)
         found.append(task.run(given, cell, where).metrics["silhouette"])
     assert found[0] == found[1]
 
@@ -113,15 +112,15 @@ def test_without_encoding_the_geometry_is_that_of_the_embeddings(library: Graph,
     """The distances kept for the report are those of a reference solver on what the server received."""
     where, given = context(library), params(epsilons=[np.inf])
     seen: list[Any] = []
-    real = graph_pairs.solve_all
-    monkeypatch.setattr(graph_pairs, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
+    real = graphs.solve_all
+    monkeypatch.setattr(graphs, "solve_all", lambda spaces, options, c: seen.append(spaces) or real(spaces, options, c))
     cell = task.cells(given, where)[-1]
     out = task.run(given, cell, where)
     which = gromov.all_pairs(10)
     reference = gromov.solve_pairs(seen[0], which, gromov.GromovOptions(solver="pot")).value
     kept = out.artefacts["distances"][which[:, 0], which[:, 1]]
     assert np.median(np.abs(kept - reference)) < 1e-6
-    truth = [s.graph.labels[s.center] for s in task.held_graphs.deal(given, 0, where).subgraphs]
+    truth = [s.graph.labels[s.center] for s in task.deal(given, 0, where).subgraphs]
     assert np.array_equal(out.artefacts["truth"], truth)
 
 
@@ -162,7 +161,7 @@ def test_the_graphs_of_a_collection_are_clients_and_their_labels_are_unseen() ->
     where = context(data.load("tu/mutag", stand_in=True))
     spec = {"method": "local_dp", "training": "none", "hidden": 4, "compare": ["mean"]}
     given = params(methods=[spec], method=None, epsilons=[4.0, np.inf], encoders=["multi-bit"], max_graphs=40)
-    held = task.held_graphs.deal(given, 0, where)
+    held = task.deal(given, 0, where)
     assert held.disjoint
     assert all((s.graph.labels == -1).all() for s in held.subgraphs)
     for cell in task.cells(given, where):

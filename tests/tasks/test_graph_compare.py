@@ -15,9 +15,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.tasks import graph_clustering as task
-from fedgraph.tasks.base import Cell, CellContext
-from fedgraph.tasks.base.graphs import graph_distances
-from fedgraph.tasks.graph_clustering import compared_clients
+from fedgraph.tasks.base import Cell, CellContext, graphs
 from fedgraph.types import Graph
 from fedgraph.worlds.world import world_of_trust
 
@@ -89,18 +87,18 @@ def test_permuting_the_classes_changes_nothing_for_gw_and_everything_for_the_oth
     """Two graphs whose rows point to different classes: at distance 0 for GW only."""
     rows = np.eye(3)[[0, 0, 1]]
     received = [rows, rows[:, [1, 2, 0]]]
-    how_many = compared_clients.Clustering(2, 1, 2)
+    how_many = task.Clustering(2, 1, 2)
     cell = Cell("t", "d", "m", "v", world_of_trust(Trust.OWN_CLIENT), 1.0, "provable", 0)
     where = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
-    graphs: list[Any] = [None, None]
+    nothing: list[Any] = [None, None]
     found = {}
     for how, alpha in (("gw", None), ("fgw", 0.5)):
-        made = graph_distances.embedded_spaces(received, "euclidean", graphs, "embedding" if how == "fgw" else None)
+        made = graphs.embedded_spaces(received, "euclidean", nothing, "embedding" if how == "fgw" else None)
         options = gromov.GromovOptions(alpha=alpha)
-        found[how] = compared_clients.compare_spaces(made, options, how_many, cell, where).distances[0, 1]
+        found[how] = task.compare_spaces(made, options, how_many, cell, where).distances[0, 1]
     assert found["gw"] == pytest.approx(0, abs=1e-9)
     assert found["fgw"] > 0.3
-    assert compared_clients.compare_vectors(received, how_many, cell, where).distances[0, 1] > 0.3
+    assert task.compare_vectors(received, how_many, cell, where).distances[0, 1] > 0.3
 
 
 def test_accuracy_needs_labels_that_distances_explain() -> None:
@@ -109,16 +107,16 @@ def test_accuracy_needs_labels_that_distances_explain() -> None:
     apart = apart + apart.T
     np.fill_diagonal(apart, 0)
     noise = rng.random((60, 60))
-    assert compared_clients.accuracy_of_folds(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
-    assert compared_clients.accuracy_of_folds(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
-    assert compared_clients.accuracy_of_folds(apart[:4, :4], truth[:4], rng) == {}
+    assert task.accuracy_of_folds(apart, truth, np.random.default_rng(1))["accuracy"] == 1.0
+    assert task.accuracy_of_folds(noise + noise.T, truth, np.random.default_rng(1))["knn5"] < 0.6
+    assert task.accuracy_of_folds(apart[:4, :4], truth[:4], rng) == {}
 
 
 def test_public_nodes_are_held_by_no_client(library: Graph) -> None:
     given, where = params(), context(library)
     public, partition = (
-        task.held_graphs.draw_public(given, 0, where),
-        task.held_graphs.deal(given, 0, where),
+        task.draw_public(given, 0, where),
+        task.deal(given, 0, where),
     )
     assert public is not None
     assert public.num_nodes == round(0.1 * library.num_nodes)

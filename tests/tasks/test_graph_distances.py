@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import data
 from fedgraph.comparison import classify
-from fedgraph.tasks.base.graphs import graph_distances
+from fedgraph.tasks.base import graphs
 from fedgraph.types import Graph, GraphCollection, GraphProvenance
 
 
@@ -21,7 +21,7 @@ def test_shortest_path_kernel_takes_isolated_nodes() -> None:
     lone = np.zeros((4, 4))
     lone[1:, 1:] = path
     adjacencies = [path, lone, np.zeros((2, 2)), np.ones((3, 3)) - np.eye(3)]
-    graphs = tuple(
+    four = tuple(
         Graph(
             "g",
             sp.csr_array(a),
@@ -35,9 +35,7 @@ def test_shortest_path_kernel_takes_isolated_nodes() -> None:
         )
         for a in adjacencies
     )
-    found = graph_distances._shortest_path_distances(
-        GraphCollection("c", graphs, np.zeros(4, np.int64), 1, GraphProvenance("own", ""))
-    )
+    found = graphs._shortest_path_distances(GraphCollection("c", four, np.zeros(4, np.int64), 1, GraphProvenance("own", "")))
     assert found[0, 1] == pytest.approx(0.0, abs=1e-12)
     assert found[0, 2] == found[2, 3] == 2.0
     assert 0 < found[0, 3] < 2.0
@@ -50,7 +48,7 @@ def test_mutag_size_alone(data_root: Path) -> None:
     """An SVM that sees the number of nodes only: 85.1 % (10-fold, C = 10), above every private row of the paper's GCN."""
     found = data.load("tu/mutag", root=data_root)
     assert isinstance(found, GraphCollection)
-    distances = graph_distances._size_distances(np.array([g.num_nodes for g in found.graphs]))
+    distances = graphs._size_distances(np.array([g.num_nodes for g in found.graphs]))
     parts = StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(found.labels.size), found.labels)
     splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in parts)
     accuracy = classify.by_svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean

@@ -20,9 +20,7 @@ from fedgraph.learning.layers import shared_gnn
 from fedgraph.methods.base import State
 from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.tasks import graph_classification as task
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_collections as collections
-from fedgraph.tasks.graph_classification import classified_graphs as graph_models
+from fedgraph.tasks.base import CellContext, graphs
 from fedgraph.types import Graph, GraphCollection
 
 
@@ -57,7 +55,7 @@ def test_models_may_train_on_node_labels_and_have_budgets_of_their_own(mutag: Gr
     plan = task.plan(given, cells[0], where)
     assert plan is not None
     collection = task._collection(given, where)
-    kinds, count = collections.node_kinds(collection)
+    kinds, count = graphs.node_kinds(collection)
     assert plan.facts.num_classes == count == 7
     split, dealt = task._dealt(given, 0, where, on_nodes=True)
     shown = np.concatenate([s.graph.labels for s in dealt.partition.subgraphs])
@@ -124,9 +122,9 @@ def test_picking_a_round_looks_at_the_right_graphs(mutag: GraphCollection, monke
     right = {
         name: np.isin(np.arange(188), rows) for name, rows in {"a": split.validation, "b": split.test, "c": split.train}.items()
     }
-    monkeypatch.setattr(graph_models, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
+    monkeypatch.setattr(task, "_answers", lambda made, name, dealt: np.where(right[name], collection.labels, 2))
     state: Any = State({"parameters": "c"}, SimpleNamespace(kept=["a", "b"]))  # type: ignore[dict-item]
-    found = graph_models.measure_model(None, state, None, collection, split, True)  # type: ignore[arg-type]
+    found = task.measure_model(None, state, None, collection, split, True)  # type: ignore[arg-type]
     assert found == {"model": 0.0, "model_on_training": 1.0, "model_by_validation": 0.0, "model_tuned_on_test": 1.0}
 
 
@@ -143,16 +141,16 @@ def test_answers_are_in_the_collections_order(mutag: GraphCollection) -> None:
     alone = np.concatenate([shared_gnn.score_graphs(net, parameters, g, (g.num_nodes,)) for g in collection.graphs]).argmax(1)
     assert not np.array_equal(dealt.order, np.arange(dealt.order.size))
     assert 0 < np.mean(alone) < 1
-    assert np.array_equal(graph_models._answers(made, parameters, dealt), alone)
+    assert np.array_equal(task._answers(made, parameters, dealt), alone)
 
 
 def test_degrees_stand_before_the_features(mutag: GraphCollection) -> None:
-    wide = collections.prepare(mutag, None, 4, 0, degrees=True)
+    wide = graphs.prepare(mutag, None, 4, 0, degrees=True)
     rows, own = wide.graphs[3].features.toarray(), mutag.graphs[3].features.toarray()
     assert np.array_equal(rows[:, 5:], own)
     assert np.array_equal(rows[:, :5].argmax(axis=1), np.minimum(mutag.graphs[3].degrees, 4))
     assert np.array_equal(rows[:, :5].sum(axis=1), np.ones(len(rows)))
-    assert all(map(np.array_equal, collections.node_kinds(wide)[0], collections.node_kinds(mutag)[0]))
+    assert all(map(np.array_equal, graphs.node_kinds(wide)[0], graphs.node_kinds(mutag)[0]))
 
 
 def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
@@ -161,7 +159,7 @@ def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
         return replace(graph, features=sp.csr_array(sp.hstack([weights, graph.features], format="csr")))
 
     given = replace(mutag, graphs=tuple(heavier(g) for g in mutag.graphs))
-    left = collections.prepare(given, None, 4, 0, attributes=False)
+    left = graphs.prepare(given, None, 4, 0, attributes=False)
     pairs = zip(left.graphs, mutag.graphs, strict=True)
     assert all(np.array_equal(a.features.toarray(), b.features.toarray()) for a, b in pairs)
 
@@ -169,12 +167,12 @@ def test_without_attributes_the_kinds_are_left(mutag: GraphCollection) -> None:
 def test_node_labels_are_the_one_hot_end_of_the_features(mutag: GraphCollection) -> None:
     first = replace(mutag.graphs[0], features=sp.csr_array(np.hstack([np.full((mutag.graphs[0].num_nodes, 1), 2.5),
                                                                       mutag.graphs[0].features.toarray()])))  # fmt: skip
-    kinds, count = collections.node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
+    kinds, count = graphs.node_kinds(replace(mutag, graphs=(first,), labels=mutag.labels[:1]))
     assert count == 7
     assert np.array_equal(kinds[0], mutag.graphs[0].features.toarray().argmax(axis=1))
     bare = replace(first, features=sp.csr_array(np.full((first.num_nodes, 2), 0.3)))
     with pytest.raises(ScenarioError, match="no node labels"):
-        collections.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
+        graphs.node_kinds(replace(mutag, graphs=(bare,), labels=mutag.labels[:1]))
 
 
 @pytest.mark.parametrize(

@@ -8,19 +8,19 @@ import pytest
 from fedgraph import seeds
 from fedgraph.tasks.node_classification import chosen_settings
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 
 
-def judges(graph: Graph, protocol: protocols.WorldProtocol) -> tuple[set[str], protocols.ProtocolSetting]:
+def judges(graph: Graph, protocol: protocols.Protocol) -> tuple[set[str], Federation]:
     rng = seeds.seeded_generator(0, "split")
     public: str = "test-graph" if protocol in ("transductive", "inductive-edges") else "nothing"
-    setting = protocols.make_setting(graph, protocol, 0.8, rng, public=public)  # type: ignore[arg-type]
+    setting = protocols.divide(graph, protocol, 0.8, rng, public=public)  # type: ignore[arg-type]
     left, found = chosen_settings.split_judges(setting, protocol, seeds.seeded_generator(0, "judges"))
     return {found.graph.ids[row] for row in found.rows}, left
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "inductive-edges", "asking"])
-def test_a_masked_label_moves_no_judge(protocol: protocols.WorldProtocol, library: Graph) -> None:
+def test_a_masked_label_moves_no_judge(protocol: protocols.Protocol, library: Graph) -> None:
     """With a permutation of the labelled one label less replaced 9 of 18, and their number told that of labels."""
     named = replace(library, names=replace(library.names, ids=tuple(f"p{k}" for k in range(library.num_nodes))))
     ours, left = judges(named, protocol)

@@ -22,8 +22,7 @@ from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
 from fedgraph.report.sections.base import SectionRecords, build_sections
 from fedgraph.runs.console import Console
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_pairs
+from fedgraph.tasks.base import CellContext, graphs
 from fedgraph.worlds.world import ALONE_WORLD, JOINED_WORLD
 
 
@@ -40,9 +39,9 @@ def context(folder: Path | None) -> CellContext:
 
 
 def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, options, real = spaces(), GromovOptions(restarts=1), graph_pairs._solve_chunk
-    monkeypatch.setattr(graph_pairs, "_PAIRS_PER_CHUNK", (30, 30))
-    whole = graph_pairs.solve_all(given, options, context(None))[0]
+    given, options, real = spaces(), GromovOptions(restarts=1), graphs._solve_chunk
+    monkeypatch.setattr(graphs, "_PAIRS_PER_CHUNK", (30, 30))
+    whole = graphs.solve_all(given, options, context(None))[0]
     calls: list[int] = []
 
     def stops_at_the_fourth(which, *rest):
@@ -51,15 +50,15 @@ def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch:
             raise KeyboardInterrupt
         return real(which, *rest)
 
-    monkeypatch.setattr(graph_pairs, "_solve_chunk", stops_at_the_fourth)
+    monkeypatch.setattr(graphs, "_solve_chunk", stops_at_the_fourth)
     with pytest.raises(KeyboardInterrupt):
-        graph_pairs.solve_all(given, options, context(tmp_path))
+        graphs.solve_all(given, options, context(tmp_path))
     calls[:] = [0] * 4  # no further stop
-    found, facts = graph_pairs.solve_all(given, options, context(tmp_path))
+    found, facts = graphs.solve_all(given, options, context(tmp_path))
     assert sum(calls) == 190 - 3 * 30, "what was solved before is not solved again"
     assert np.array_equal(found, whole)
     calls[:] = [0] * 4
-    assert np.array_equal(graph_pairs.solve_all(given, options, context(tmp_path))[0], whole)
+    assert np.array_equal(graphs.solve_all(given, options, context(tmp_path))[0], whole)
     assert not sum(calls)
     assert [f"pairs/{f.name}" for f in (tmp_path / "pairs").iterdir()] == [facts.solved.file]
 
@@ -95,7 +94,7 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
     where = tmp_path if disk else None
 
     def asked(seed: int, here: CellContext) -> tuple[np.ndarray, SolverFacts]:
-        return graph_pairs.solve_once(("k",), lambda: given, options, here, split[seed], 2)
+        return graphs.solve_once(("k",), lambda: given, options, here, split[seed], 2)
 
     alone, facts = asked(0, context(tmp_path / "alone" if disk else None))
     shared = context(where)
@@ -110,7 +109,7 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
 
 def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
     given, options = spaces(), GromovOptions(max_iterations=2)
-    matrix, facts = graph_pairs.solve_all(given, options, context(tmp_path))
+    matrix, facts = graphs.solve_all(given, options, context(tmp_path))
     reference = gromov.solve_pairs(given, gromov.all_pairs(20), options)
     with np.load(tmp_path / facts.solved.file) as kept:
         which = kept["pairs"]
@@ -131,14 +130,14 @@ def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) ->
 
 def test_only_the_same_question_has_the_same_name() -> None:
     given = spaces()
-    name = graph_pairs._name_of(given, GromovOptions())
-    assert name == graph_pairs._name_of(spaces(), GromovOptions())
+    name = graphs._name_of(given, GromovOptions())
+    assert name == graphs._name_of(spaces(), GromovOptions())
     others = [
-        graph_pairs._name_of(given, GromovOptions(restarts=1)),
-        graph_pairs._name_of(given, GromovOptions(alpha=0.5)),
-        graph_pairs._name_of(spaces(1), GromovOptions()),
-        graph_pairs._name_of(given[::-1], GromovOptions()),
-        graph_pairs._name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
+        graphs._name_of(given, GromovOptions(restarts=1)),
+        graphs._name_of(given, GromovOptions(alpha=0.5)),
+        graphs._name_of(spaces(1), GromovOptions()),
+        graphs._name_of(given[::-1], GromovOptions()),
+        graphs._name_of([*given[:-1], MetricSpace(given[-1].distances * 2, given[-1].weights)], GromovOptions()),
     ]
     assert len({name, *others}) == 6
 
@@ -159,4 +158,4 @@ def test_progress_says_what_is_left(capsys: pytest.CaptureFixture[str], monkeypa
 
 
 def test_tiny_spaces_are_solved_many_at_a_time() -> None:
-    assert [graph_pairs._chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]
+    assert [graphs._chunk_size(np.full(3, n)) for n in (1, 5, 10, 20, 300)] == [20_000, 20_000, 8_000, 2_000, 2_000]

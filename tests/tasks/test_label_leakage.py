@@ -10,7 +10,7 @@ from fedgraph.partition import ego
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.graph_clustering.held_graphs import _centres_of, _without_labels_of
+from fedgraph.tasks.graph_clustering import _centres_of, _without_labels_of
 from fedgraph.types import Graph
 
 
@@ -33,7 +33,7 @@ def test_the_release_changes_and_the_truth_does_not(labels: str, library: Graph)
     params = graph_clustering.Params(methods=[method], epsilons=[np.inf], partition=partition, num_init=1, labels=labels)  # type: ignore[arg-type]
     where = CellContext("t", library.name, library, root=3, seeds=1, runtime=SerialRuntime())
     cell = next(c for c in graph_clustering.cells(params, where) if c.method == "local_dp")
-    held = graph_clustering.held_graphs.deal(params, 0, where)
+    held = graph_clustering.deal(params, 0, where)
     known = [int(s.graph.labels[s.center]) for s in held.subgraphs]
     assert (min(known) == -1) == (labels == "others")
     found = graph_clustering.run(params, cell, where)

@@ -97,7 +97,7 @@ def test_an_edge_more_or_less_hides_no_other_edge(seed: int | str, graph: Graph)
     def hidden(data: Graph) -> set[tuple[int, ...]]:
         with SerialRuntime() as engine:
             context = CellContext("links", "mine", data, root, 1, engine)
-            held = link_prediction.train(params, link_prediction.cells(params, context)[0], context).federation.setting.held
+            held = link_prediction.train(params, link_prediction.cells(params, context)[0], context).federation.held
         left = links.list_all(held.adjacency)
         return set(map(tuple, links.list_all(data.adjacency).tolist())) - set(map(tuple, left.tolist()))
 

@@ -13,10 +13,7 @@ from fedgraph import runtime
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.tasks import graph_classification, graph_clustering
-from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.graphs import graph_pairs
-from fedgraph.tasks.base.graphs import graph_settings as settings
-from fedgraph.tasks.graph_clustering import compared_clients
+from fedgraph.tasks.base import CellContext, graphs
 
 
 def spaces(count: int = 8, fused: bool = False) -> list[MetricSpace]:
@@ -33,10 +30,7 @@ def test_pot_on_the_pool_agrees_with_the_compiled_default(alpha: float | None) -
     """Pair by pair, as a task solves them. Both descend from p qᵀ; tied optimal vertices may lead them to different minima."""
     made = spaces(fused=alpha is not None)
     context = CellContext("t", "d", None, 0, 1, runtime.start("serial"))
-    found = {
-        s: graph_pairs.solve_all(made, settings.GraphSolverSettings(solver=s).options(alpha), context)[0]
-        for s in ("fast", "pot")
-    }
+    found = {s: graphs.solve_all(made, graphs.SolverSettings(solver=s).options(alpha), context)[0] for s in ("fast", "pot")}
     upper = np.triu_indices(len(made), 1)
     gaps = np.abs(found["fast"] - found["pot"])[upper]
     assert np.mean(gaps < 1e-6) > 0.9
@@ -46,12 +40,10 @@ def test_pot_on_the_pool_agrees_with_the_compiled_default(alpha: float | None) -
 
 def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
     made, which = spaces(12), gromov.all_pairs(12)
-    one, best = (
-        gromov.solve_pairs(made, which, settings.GraphSolverSettings(quality=q).options()).value for q in ("fast", "careful")
-    )
+    one, best = (gromov.solve_pairs(made, which, graphs.SolverSettings(quality=q).options()).value for q in ("fast", "careful"))
     assert (best <= one + 1e-12).all()
     assert (best < one - 1e-6).any(), "several starts should find a lower minimum somewhere"
-    found = compared_clients._minima_variation(made, settings.GraphSolverSettings().options(), np.random.default_rng(0))
+    found = graph_clustering._minima_variation(made, graphs.SolverSettings().options(), np.random.default_rng(0))
     assert found.pairs == len(which)
     assert found.lower == pytest.approx(np.mean((one - best) / one > 1e-6))
     assert found.drop == pytest.approx(np.mean((one - best) / one))
@@ -60,18 +52,18 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
 
 def test_careful_is_the_default_where_it_fits_into_the_time() -> None:
     few, many = [18] * 188, [39] * 1113  # about MUTAG and PROTEINS
-    assert settings._work([2, 3, 5]) == 2 * 3 * 5 / 2 + 2 * 5 * 7 / 2 + 3 * 5 * 8 / 2
-    assert settings._work(few) < settings._CAREFUL_WORK < settings._work(many)
+    assert graphs._work([2, 3, 5]) == 2 * 3 * 5 / 2 + 2 * 5 * 7 / 2 + 3 * 5 * 8 / 2
+    assert graphs._work(few) < graphs._CAREFUL_WORK < graphs._work(many)
     careful, fast = (
-        settings.GraphSolverSettings(quality="careful").options(),
-        settings.GraphSolverSettings(quality="fast").options(),
+        graphs.SolverSettings(quality="careful").options(),
+        graphs.SolverSettings(quality="fast").options(),
     )
     assert careful != fast
-    assert settings.GraphSolverSettings().options(None, few) == careful
-    assert settings.GraphSolverSettings().options(None, many) == fast
-    assert settings.GraphSolverSettings(quality="fast").options(None, few) == fast
-    assert settings.GraphSolverSettings(restarts=3).options(None, few).restarts == 3
-    assert settings.GraphSolverSettings(solver="pot").options(None, few).solver == "pot"
+    assert graphs.SolverSettings().options(None, few) == careful
+    assert graphs.SolverSettings().options(None, many) == fast
+    assert graphs.SolverSettings(quality="fast").options(None, few) == fast
+    assert graphs.SolverSettings(restarts=3).options(None, few).restarts == 3
+    assert graphs.SolverSettings(solver="pot").options(None, few).solver == "pot"
 
 
 @pytest.mark.parametrize("bad", [{"solver": "pot", "quality": "careful"}, {"solver": "pot", "restarts": 2}, {"solver": "cuda"}])

@@ -19,7 +19,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
 from fedgraph.types import Graph, Partition, Subgraph
 from fedgraph.worlds import protocols
-from fedgraph.worlds.federation import Federation, deal
+from fedgraph.worlds.federation import Federation
 from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 PROTOCOLS = {"features": "inductive", "gap_node": "inductive", "gap_edge": "inductive-edges", "lpgnn": "transductive"}
@@ -28,7 +28,7 @@ PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features",
 
 def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust.CURATOR) -> tuple[Assumption, ...]:
     """What the plan of the method ``name`` states on ``graph``."""
-    setting = protocols.make_setting(graph, PROTOCOLS[name], 0.8, seeds.seeded_generator(0, "s"), split)  # type: ignore[arg-type]
+    setting = protocols.divide(graph, PROTOCOLS[name], 0.8, seeds.seeded_generator(0, "s"), split)  # type: ignore[arg-type]
     held = setting.held
     if trust is Trust.CURATOR:
         whole = Subgraph(0, held, np.arange(held.num_nodes))
@@ -36,7 +36,7 @@ def assumed(name: str, graph: Graph, split: str = "random", trust: Trust = Trust
     else:
         partition = dirichlet.split(held, dirichlet.Params(clients=3), seeds.seeded_generator(0, "d"))
     world = world_of_trust(Trust.NOBODY if name == "lpgnn" and trust is Trust.CURATOR else trust)
-    facts = Federation(world, setting, partition, "dropped", colluders=1).facts
+    facts = replace(setting, world=world, partition=partition).facts
     method = method_kinds.load(name)
     return method.plan(method.Params(), facts, Budget(2.0, 1e-4)).guarantee.protection.assumptions
 
@@ -94,15 +94,15 @@ def test_the_largest_component_is_an_assumption_where_edges_are_private(name: st
     assert Assumption.COMPONENT_FROM_EDGES not in assumed(name, bridged(library, there=True))
 
 
-def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: PublicCutEdgeFacts = "dropped") -> list[Federation]:
+def every_world(graph: Graph, protocol: protocols.Protocol, cut: PublicCutEdgeFacts = "dropped") -> list[Federation]:
     """The same three owners with one curator, together, each alone, and without one of them."""
     dealt = uniform.split(graph, uniform.Params(clients=3), seeds.seeded_generator(0, "d"))
     owner = np.zeros(graph.num_nodes, dtype=np.int64)
     for share in dealt.subgraphs:
         owner[share.nodes] = share.client
     owned = replace(graph, owner=owner, owner_names=("a", "b", "c"))
-    setting = protocols.make_setting(owned, protocol, 0.8, seeds.seeded_generator(0, "s"))
-    federation = deal(setting, owned.owner_names, dealt, cut)
+    setting = protocols.divide(owned, protocol, 0.8, seeds.seeded_generator(0, "s"))
+    federation = setting.dealt_to_owners(owned.owner_names, dealt, cut)
     together = [world_of_trust(trust) for trust in (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)]
     worlds = [*together, ALONE_WORLD, World(WorldKind.TOGETHER, Trust.OWN_CLIENT, LeftOutOfWorld(1, "b"))]
     return [federation.within(world, 2) for world in worlds]
@@ -110,9 +110,7 @@ def every_world(graph: Graph, protocol: protocols.WorldProtocol, cut: PublicCutE
 
 @pytest.mark.parametrize("given", ["columns_from_rows", "features_from_edges", "nodes_from_edges"])
 @pytest.mark.parametrize("protocol", ["inductive", "inductive-edges", "transductive", "asking"])
-def test_what_the_data_were_made_from_is_told_in_every_world(
-    protocol: protocols.WorldProtocol, given: str, library: Graph
-) -> None:
+def test_what_the_data_were_made_from_is_told_in_every_world(protocol: protocols.Protocol, given: str, library: Graph) -> None:
     """The method states an assumption of what it is told, and of nothing else."""
     told = {"nodes_from_edges": "component_from_edges"}.get(given, given)
     rows_public = protocol in ("inductive-edges", "transductive")  # whoever reads all rows may know what was made of them
@@ -130,7 +128,7 @@ def test_who_asks_has_its_number_of_the_world_that_it_asks_in(library: Graph) ->
         for share in world.partition.subgraphs:
             labels[share.nodes] = share.graph.labels
         assert np.array_equal(world.facts.asking, np.flatnonzero(labels < 0)), world.world.words
-        assert world.facts.num_train == world.setting.num_train == (labels >= 0).sum()
+        assert world.facts.num_train == world.num_train == (labels >= 0).sum()
 
 
 @pytest.mark.parametrize("cut", ["dropped", "protected"])
@@ -147,6 +145,7 @@ SAFE = {  # a default that is the more private choice, or no choice about privac
     "promises": "none is taken as kept before the data are read: looking them up can only raise ε",
     "shared_rounds": "what is shared is recorded in every ledger that builds on it",
     "shared_key": "the same",
+    "cut_edges": "dropped: no client is told of edges that leave it",
     "asked_is_public": "False: what is asked stays private",
     "public": "of a scenario: the user's key, whose default the schema shows",
     "keeps_owners": "whether names of owners are kept",

@@ -12,12 +12,12 @@ from fedgraph.methods import gap_edge, nonprivate
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 from tests.public_facts import public_facts
 
 
-def made(graph: Graph, protocol: protocols.WorldProtocol) -> protocols.ProtocolSetting:
-    return protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
+def made(graph: Graph, protocol: protocols.Protocol) -> Federation:
+    return protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(0, "split"))
 
 
 def test_both_protocols_train_on_the_same_nodes(library: Graph) -> None:
@@ -60,9 +60,7 @@ def test_a_public_test_graph_is_shown_whole(library: Graph) -> None:
 
 
 def test_parts_keep_more_of_the_test_graph_than_a_random_split(library: Graph) -> None:
-    graphs = [
-        protocols.make_setting(library, "inductive", 0.8, seeds.seeded_generator(0, "split"), by) for by in ("random", "parts")
-    ]
+    graphs = [protocols.divide(library, "inductive", 0.8, seeds.seeded_generator(0, "split"), by) for by in ("random", "parts")]
     degrees = [2 * g.asked.num_edges / g.asked.num_nodes for g in graphs]
     assert degrees[1] > 2 * degrees[0]
     assert graphs[1].held.num_nodes + graphs[1].asked.num_nodes < library.num_nodes

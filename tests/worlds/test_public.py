@@ -17,16 +17,16 @@ from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import node_classification
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation, protocols
 from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
 from tests.public_facts import public_facts
 
 
-def made(graph: Graph, public: PublicSetChoice, protocol: protocols.WorldProtocol = "inductive") -> protocols.ProtocolSetting:
-    return protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
+def made(graph: Graph, public: PublicSetChoice, protocol: protocols.Protocol = "inductive") -> Federation:
+    return protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
 
 
-def planned(setting: protocols.ProtocolSetting) -> features.Plan:
+def planned(setting: Federation) -> features.Plan:
     held = setting.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.CURATOR_TRUSTED, None,

@@ -25,7 +25,7 @@ from fedgraph.report import client_choices, table
 from fedgraph.report.rows import group_rows
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import participation
+from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.cell_training import train
 from fedgraph.types import Graph
@@ -137,12 +137,12 @@ def owned(library: Graph, owners: tuple[str, ...]) -> Graph:
     return replace(library, owner=owner.astype(np.int64), owner_names=owners)
 
 
-def asked(**changes: Any) -> participation.Params:
+def asked(**changes: Any) -> node_classification.Params:
     given: dict[str, Any] = {
         "epsilons": [1.0], "methods": [{"method": "features", "steps": 1}], "trust": ["sums", "own-client"],
         "participations": ["federated", "curator", "left-out"], "left_out": "all", "partition": {"partition": "natural"},
     }  # fmt: skip
-    return participation.Params(**(given | changes))
+    return node_classification.Params(owners=True, **(given | changes))
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(2))))
@@ -157,14 +157,14 @@ def test_a_client_that_is_left_out_is_never_trained_on(
         trained.append(world)
         return train(world, *rest, **named)
 
-    monkeypatch.setattr(participation.cell_training, "train", told)
+    monkeypatch.setattr(node_classification.cell_training, "train", told)
     where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
-    every = participation.cells(params, where)
+    every = node_classification.cells(params, where)
     left = [c for c in every if c.world.without is not None]
     assert len(left) == 6
     for place in order:
         for cell in left[place::2]:
-            outcome = participation.run(params, cell, where)
+            outcome = node_classification.run(params, cell, where)
             world, (one,) = trained[-1], outcome.facts.results
             assert world.world == cell.world
             assert cell.world.without is not None
@@ -180,14 +180,12 @@ def test_a_client_that_is_left_out_is_never_trained_on(
 def test_owners_of_any_name_hold_what_their_world_says(owners: list[str]) -> None:
     library = fedgraph.data.load("embedded/library")
     assert isinstance(library, Graph)
-    graph, params = owned(library, tuple(owners)), asked(participations=["alone", "federated", "curator", "left-out"])
+    graph, params = owned(library, tuple(owners)), asked(trust=["own-client"])
     where = CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
-    federation = participation._federation(params, 0, where)
-    for cell in participation.cells(params, where):
-        dealt = participation._dealt(params, cell, federation, where, 1)
+    for cell in node_classification.cells(params, where):
+        dealt, without = node_classification.train(params, cell, where).federation, cell.world.without
         held = set(np.concatenate([s.graph.owner for s in dealt.partition.subgraphs if s.graph.owner is not None]).tolist())
-        without = cell.world.without
         everybody = set(range(len(owners)))
-        assert held == ({1} if cell.world == ALONE_WORLD else everybody if without is None else everybody - {without.client})
+        assert held == (everybody if without is None else everybody - {without.client})
         assert dealt.world == cell.world
         assert dealt.facts.viewer is cell.world.viewer

@@ -39,7 +39,7 @@ EPSILONS, DELTA = (1.0, 8.0, 40.0), 1 / 1354
 def main() -> None:
     graph = data.load("planetoid/cora")
     assert isinstance(graph, Graph)
-    setting = protocols.make_setting(graph, "inductive", 0.5, seeds.seeded_generator(0, "split"))
+    setting = protocols.divide(graph, "inductive", 0.5, seeds.seeded_generator(0, "split"))
     held, public = setting.held, setting.public_graph
     assert public is not None
     everybody = np.arange(held.num_nodes)

@@ -198,7 +198,7 @@ def test_the_attack_reads_answers_and_degrees(library: Graph) -> None:
 def test_it_refuses_what_does_not_fit(library: Graph) -> None:
     with pytest.raises(ScenarioError, match="all pairs of 300 nodes"):
         planned(library, 1.0, memory_gb=1e-4)
-    inductive = protocols.make_setting(library, "inductive-edges", 0.8, seeds.seeded_generator(0, "split"))
+    inductive = protocols.divide(library, "inductive-edges", 0.8, seeds.seeded_generator(0, "split"))
     _, facts, _ = placed(SITUATION, Trust.CURATOR, library)
     public = dataclasses.replace(facts, public_graph=inductive.public_graph)
     with pytest.raises(ScenarioError, match="transductive"):

@@ -16,7 +16,7 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
+from fedgraph.worlds import Federation
 from fedgraph_zoo.methods import privgnn
 from tests.methods.test_situations import zeroed
 from tests.trainings import deal as situation
@@ -27,7 +27,7 @@ QUICK = {"queries": 5, "teacher_epochs": 10, "student_epochs": 30}
 
 def planned(
     graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUSTED, reading: str = "provable", **given: object
-) -> tuple[Plan, Partition, protocols.ProtocolSetting]:
+) -> tuple[Plan, Partition, Federation]:
     setting, partition, facts = situation(graph, "inductive", viewer)
     params = privgnn.Params(**{**QUICK, **given})  # type: ignore[arg-type]
     return privgnn.plan(params, facts, Budget(epsilon, 1e-3, reading)), partition, setting  # type: ignore[arg-type]

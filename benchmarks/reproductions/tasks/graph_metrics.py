@@ -19,15 +19,14 @@ from fedgraph import seeds
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
 from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins
-from fedgraph.tasks.base.graphs.graph_distances import FUSED, SIZE, TOPOLOGY
-from fedgraph.tasks.base.graphs.graph_settings import GraphSolverSettings
+from fedgraph.tasks.base.graphs import FUSED, SIZE, TOPOLOGY, SolverSettings
 from fedgraph.types import Graph
 from fedgraph.worlds.world import JOINED_WORLD
 
 GED, _EMBEDDED = "GED", "GW(H)"
 
 
-class Params(GraphSolverSettings, clear.ClearSampleSettings):
+class Params(SolverSettings, clear.ClearSampleSettings):
     """Which graphs, which edits, which model."""
 
     compared: int = Field(30, ge=2, description="the first of them, compared pair by pair")

@@ -8,7 +8,6 @@ With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; 
 cluster has GPUs each place is given an equal share of one (``places``).
 """
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ from ray.util.placement_group import remove_placement_group
 
 from fedgraph import plugins
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import process, watchdog
+from fedgraph.runtime import process
 from fedgraph.runtime.base import (
     RUNTIME_LANES,
     Runtime,
@@ -104,7 +103,6 @@ class RayRuntime(CuratorConductor, Runtime):
 
     def __init__(self, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> None:
         self._owns_ray = not ray.is_initialized()
-        self._watchdog = watchdog.start() if self._owns_ray and not os.environ.get("RAY_ADDRESS") else None
         self._raylet: cluster.ClusterRaylet | None = None
         self._actors: dict[RuntimeKind, list[_Watched]] = {kind: [] for kind in _KINDS}
         self._lost, self._silence, self._looked = 0, silence, time.monotonic()
@@ -137,8 +135,7 @@ class RayRuntime(CuratorConductor, Runtime):
         elif kind == "curator":
             made = self._places.start(Curator, kind, slot, self._modules, self._places.num)
         else:
-            clients = [client.actor for client in self._actors["client"]]
-            made = self._server = self._places.start(Server, kind, slot, methods, self._places, clients)
+            made = self._server = self._places.start(Server, kind, slot, methods, self._places)
         now = time.monotonic()
         self._actors[kind].append(_Watched(made, made.about.remote(), now, now))
 
@@ -324,20 +321,10 @@ class RayRuntime(CuratorConductor, Runtime):
         }
 
     def close(self) -> None:
-        orderly = self._raylet is None or self._raylet.lives
         if ray.is_initialized() and self._owns_ray:
-            own = (
-                watchdog.watched_ray_processes(os.getpid(), os.path.dirname(ray.__file__))
-                if self._watchdog is not None
-                else set()
-            )
             ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
-            watchdog.end_watched_processes(own)  # on a busy machine Ray's agents may outlive it
         elif ray.is_initialized() and any(self._actors.values()):
             for one in [one for kind in _KINDS for one in self._actors[kind]]:
                 ray.kill(one.actor, no_restart=True)
             remove_placement_group(self._places.room)
         self._actors = {kind: [] for kind in _KINDS}
-        if self._watchdog is not None:
-            watchdog.dismiss(self._watchdog, ended=orderly)
-            self._watchdog = None

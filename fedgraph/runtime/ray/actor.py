@@ -38,7 +38,7 @@ _SECONDS_TO_ANSWER = 10.0  # then an actor is asked whether it lives, and has as
 RUN_GOES_ON = "finished cells are kept: --resume goes on"
 
 
-class DeadlyActorCall(RuntimeFailure):
+class _Deadly(RuntimeFailure):
     """A call that kills whoever computes it."""
 
 
@@ -102,7 +102,7 @@ def as_own(error: RayError, kind: str) -> Exception:
         return RuntimeFailure(f"Ray's object store is full: {in_a_line(error)}")
     if isinstance(error, RayTaskError):
         return RuntimeFailure(f"{type(error).__name__}: {in_a_line(error)}")
-    return DeadlyActorCall(f"{MOST_RETRIES + 1} {kind} actors died of it, the last one: {in_a_line(error)}")
+    return _Deadly(f"{MOST_RETRIES + 1} {kind} actors died of it, the last one: {in_a_line(error)}")
 
 
 def in_a_line(error: BaseException) -> str:
@@ -198,7 +198,7 @@ class ActorPool:
         """What the calls give, in order; the first one is made at the actor ``first``, the others at those that follow.
 
         Raises:
-            DeadlyActorCall: A call killed its actor again and again.
+            _Deadly: A call killed its actor again and again.
             Exception: What a called function raised.
         """
         by = [self._in_place_of(first + k) for k in range(len(calls))]

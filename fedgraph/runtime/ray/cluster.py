@@ -9,11 +9,12 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import ray
 
 from fedgraph.errors import RuntimeFailure
-from fedgraph.runtime import process, watchdog
+from fedgraph.runtime import process
 from fedgraph.runtime.ray.actor import RUN_GOES_ON
 from fedgraph.runtime.ray.places import PlaceNode
 
@@ -72,23 +73,32 @@ def list_nodes() -> list[PlaceNode]:
 
 
 class ClusterRaylet:
-    """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later.
-
-    Attributes:
-        lives: Whether it lived when somebody last looked; also where this machine does not show its processes.
-    """
+    """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later."""
 
     def __init__(self) -> None:
         own = ray.get_runtime_context().get_node_id()
-        socket_name = next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == own)
-        self._pid = watchdog.find_process("/raylet", f"--raylet_socket_name={socket_name}")
-        self.lives = True
+        name = next(n["RayletSocketName"] for n in ray.nodes() if n["NodeID"] == own)
+        found = (entry for entry in Path("/proc").glob("[0-9]*") if _is_raylet(entry, name))
+        self._process = next(found, None)  # None: this machine does not show its processes
 
     def require(self) -> None:
-        """``RuntimeFailure`` where it is dead."""
-        if self._pid is not None and not watchdog.is_running(self._pid):
-            self.lives = False
+        """``RuntimeFailure`` where it is dead, also where its parent has not asked how it ended."""
+        if self._process is not None and _state(self._process) in ("", "Z", "X"):
             raise RuntimeFailure(f"Ray's raylet on this machine has died; {RUN_GOES_ON}")
+
+
+def _is_raylet(entry: Path, name: str) -> bool:
+    with contextlib.suppress(OSError):
+        words = (entry / "cmdline").read_bytes().split(b"\0")
+        return words[0].endswith(b"/raylet") and f"--raylet_socket_name={name}".encode() in words
+    return False
+
+
+def _state(entry: Path) -> str:
+    """The letter of proc(5); empty where the process is gone."""
+    with contextlib.suppress(OSError):
+        return (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    return ""
 
 
 def _require_answer(address: str) -> None:

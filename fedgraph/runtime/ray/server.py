@@ -81,11 +81,13 @@ class Server(Actor):
         computes: Held by the training that computes.
     """
 
-    def __init__(self, gpus: float, modules: Sequence[str], places: Places, clients: Sequence[ActorHandle]) -> None:
+    def __init__(self, gpus: float, modules: Sequence[str], places: Places) -> None:
         super().__init__(gpus, modules)
-        self._modules, self._places, self._clients, self.num_clients = modules, places, clients, len(clients)
+        # by name: handles among the arguments would keep a restart from finding them
+        self._clients: list[ActorHandle] = [ray.get_actor(name) for name in places.names("client")]
+        self._modules, self._places, self.num_clients = modules, places, len(self._clients)
         self._pairs: list[ActorHandle] = []
-        self._at_clients, self._at_pairs = ActorPool("client", clients), ActorPool("server-pairs", self._pairs)
+        self._at_clients, self._at_pairs = ActorPool("client", self._clients), ActorPool("server-pairs", self._pairs)
         self._starts = threading.Lock()
         self._idle: queue.SimpleQueue[int] = queue.SimpleQueue()
         for slot in range(places.num):

@@ -5,6 +5,7 @@ the run at ε = ∞, and says how far the data are from the promise and what ε 
 """
 
 import functools
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -34,6 +35,8 @@ from fedgraph.types import Graph, Partition
 from fedgraph.worlds import Federation, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=TaskFacts)
+_Made = TypeVar("_Made")
+_HALVINGS = 9  # of an interval of ε, by its geometric mean
 
 
 def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
@@ -130,14 +133,14 @@ class TrainedCell(_Settled):
         partition, shared = self.federation.partition, self.plan.facts.cut_edges_shared
         dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
         dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
-        return replace(dealt, public=self.federation.setting.public, broken_promise=self.settled.broken_words)
+        return replace(dealt, public=self.federation.public, broken_promise=self.settled.broken_words)
 
     @property
     def question(self) -> Graph:
         """The graph that the method's ``predict`` receives, with what its viewer may use
         (``worlds.protocols.question``).
         """
-        return protocols.question(self.federation.setting, self.plan, lambda: self.settled.epsilon)
+        return protocols.question(self.federation, self.plan, lambda: self.settled.epsilon)
 
 
 def partition_key(partition: SettingsSpec) -> Hashable:
@@ -145,32 +148,44 @@ def partition_key(partition: SettingsSpec) -> Hashable:
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal(held: Graph, partition: SettingsSpec, cell: Cell, context: CellContext) -> Partition:
-    """The clients of the cell's seed. ``ScenarioError`` where two of them would hold the same node."""
+def deal(held: Graph, partition: SettingsSpec, seed: int, context: CellContext) -> Partition:
+    """The clients of a seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen(partition)
-    found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, cell.seed))
+    found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
     if not found.disjoint:
-        raise ScenarioError(f"{cell.task} needs disjoint clients; partition {partition['partition']!r} overlaps")
+        raise ScenarioError(f"{context.label} needs disjoint clients; partition {partition['partition']!r} overlaps")
     return found
 
 
-def require_answers(
-    setting: protocols.ProtocolSetting, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str
-) -> None:
+def require_answers(federation: Federation, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str) -> None:
     """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
-    if not (setting.test_graph_public or setting.public_attributes is not None or method.OFFERS.private_test_nodes):
+    if not (federation.test_graph_public or federation.public_attributes is not None or method.OFFERS.private_test_nodes):
         raise ScenarioError(
-            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {setting.public}, "
+            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {federation.public}, "
             f"protocol: {protocol}): write public: test-graph with protocol: inductive, or choose features"
         )
 
 
-def plan(
-    method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, setting: protocols.ProtocolSetting
-) -> Plan:
+def plan(method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, federation: Federation) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
-    return replace(made, notes=(*made.notes, *setting.said))
+    return replace(made, notes=(*made.notes, *federation.said))
+
+
+def dearest_within(
+    epsilon: float, least: float, made: Callable[[float], _Made], priced: Callable[[_Made], Plan]
+) -> _Made | None:
+    """What ``made`` gives of the largest ε, from ``least`` on, whose plan costs at most ``epsilon``; None where none does."""
+    low, high, best = least, epsilon, made(least)
+    if priced(best).provable().epsilon > epsilon:
+        return None
+    for _ in range(_HALVINGS):
+        tried = made(middle := math.sqrt(low * high))
+        if priced(tried).provable().epsilon <= epsilon:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
 
 
 def train_clients_alone(

@@ -1,6 +1,6 @@
 """The grid of a node classification: methods × trust × budgets × seeds; what an entry of ``methods`` says of its row.
 
-Beside the settings of its method an entry may hold the keys of ``GridRowKeys``: ``label`` (names the row), ``trust`` (where the
+Beside the settings of its method an entry may hold the keys of ``RowKeys``: ``label`` (names the row), ``trust`` (where the
 row runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself), ``epsilons`` (its
 budgets; default the task's) and ``seeds`` (how many of the scenario's; default all).
 """
@@ -30,7 +30,7 @@ def _positive(epsilon: float) -> float:
     return epsilon
 
 
-class GridRowKeys(TaskRowKeys):
+class RowKeys(TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     trust: Annotated[list[Trust] | None, Field(min_length=1)] = Field(
@@ -42,22 +42,22 @@ class GridRowKeys(TaskRowKeys):
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-GridEntry = Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(GridRowKeys))]
-GridRows = AfterValidator(_of_other_names)
-GridBudgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], task_offers.distinct_values("ε"), InfiniteSetting]
+_Entry = Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]
+Rows = AfterValidator(_of_other_names)
+_Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], task_offers.distinct_values("ε"), InfiniteSetting]
 
 
 class Grid(Settings):
     """The settings of every task that has such a grid."""
 
-    methods: Annotated[list[GridEntry], GridRows] = Field(
+    methods: Annotated[list[_Entry], Rows] = Field(
         min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
     trust: list[Trust] = Field(min_length=1, description="who is trusted")
     partition: SettingsSpec = Field(
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
-    epsilons: GridBudgets = Field(min_length=1, description="privacy budgets ε; inf for none")
+    epsilons: _Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
 
     @property
     def readings(self) -> Sequence[str]:

@@ -19,10 +19,10 @@ from fedgraph.privacy import Trust
 from fedgraph.tasks.base import grid, task_offers
 from fedgraph.tasks.base.task_offers import TaskRowSelect
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols, public_set
+from fedgraph.worlds import Federation, protocols, public_set
 
 
-class NodeRowKeys(grid.GridRowKeys):
+class RowKeys(grid.RowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     select: TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
@@ -31,12 +31,17 @@ class NodeRowKeys(grid.GridRowKeys):
     )
 
 
+_Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
+_OF_OWNERS = ("participations", "left_out", "personalised", "alerts", "positive", "called")
+_FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
+
+
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[
-        list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(NodeRowKeys))]], grid.GridRows
-    ] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: Annotated[list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]], grid.Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    )
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
@@ -48,7 +53,7 @@ class Params(grid.Grid):
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
-    split: protocols.ProtocolSplit = Field(
+    split: protocols.Split = Field(
         "random",
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
         "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
@@ -56,7 +61,7 @@ class Params(grid.Grid):
     train_per_class: int = Field(20, ge=1, description="training nodes of each class (split: per-class)")
     validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
     component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
-    protocol: protocols.WorldProtocol = Field("inductive", description="what clients hold and what is public")
+    protocol: protocols.Protocol = Field("inductive", description="what clients hold and what is public")
     public: public_set.PublicSetChoice = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
@@ -71,6 +76,21 @@ class Params(grid.Grid):
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
     )
+    owners: bool = Field(
+        False, description="is joining worth it, for whom? each owner of the data is a client in every choice that it has"
+    )
+    participations: list[_Participation] = Field(
+        ["alone", "federated", "curator", "personalised"], min_length=1, description="owners: which choices are compared"
+    )
+    left_out: Literal["all"] | int | list[str] = Field(
+        3, description="owners left out in turn: all, so many (from the smallest to the largest), or names"
+    )
+    personalised: Literal["head", "weights", "both", "none"] = Field(
+        "head", description="what an owner fits to its own data in clear: a head on the shared scores, all weights, both, none"
+    )
+    alerts: float | None = Field(None, gt=0, le=1, description="share of an owner's test nodes that can be looked at")
+    positive: int = Field(1, ge=0, description="number of the class that alerts look for")
+    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
 
     @property
     def readings(self) -> list[Literal["published", "provable"]]:
@@ -88,8 +108,8 @@ class Params(grid.Grid):
         reading: PublicCalibrationFact = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
-    def setting(self, graph: Graph, seed: int, rng: np.random.Generator) -> protocols.ProtocolSetting:
-        """Who trains and who is asked, with columns of numbers as they are.
+    def divide(self, graph: Graph, seed: int, rng: np.random.Generator) -> Federation:
+        """Who trains and who is asked, held by one curator, with columns of numbers as they are.
 
         Args:
             graph: The data, or those of their largest component.
@@ -99,14 +119,14 @@ class Params(grid.Grid):
             DataError: No test node has a label, or the split cannot be made.
         """
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
-        sizes = protocols.ProtocolSizes(self.train_per_class, self.validation_per_class, seed)
-        found = protocols.make_setting(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
+        sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
+        found = protocols.divide(whole, self.protocol, self.train_fraction, rng, self.split, self.public, sizes)
         if not (found.truth >= 0).any():
             raise DataError(f"{graph.name}: no test node has a label, so accuracy cannot be measured")
         return found
 
-    def everybody(self, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
-        """The setting in which everybody trains, for a model that is used: nobody is tested.
+    def everybody(self, graph: Graph, public: Graph | None) -> Federation:
+        """One curator's people, who all train, for a model that is used: nobody is tested.
 
         Where labels are private, so is who has none: such people train, too, and move no sum.
 
@@ -139,11 +159,42 @@ class Params(grid.Grid):
         if self.protocol in ("transductive", "inductive-edges"):  # the model keeps them: digests say who trained
             attributes = replace(protocols.graph_without_edges(held), names=replace(held.names, ids=()))
         if self.protocol == "transductive":
-            return protocols.ProtocolSetting(held, held, nobody, labelled, None, attributes, "attributes", split="random")
+            return Federation(held, held, nobody, labelled, None, attributes, "attributes", split="random")
         if self.protocol == "asking":
-            return protocols.ProtocolSetting(held, held, nobody, held.num_nodes, given, None, called, asks=True, split="random")
+            return Federation(held, held, nobody, held.num_nodes, given, None, called, asks=True, split="random")
         asked = given if given is not None and called == "test-graph" else held
-        return protocols.ProtocolSetting(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
+        return Federation(held, asked, nobody, held.num_nodes, given, attributes, called, split="random")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _dealt_as_the_data_say(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("owners") is True:
+            return {"partition": {"partition": "natural"}} | given
+        return given
+
+    @model_validator(mode="after")
+    def _compares_choices_of_owners(self) -> Params:
+        if not self.owners:
+            usual, given = type(self).model_fields, self.model_dump(include=set(_OF_OWNERS))
+            if wrong := [key for key, value in given.items() if value != usual[key].default]:
+                raise ValueError(f"{wrong[0]} is of owners; write owners: true with it, or leave it away")
+            return self
+        trusted = {*self.trust, *(Trust(t) for m in self.methods for t in m.get("trust", ()))}
+        if wrong := [t.value for t in Trust if t in trusted - set(_FEDERATED)]:
+            raise ValueError(
+                f"with owners, trust says how a federation is trusted: found {wrong[0]}; allowed: sums, own-client (one "
+                "curator is participations: [curator])"
+            )
+        if self.map or self.curve or self.attack is not None or self.federation.share < 1:
+            raise ValueError("map, curve, attack and federation do not go with owners: write a task without owners for them")
+        if "left-out" in self.participations and self.protocol == "transductive":
+            raise ValueError(
+                "left-out asks for nodes that nobody trained with, and protocol transductive has none; allowed with it: "
+                "protocol inductive, inductive-edges or asking"
+            )
+        if isinstance(self.left_out, int) and self.left_out < 1:
+            raise ValueError(f"left_out leaves out 1 client or more in turn, found {self.left_out}")
+        return self
 
     @field_validator("delta")
     @classmethod

@@ -20,7 +20,7 @@ from fedgraph.methods import Plan
 from fedgraph.privacy import Guarantee
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import ProtocolSetting
+from fedgraph.worlds import Federation
 
 _MOST_CHOICES = 200
 
@@ -104,9 +104,9 @@ class TaskModels(Generic[P]):
     """
 
     params: type[P]
-    everybody: Callable[[P, Graph, Graph | None], ProtocolSetting]
+    everybody: Callable[[P, Graph, Graph | None], Federation]
     spends: Callable[[P, Cell, CellContext], tuple[Plan, Guarantee]]
-    give_setting: Callable[[P, Cell, CellContext, ProtocolSetting], None]
+    give_setting: Callable[[P, Cell, CellContext, Federation], None]
     train: Callable[[P, Cell, CellContext], TrainedCell]
 
 

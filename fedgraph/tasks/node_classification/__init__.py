@@ -9,9 +9,11 @@ holds the nodes and who is trusted:
 * ``own-client``: clients hold disjoint parts, the server sees each message (viewer: server);
 * ``active-server``: the same, and the server may send each client any model it likes (viewer: active-server);
 * ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
+
+With ``owners`` each owner of the data is a client in every choice that it has: is joining worth it (``owners``)?
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +24,7 @@ from fedgraph.attacks import named, whole_run
 from fedgraph.cells import NodeClassificationCellFacts, task_facts
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import Plan, State, method_kinds
-from fedgraph.partition import base
-from fedgraph.privacy import Assumption, Guarantee
+from fedgraph.privacy import Assumption, Guarantee, Trust
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -34,14 +35,15 @@ from fedgraph.tasks.base import (
     grid,
     measures,
     nest_methods,
+    owned,
     task_offers,
 )
-from fedgraph.tasks.base.node_settings import NodeRowKeys as ROW
 from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.base.node_settings import RowKeys as ROW
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect
-from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, pictures
-from fedgraph.types import Graph, Partition, partition_of_one
-from fedgraph.worlds import Federation, WorldKind, protocols
+from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, owners, pictures
+from fedgraph.types import Graph, Partition
+from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
 
 
 def plugins_of(params: Params) -> list[NestedTaskPlugin]:
@@ -57,26 +59,50 @@ def plugins_of(params: Params) -> list[NestedTaskPlugin]:
 def refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
     trusted = grid.list_method_trust(name, params.methods, params.trust)
+    if params.owners:
+        if method_kinds.load(name).OFFERS.trusts_nobody:
+            return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
+        alone = {Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
+        trusted = [t for t in Trust if t in {*trusted, *alone}]
     return method_kinds.explain_misfit(name, "classifier", params.protocol, trusted)
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``)."""
-    return grid.list_cells(params, context)
+    if not params.owners:
+        return grid.list_cells(params, context)
+    federation = _together(params, 0, False, context)
+    return [
+        cell
+        for seed in range(context.seeds)
+        for entry, spec in enumerate(params.methods)
+        if seed < int(spec.get("seeds", context.seeds))
+        for world in owners.worlds_of(params, spec, federation)
+        for cell in grid.list_row_cells(params, world, entry, seed, context)
+    ]
 
 
 def alone(params: Params, cell: Cell) -> bool:
-    """A curator is one client."""
-    return cell.world.kind is WorldKind.WHOLE
+    """Whether one worker can do the whole cell: no training in it has several clients."""
+    return cell.world.kind is not WorldKind.TOGETHER
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
-    """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice."""
+    """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice.
+
+    Of clients alone, the plan of the largest one.
+    """
     selects = _selecting_of(params, cell, context)
     bought = _bought_of(params, cell, context)
     if bought is not None:
         return bought.whole
-    return _plan_one(params, cell, context) if selects is None else selects.priced.plan
+    if selects is not None:
+        return selects.priced.plan
+    client = 0
+    if cell.world == ALONE_WORLD:
+        shares = _together(params, cell.seed, False, context).partition.subgraphs
+        client = int(np.argmax([s.nodes.size for s in shares]))
+    return _plan_one(params, cell, context, client)
 
 
 def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.Bought | None:
@@ -89,29 +115,29 @@ def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accur
         return _plan_one(params, replace(cell, epsilon=epsilon), context)
 
     def make() -> bought_accuracy.Bought:
-        setting = _setting(params, cell, context)
-        return bought_accuracy.plan(float(price), cell.epsilon, setting, plan_training)
+        asked = _whole(params, cell.seed, _trusts_nobody(cell), context)
+        return bought_accuracy.plan(float(price), cell.epsilon, asked, plan_training)
 
     return context.cached(("bought", cell.path), make)
 
 
-def _plan_one(params: Params, cell: Cell, context: CellContext) -> Plan:
-    federation = _federation(params, cell, context)
-    setting = federation.setting
+def _plan_one(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
+    federation = _federation(params, cell, context, client)
     method, settings = _method(params, cell)
-    cell_training.require_answers(setting, method, cell, params.protocol)
+    cell_training.require_answers(federation, method, cell, params.protocol)
+    if params.owners and "personalised" in params.participations and params.personalised in ("weights", "both"):
+        owners.require_weights(method, cell)
     known = federation.clear_facts if grid.never_private(cell.among(params.methods)) else federation.facts
     facts = attendance.add_to_facts(params.federation, known, cell, method)
-    budget = params.budget(cell, setting.num_train)
-    made = cell_training.plan(method, settings, facts, budget, setting)
-    return attendance.note_sampling(made)
+    budget = params.budget(cell, _whole(params, cell.seed, _trusts_nobody(cell), context).num_train)  # δ is one for all worlds
+    return attendance.note_sampling(cell_training.plan(method, settings, facts, budget, federation))
 
 
 def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.Choice | None:
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
-    whole = _unscaled(params, cell, context)
+    whole = _unscaled(params, cell.seed, _trusts_nobody(cell), context)
     told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
     rng = seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
     parts = chosen_settings.split_judges(whole, params.protocol, rng)
@@ -126,8 +152,10 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
     """
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
+    if params.owners or cell.world.kind is WorldKind.ALONE or cell.world.without is not None:
+        raise ScenarioError("owners alone, or without one of them, train in ways that no budget counts: leave owners away")
     made = plan(params, cell, context)
-    return made, cell_training.look_up_promises(made, _partition(params, cell, context))
+    return made, cell_training.look_up_promises(made, _federation(params, cell, context).partition)
 
 
 def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
@@ -136,17 +164,33 @@ def train(params: Params, cell: Cell, context: CellContext) -> cell_training.Tra
     return _train_one(params, cell, context) if selects is None else selects.train()
 
 
-def _train_one(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
+def _train_one(
+    params: Params, cell: Cell, context: CellContext, client: int = 0, who: Sequence[str] = ()
+) -> cell_training.TrainedCell:
+    """client, who: which one, where every client is alone."""
     bought = _bought_of(params, cell, context)
-    made, federation = plan(params, cell, context) if bought is None else bought.training, _federation(params, cell, context)
-    who = attendance.draw(made, cell, context)
+    made = _plan_one(params, cell, context, client) if bought is None else bought.training
+    answered = attendance.draw(made, cell, context)
     keep = pictures.choose_rounds(params.curve, made)
-    key = _partition_key(params, cell)
-    return cell_training.train(federation, key, made, cell, context, answered=who, keep=keep)
+    federation, key = _federation(params, cell, context, client), _key(params, cell, client)
+    return cell_training.train(federation, key, made, cell, context, who, answered=answered, keep=keep)
+
+
+def _measure_owners(params: Params, cell: Cell, context: CellContext) -> Result:
+    federation = _together(params, cell.seed, False, context)
+    if cell.world != ALONE_WORLD:
+        return owners.measure(params, cell, context, federation, _train_one(params, cell, context))
+    names = federation.names
+    trained = cell_training.train_clients_alone(
+        names, cell, context, lambda client: _train_one(params, cell, context, client, (names[client],))
+    )
+    return owners.measure_alone(params, cell, context, federation, trained)
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Train, count, test."""
+    if params.owners:
+        return _measure_owners(params, cell, context)
     done, method = train(params, cell, context), _method(params, cell)[0]
     bought = _bought_of(params, cell, context)
     paid: dict[str, float] = {}  # a noisy accuracy, which may leave
@@ -154,62 +198,135 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     if bought is not None:
         done, paid[bought_accuracy.BOUGHT_ACCURACY], words = bought.buy(done, cell, context.root)
         said = [words]
-    made, setting, partition = done.plan, done.federation.setting, done.federation.partition
+    made, world = done.plan, done.federation
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
-    answers, known = method.predict(made, trained.state, asked), setting.truth >= 0
-    metrics = measures.of_scores(answers, setting.truth) | measures.of_rare_class(answers, setting.truth)
-    public = (*(tuple(metrics) if _tests_in_public(setting, made) else ()), *paid)
+    answers, known = method.predict(made, trained.state, asked), world.truth >= 0
+    metrics = measures.of_scores(answers, world.truth) | measures.of_rare_class(answers, world.truth)
+    public = (*(tuple(metrics) if _tests_in_public(world, made) else ()), *paid)
 
     def accuracy(state: State) -> float:
-        return measures.of_scores(method.predict(made, state, asked), setting.truth)["accuracy"]
+        return measures.of_scores(method.predict(made, state, asked), world.truth)["accuracy"]
 
     artefacts: dict[str, np.ndarray] = {}
     if params.map and cell.seed == 0:
-        scores = method.predict(made, trained.state, setting.held)
+        scores = method.predict(made, trained.state, world.held)
         rng = seeds.seeded_generator(context.root, "map", *cell.path)
-        artefacts, apart = pictures.of_nodes(scores, setting.held.labels, rng)
+        artefacts, apart = pictures.of_nodes(scores, world.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
-    attacked = (params.attack, made, cell, context, partition, setting.held, setting.asked)
+    attacked = (params.attack, made, cell, context, world.partition, world.held, world.asked)
     measured = whole_run.measure_canaries(*attacked, trained.state)
     told = named.measure_all(*attacked, settled.epsilon)
     one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.facts_of(made, trained)
     metrics |= paid | measured.metrics | told.metrics | attendance.metrics_of(went)
     facts = done.facts(NodeClassificationCellFacts, params.protocol)
-    right = task_facts.pack_answers((answers.argmax(axis=1) == setting.truth)[known])
-    facts = replace(facts, one=one, train_nodes=setting.num_train, split=params.split, tested=int(known.sum()), right=right)
+    right = task_facts.pack_answers((answers.argmax(axis=1) == world.truth)[known])
+    facts = replace(facts, one=one, train_nodes=world.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
-    everybody = context.data.labels if isinstance(context.data, Graph) else setting.held.labels
+    everybody = context.data.labels if isinstance(context.data, Graph) else world.held.labels
     facts = replace(facts, least_class=measures.least_class(everybody), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
     chosen = [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []  # a noisy score
     facts = replace(facts, public_metrics=public, public_notes=(*said, *chosen))
-    small = measures.warn_of_small_classes(everybody, setting.held.names.classes, one)
-    notes = [*measures.warn_of_few(setting.truth, one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
+    small = measures.warn_of_small_classes(everybody, world.held.names.classes, one)
+    notes = [*measures.warn_of_few(world.truth, one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []
     notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_result(cell, metrics, facts, tuple(notes), *shown)
 
 
-def _tests_in_public(setting: protocols.ProtocolSetting, made: Plan) -> bool:
+def _tests_in_public(world: Federation, made: Plan) -> bool:
     """Whether who is tested is public, rows, edges and labels; or edges alone are private, and no answer reads one."""
     held = made.guarantee.protection
     own = Assumption.OWN_EDGES_KNOWN in held.assumptions
-    return setting.test_graph_public or (held.relation.links_alone and not own and setting.public_attributes is not None)
+    return world.test_graph_public or (held.relation.links_alone and not own and world.public_attributes is not None)
 
 
-def _federation(params: Params, cell: Cell, context: CellContext) -> Federation:
-    shared = params.cut_edges if _shares_cut_edges(params, cell) else "dropped"
-    parts = _setting(params, cell, context), _partition(params, cell, context)
-    return Federation(cell.world, *parts, shared, params.colluders)
+def _trusts_nobody(cell: Cell) -> bool:
+    """Such rows read columns on another scale."""
+    return method_kinds.load(cell.method).OFFERS.trusts_nobody
+
+
+def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
+    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    context.cached(("unscaled", *_split_key(params, cell.seed, _trusts_nobody(cell), context)), lambda: setting)
+
+
+def _split_key(params: Params, seed: int, nobody: bool, context: CellContext) -> tuple[Hashable, ...]:
+    """Two cells with the same key hold, ask and test the same nodes."""
+    own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
+    owned = cell_training.partition_key(params.partition) if params.owners else None
+    return (context.dataset, params.protocol, repr(params.public), own, params.split, params.component, owned, seed, nobody)
+
+
+def _unscaled(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
+    """Everybody at one curator; the nodes know their owners where these are compared."""
+
+    def make() -> Federation:
+        graph = _owned(params, context)[0] if params.owners else _graph(context)
+        return params.divide(graph, seed, seeds.seeded_generator(context.root, "split", context.dataset, seed))
+
+    return context.cached(("unscaled", *_split_key(params, seed, nobody, context)), make)
+
+
+def _whole(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
+    made = _unscaled(params, seed, nobody, context)
+    key = ("whole", *_split_key(params, seed, nobody, context))
+    return context.cached(key, lambda: made.on_one_scale(rows_private=nobody))
+
+
+def _graph(context: CellContext) -> Graph:
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
+    return context.data
+
+
+def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
+    return owned.deal(_graph(context), params.partition, context)
+
+
+def _together(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
+    """All clients of a seed."""
+    whole = _whole(params, seed, nobody, context)
+
+    def make() -> Federation:
+        if params.owners:
+            return whole.dealt_to_owners(whole.held.owner_names, _owned(params, context)[1], params.cut_edges)
+        return whole.dealt(cell_training.deal(whole.held, params.partition, seed, context), params.cut_edges)
+
+    dealt = cell_training.partition_key(params.partition)
+    return context.cached(("together", *_split_key(params, seed, nobody, context), dealt, params.cut_edges), make)
+
+
+def _federation(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
+    """The world of a cell. client: which one, where every client is alone."""
+    nobody = _trusts_nobody(cell)
+
+    def make() -> Federation:
+        if cell.world.kind is WorldKind.WHOLE:
+            return _whole(params, cell.seed, nobody, context)
+        return _together(params, cell.seed, nobody, context).within(cell.world, client)
+
+    split = _split_key(params, cell.seed, nobody, context)
+    found = context.cached(("world", *split, _key(params, cell, client)), make)
+    return replace(found, world=cell.world, colluders=params.colluders)
+
+
+def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
+    """Who holds which node: clients that are trusted differently hold the same."""
+    dealt = None if cell.world.kind is WorldKind.WHOLE else (cell_training.partition_key(params.partition), params.cut_edges)
+    each = client if cell.world == ALONE_WORLD else None
+    return (cell.dataset, cell.world.holding, dealt, cell.seed, each, _trusts_nobody(cell))
 
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
+    if params.owners:
+        raise ScenarioError("owners compares choices, and a project is one of them: leave owners away")
     federation = _federation(params, cell, context)
-    if federation.facts.columns is not None or federation.setting.ranks is not None:
+    if federation.facts.columns is not None or federation.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
     return federation.partition
 
@@ -218,66 +335,6 @@ def _method(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, 
     spec = cell.among(params.methods)
     module = method_kinds.load_classifier(spec["method"])
     return module, module.Params(**task_offers.without_row_keys(spec, ROW))
-
-
-def give_setting(params: Params, cell: Cell, context: CellContext, setting: protocols.ProtocolSetting) -> None:
-    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
-    context.cached(("unscaled", *_setting_key(params, cell, context)), lambda: setting)
-
-
-def _setting_key(params: Params, cell: Cell, context: CellContext) -> tuple[Hashable, ...]:
-    """Rows that trust nobody read columns on another scale."""
-    nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
-    return ("setting", context.dataset, split_key(params), cell.seed, nobody)
-
-
-def _setting(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
-    nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
-    made = _unscaled(params, cell, context)
-    return context.cached(_setting_key(params, cell, context), lambda: made.on_one_scale(rows_private=nobody))
-
-
-def _unscaled(params: Params, cell: Cell, context: CellContext) -> protocols.ProtocolSetting:
-    if not isinstance(context.data, Graph):
-        raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
-    graph, seed = context.data, cell.seed
-
-    def make() -> protocols.ProtocolSetting:
-        rng = seeds.seeded_generator(context.root, "split", context.dataset, seed)
-        return params.setting(graph, seed, rng)
-
-    return context.cached(("unscaled", *_setting_key(params, cell, context)), make)
-
-
-def _partition_key(params: Params, cell: Cell) -> Hashable:
-    """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is WorldKind.WHOLE else cell_training.partition_key(params.partition)
-    shared = params.cut_edges if _shares_cut_edges(params, cell) else None
-    nobody = method_kinds.load(cell.method).OFFERS.trusts_nobody
-    return (cell.dataset, split_key(params), cell.world.kind, dealt, cell.seed, shared, nobody)
-
-
-def split_key(params: Params) -> Hashable:
-    """Two tasks with the same key hold, ask and test the same nodes."""
-    own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
-    return (params.protocol, repr(params.public), own, params.split, params.component)
-
-
-def _shares_cut_edges(params: Params, cell: Cell) -> bool:
-    return params.cut_edges != "dropped" and cell.world.kind is WorldKind.TOGETHER
-
-
-def _partition(params: Params, cell: Cell, context: CellContext) -> Partition:
-    held = _setting(params, cell, context).held
-    key = ("partition", _partition_key(params, cell))
-    if cell.world.kind is WorldKind.WHOLE:  # one object per key: a runtime refuses another one under a key it has shared
-        return context.cached(key, lambda: partition_of_one(held, "one curator"))
-
-    def make() -> Partition:
-        found = cell_training.deal(held, params.partition, cell, context)
-        return base.with_cut_edges(held, found) if _shares_cut_edges(params, cell) else found
-
-    return context.cached(key, make)
 
 
 TASK: TaskOffers[Params] = TaskOffers(

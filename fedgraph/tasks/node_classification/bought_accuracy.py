@@ -10,7 +10,6 @@ reads edges (one person would move its neighbours' answers, as many as it has), 
 """
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,14 +19,13 @@ from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import MethodReads, Plan, method_kinds
 from fedgraph.privacy import Assumption, Desk, Gaussian, GaussianNoise, PlannedRelease, Rows, calibrate, ledger, sensitivity
-from fedgraph.tasks.base import Cell
+from fedgraph.tasks.base import Cell, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.worlds import ProtocolSetting, graph_without_edges
+from fedgraph.worlds import Federation, graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
 _PATH = "accuracy"
 _MOST = 1000  # people who are asked, evenly over all who may be
-_HALVINGS = 9  # of the interval of the ε that is left for the training
 _LEAST = 0.02  # of the row's ε, which the training must keep
 
 
@@ -71,7 +69,7 @@ class Bought:
         return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
 
     def _words(self, done: TrainedCell) -> str:
-        asked = _asked_alone(done.federation.setting).size
+        asked = _asked_alone(done.federation).size
         return (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
             f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
@@ -79,7 +77,7 @@ class Bought:
         )
 
 
-def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: Callable[[float], Plan]) -> Bought:
+def plan(price: float, epsilon: float, setting: Federation, plan_training: Callable[[float], Plan]) -> Bought:
     """The training of the largest ε that together with the accuracy costs at most the row's.
 
     Args:
@@ -92,20 +90,17 @@ def plan(price: float, epsilon: float, setting: ProtocolSetting, plan_training: 
         ScenarioError: The accuracy may leave without a price, or no bound holds for it.
         PrivacyError: ``price`` leaves nothing for the training.
     """
-    low, high = _LEAST * epsilon, epsilon
-    best = _with_release(plan_training(low), price, setting)
-    if best.whole.provable().epsilon > epsilon:
+
+    def bought(left: float) -> Bought:
+        return _with_release(plan_training(left), price, setting)
+
+    best = cell_training.dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
+    if best is None:
         raise PrivacyError(f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it")
-    for _ in range(_HALVINGS):
-        tried = _with_release(plan_training(middle := math.sqrt(low * high)), price, setting)
-        if tried.whole.provable().epsilon <= epsilon:
-            low, best = middle, tried
-        else:
-            high = middle
     return best
 
 
-def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> Bought:
+def _with_release(made: Plan, price: float, setting: Federation) -> Bought:
     _require_bounded(made, setting)
     guarantee = made.guarantee
     multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
@@ -117,7 +112,7 @@ def _with_release(made: Plan, price: float, setting: ProtocolSetting) -> Bought:
     return Bought(made, replace(made, schedule=schedule), mechanism.std)
 
 
-def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:
+def _require_bounded(made: Plan, setting: Federation) -> None:
     """``ScenarioError`` where one person may move more than its own answer, or nothing has to be bought."""
     protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
     if setting.test_graph_public or protection.relation.links_alone:
@@ -136,7 +131,7 @@ def _require_bounded(made: Plan, setting: ProtocolSetting) -> None:
         raise ScenarioError("publish_accuracy: priced where everything of a person is at one party, without a secret sample")
 
 
-def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
+def _asked_alone(setting: Federation) -> np.ndarray:
     """int64, rows of ``setting.asked``: evenly over those that are tested. Who is tested is public; who has a label is not."""
     rows = setting.asking if setting.asking.size else np.arange(setting.asked.num_nodes)
     return rows[np.unique(np.linspace(0, rows.size - 1, min(_MOST, rows.size)).astype(np.int64))]
@@ -144,7 +139,7 @@ def _asked_alone(setting: ProtocolSetting) -> np.ndarray:
 
 def _answers(done: TrainedCell) -> np.ndarray:
     """float64 [people, 2], a row for each who is asked: (1, 0) is a right answer, (0, 1) a wrong one, (0, 0) unlabelled."""
-    plan, state, setting = done.plan, done.outcome.state, done.federation.setting
+    plan, state, setting = done.plan, done.outcome.state, done.federation
     predict = method_kinds.load_classifier(plan.method).predict
     rows, apart = _asked_alone(setting), graph_without_edges(setting.asked)
     alone = (replace(apart.induced(np.array([row])), labels=np.array([-1])) for row in rows)

@@ -10,7 +10,6 @@ trials and how long all of it took must stay secret. **Edge cases.** At edge lev
 """
 
 import functools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,15 +42,14 @@ from fedgraph.privacy import (
     sensitivity,
 )
 from fedgraph.runtime import SerialRuntime
-from fedgraph.tasks.base import Cell, CellContext, task_offers
+from fedgraph.tasks.base import Cell, CellContext, cell_training, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.base.node_settings import NodeRowKeys, Params
+from fedgraph.tasks.base.node_settings import Params, RowKeys
 from fedgraph.tasks.base.task_offers import TaskRowSelect
-from fedgraph.types import Graph
-from fedgraph.worlds import ProtocolSetting, graph_without_edges
+from fedgraph.types import Graph, partition_of_one
+from fedgraph.worlds import Federation, graph_without_edges
 
 _JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
-_HALVINGS = 9  # of the interval of the ε of one training
 _CHEAPEST = 30.0  # how many times smaller than the whole it may be
 _PATH = "choice"
 
@@ -73,7 +71,7 @@ class _Judges:
 
     def right(self, fitted: TrainedCell) -> np.ndarray:
         """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
-        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation.setting
+        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation
         predict = method_kinds.load_classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
             said = predict(plan, state, graph_without_edges(setting.held))[self.rows].argmax(axis=1)
@@ -85,7 +83,7 @@ class _Judges:
         return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
 
 
-def split_judges(setting: ProtocolSetting, protocol: str, rng: np.random.Generator) -> tuple[ProtocolSetting, _Judges]:
+def split_judges(setting: Federation, protocol: str, rng: np.random.Generator) -> tuple[Federation, _Judges]:
     """(what trains, who judges). rng: public coins, so that who judges is public, as who trains is.
 
     Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a
@@ -113,6 +111,7 @@ def split_judges(setting: ProtocolSetting, protocol: str, rng: np.random.Generat
         num_train=setting.num_train - rows.size,
         public_attributes=None if setting.public_attributes is None else graph_without_edges(left),
         asking=np.searchsorted(rest, setting.asking),
+        partition=partition_of_one(left, "one curator"),
     ), judges  # fmt: skip
 
 
@@ -141,11 +140,11 @@ class Choice:
     params: Params
     cell: Cell
     context: CellContext
-    setting: ProtocolSetting
+    setting: Federation
     judges: _Judges
     plan_one: Callable[[Params, Cell, CellContext], Plan]
     train_one: Callable[[Params, Cell, CellContext], TrainedCell]
-    give: Callable[[Params, Cell, CellContext, ProtocolSetting], None]
+    give: Callable[[Params, Cell, CellContext, Federation], None]
 
     @cached_property
     def rows(self) -> tuple[Params, ...]:
@@ -155,7 +154,7 @@ class Choice:
     def _with(self, choice: SettingsSpec) -> Params:
         spec = {**{k: v for k, v in self.cell.among(self.params.methods).items() if k != "select"}, **choice}
         try:
-            method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, NodeRowKeys))
+            method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, RowKeys))
         except ValidationError as error:
             problem = error.errors()[0]
             raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
@@ -176,16 +175,10 @@ class Choice:
     def _affordable(self) -> _Priced:
         with SerialRuntime() as engine:
             planned = functools.partial(self._planned, self.trial_context(engine))
-            low, high = self.cell.epsilon / _CHEAPEST, self.cell.epsilon
-            best = planned(low)
-            if best.plan.provable().epsilon > self.cell.epsilon:
-                raise PrivacyError(f"ε = {high:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
-            for _ in range(_HALVINGS):
-                tried = planned(middle := math.sqrt(low * high))
-                if tried.plan.provable().epsilon <= self.cell.epsilon:
-                    low, best = middle, tried
-                else:
-                    high = middle
+            epsilon = self.cell.epsilon
+            best = cell_training.dearest_within(epsilon, epsilon / _CHEAPEST, planned, lambda one: one.plan)
+        if best is None:
+            raise PrivacyError(f"ε = {epsilon:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
         return best
 
     def _planned(self, context: CellContext, epsilon: float) -> _Priced:

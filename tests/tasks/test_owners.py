@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedgraph import worlds
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import participation
+from fedgraph.tasks import node_classification as task
 from fedgraph.tasks.base import CellContext, Result
 from fedgraph.types import Graph, GraphMasks, Partition
 from fedgraph.worlds import protocols
@@ -30,15 +29,15 @@ def context(graph: Graph) -> CellContext:
     return CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
 
 
-def params(**given: Any) -> participation.Params:
+def params(**given: Any) -> task.Params:
     known: dict[str, Any] = {"partition": FOUR, "epsilons": [1.0], "methods": [{"method": "features", "steps": 4}]}
-    return participation.Params(**(known | {"trust": ["sums"]} | given))
+    return task.Params(owners=True, **(known | {"trust": ["sums"]} | given))
 
 
 def outcomes(graph: Graph, **given: Any) -> dict[str, Result]:
     """Setting → outcome, of one method at one budget."""
     made, where = params(**given), context(graph)
-    return {cell.world.words: participation.run(made, cell, where) for cell in participation.cells(made, where)}
+    return {cell.world.words: task.run(made, cell, where) for cell in task.cells(made, where)}
 
 
 def prices(outcome: Result, kind: str) -> dict[str, float]:
@@ -74,42 +73,41 @@ def test_declared_is_spent_and_the_ledger_prices_the_same(library: Graph) -> Non
 
 
 def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
-    """Its labels and rows may be anything: the model that the others train is the same, bit for bit."""
-    made, where = params(participations=["left-out"], left_out=["client 2"]), context(library)
-    (cell,) = participation.cells(made, where)
-    one = participation.run(made, cell, where)
-    federation = participation._federation(made, 0, where)
-    inside = federation.setting.held.owner == 1
-    changed = replace(federation.setting.held, labels=np.where(inside, 0, federation.setting.held.labels))
-    other = context(library)
-    other.cache[participation._key(made, 0, other)] = worlds.deal(
-        replace(federation.setting, held=changed), federation.names, federation.partition, "dropped"
-    )
-    two = participation.run(made, cell, other)
-    assert one.facts.results == two.facts.results
-    assert one.facts.train_nodes == 240 - int(inside.sum())
+    """Its labels may be anything: the model that the others train is the same, bit for bit."""
+    owner = np.arange(library.num_nodes) % 4
+    graph = replace(library, owner=owner, owner_names=("a", "b", "c", "d"))
+    changed = replace(graph, labels=np.where(owner == 1, 0, graph.labels))
+    given = {"partition": {"partition": "natural"}, "participations": ["left-out"], "left_out": ["b"]}
+    trained = []
+    for data in (graph, changed):
+        made, where = params(**given), context(data)
+        (cell,) = task.cells(made, where)
+        trained.append(task.train(made, cell, where))
+    one, two = (done.outcome.state.model for done in trained)
+    assert all(np.array_equal(one[name], two[name]) for name in one)
+    assert trained[0].federation.num_train == int((trained[0].federation.held.owner != 1).sum())
 
 
 @pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
-def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.WorldProtocol) -> None:
+def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Protocol) -> None:
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
-    setting = protocols.make_setting(graph, protocol, 0.8, np.random.default_rng(0))
+    setting = protocols.divide(graph, protocol, 0.8, np.random.default_rng(0))
     source = Partition((), True, 0, "three", from_edges=False, from_labels=True)
-    federation = worlds.deal(setting, ("a", "b", "c"), source, "dropped")
+    federation = setting.dealt_to_owners(("a", "b", "c"), source, "dropped")
     assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)
     assert (federation.partition.from_edges, federation.partition.from_labels) == (False, True), "as the owners came to be"
     tested = 0
     for client in range(3):
         world = federation.within(ALONE_WORLD, client)
         assert world.partition.num_clients == 1
-        assert world.setting.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
-        tested += int((world.setting.truth >= 0).sum())
-        assert (world.setting.asked is world.setting.held) == federation.same
+        assert world.held.labels.tolist() == federation.partition.subgraphs[client].graph.labels.tolist()
+        tested += int((world.truth >= 0).sum())
+        assert (world.asked is world.held) == federation.same
         if protocol == "inductive":
-            assert world.setting.public_graph is world.setting.asked
+            assert world.public_graph is world.asked
     assert tested == int((setting.truth >= 0).sum())
-    assert sum(federation.within(ALONE_WORLD, k).setting.num_train for k in range(3)) == setting.num_train
+    assert sum(federation.within(ALONE_WORLD, k).num_train for k in range(3)) == setting.num_train
 
 
 def test_edge_level_with_edges_between_clients(library: Graph) -> None:
@@ -154,13 +152,15 @@ def test_features_made_from_edges_are_said(library: Graph) -> None:
         ({"trust": ["curator"]}, "one curator is"),
         ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
         ({"left_out": 0}, "1 client or more"),
-        ({"map": True}, "belong to node_classification"),
-        ({"federation": {"share": 0.5}}, "belong to node_classification"),
+        ({"map": True}, "do not go with owners"),
+        ({"federation": {"share": 0.5}}, "do not go with owners"),
     ],
 )
 def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         params(**wrong)
+    with pytest.raises(ValidationError, match="left_out is of owners; write owners: true"):
+        task.Params(epsilons=[1.0], methods=[{"method": "features"}], trust=["sums"], left_out=2)
 
 
 def test_names_must_be_clients(library: Graph) -> None:
@@ -235,9 +235,9 @@ def test_own_weights_cost_nothing_toward_others_and_are_each_clients_own(
 def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None:
     given = {"methods": [{"method": "gap_edge", "epochs": 5, "folds": 1}], "protocol": "transductive"}
     made, where = params(**given, personalised="weights"), context(library)
-    (cell, *_) = participation.cells(made, where)
+    (cell, *_) = task.cells(made, where)
     with pytest.raises(ScenarioError, match=r"gap_edge has no weights .* features, gap_node"):
-        participation.plan(made, cell, where)
+        task.plan(made, cell, where)
 
 
 def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph) -> None:
@@ -257,10 +257,10 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
         assert not any(r.tested for r in records if r.client == "silent")
         assert {r.client for r in found["sums"].facts.results} == {"all", "silent", "single", "c", "d"}
         assert all(math.isfinite(v) for r in records for v in r.metrics.values()), setting
-    named = participation.Params(
-        **{**given, "left_out": ["silent"], "trust": ["sums"], "epsilons": [1.0], "methods": methods[:1]}
+    named = task.Params(
+        owners=True, **{**given, "left_out": ["silent"], "trust": ["sums"], "epsilons": [1.0], "methods": methods[:1]}
     )
     where = context(graph)
-    (cell,) = (c for c in participation.cells(named, where) if c.world.without is not None)
-    (record,) = participation.run(named, cell, where).facts.results
+    (cell,) = (c for c in task.cells(named, where) if c.world.without is not None)
+    (record,) = task.run(named, cell, where).facts.results
     assert record.metrics == {}

@@ -6,25 +6,25 @@ Node ids and features are public, so the unit is one edge. ``trust`` says who ho
 classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or (``cut_edges:
 protected``, one edge private) at both ends.
 
-With ``owners`` each client also trains alone, and every cell is asked about each client's own hidden ties (``owners``): is
-joining worth it? Alone a client is its own curator; edges that leave it are dropped there.
+With ``owners`` each client also trains alone, and every cell is asked about each client's own hidden ties beside pairs of its
+own nodes without one, the same in every world: is joining worth it? Alone a client is its own curator, has no other node to
+rank, and edges that leave it are dropped. Ties to nodes of others are asked in the row's own numbers.
 """
 
-from collections.abc import Hashable
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds, worlds
+from fedgraph import seeds
 from fedgraph.attacks import named, whole_run
-from fedgraph.cells import LinkPredictionCellFacts
+from fedgraph.cells import ClientResultCellFacts, LinkPredictionCellFacts, task_facts
 from fedgraph.documents import canonical
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import Budget, Plan, method_kinds
-from fedgraph.partition import base
 from fedgraph.privacy import Guarantee
 from fedgraph.tasks.base import (
     Cell,
@@ -35,16 +35,16 @@ from fedgraph.tasks.base import (
     cell_training,
     grid,
     nest_methods,
+    owned,
     task_offers,
 )
-from fedgraph.tasks.base.grid import GridRowKeys as ROW
+from fedgraph.tasks.base.grid import RowKeys as ROW
 from fedgraph.tasks.base.task_offers import NestedTaskPlugin
-from fedgraph.tasks.link_prediction import owned_links
-from fedgraph.tasks.participation import client_records
-from fedgraph.types import Graph, partition_of_one
-from fedgraph.worlds import ALONE_WORLD, JOINED_WORLD, Federation, WorldKind, protocols
+from fedgraph.types import Graph, Partition, graph_without_edges
+from fedgraph.worlds import ALONE_WORLD, Federation, World, WorldKind
 
 _GIVEN = "links"
+_Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 
 
 class Params(grid.Grid):
@@ -105,25 +105,25 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
     client = 0
     if cell.world == ALONE_WORLD:
-        client = int(np.argmax([s.nodes.size for s in _federation(params, cell, context).partition.subgraphs]))
+        client = int(np.argmax([s.nodes.size for s in _together(params, cell, context).partition.subgraphs]))
     return _plan(params, cell, _world(params, cell, context, client))
 
 
-def _everybody(params: Params, graph: Graph, public: Graph | None) -> protocols.ProtocolSetting:
+def _everybody(params: Params, graph: Graph, public: Graph | None) -> Federation:
     if public is not None:
         raise ScenarioError("a row of links takes nobody as public beside all features: leave --public away")
     ties = links.adjacency_of(links.list_all(graph.adjacency), graph.num_nodes)  # in the form in which a run holds them
     return _setting(replace(graph, adjacency=ties, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
 
 
-def give_setting(params: Params, cell: Cell, context: CellContext, setting: protocols.ProtocolSetting) -> None:
+def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
     """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
 def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
-    if params.attack is not None or params.owners:
+    if params.attack is not None or params.owners or cell.world == ALONE_WORLD:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
     made = _plan(params, cell, world)
@@ -146,26 +146,26 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     made, world, method = done.plan, done.federation, method_kinds.load_linker(cell.method)
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
-    held = world.setting.held
+    held = world.held
     against = links.draw_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
-        federation, toward = _federation(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), client_records.epsilons_of(done, federation)
+        federation, toward = _together(params, cell, context), made.guarantee.protection.viewer.words
+        questions, prices = _questions(params, cell, context), owned.epsilons_of(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
 
-        results = owned_links.measure(cell.world, federation, questions, of_owner, prices, toward)
+        results = _measure(cell.world, federation, questions, of_owner, prices, toward)
         facts = replace(facts, results=results)
     metrics = links.measure_scores(scores[: len(hidden)], scores[len(hidden) :])
     return done.as_result(cell, metrics | told.metrics, facts)
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
-    federation, method = _federation(params, cell, context), method_kinds.load_linker(cell.method)
+    federation, method = _together(params, cell, context), method_kinds.load_linker(cell.method)
     names, shares = federation.names, federation.partition.subgraphs
     each, together, prices = cell_training.train_clients_alone(
         names, cell, context, lambda client: train(params, cell, context, client, (names[client],))
@@ -175,7 +175,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
         return method.scores(each[client].plan, each[client].outcome.state, np.searchsorted(shares[client].nodes, pairs))
 
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
-    results = owned_links.measure(cell.world, federation, questions, scores, prices, toward)
+    results = _measure(cell.world, federation, questions, scores, prices, toward)
     facts = _facts(params, together, results[0].tested)
     return together.as_result(cell, {}, replace(facts, clients=len(names), results=results))
 
@@ -190,7 +190,7 @@ def _plan(params: Params, cell: Cell, world: Federation) -> Plan:
     known = world.clear_facts if grid.never_private(spec) else world.facts
     settings = method.Params(**task_offers.without_row_keys(spec, ROW))
     budget = Budget(cell.epsilon, params.delta)
-    return cell_training.plan(method, settings, known, budget, world.setting)
+    return cell_training.plan(method, settings, known, budget, world)
 
 
 def _graph(context: CellContext) -> Graph:
@@ -199,23 +199,74 @@ def _graph(context: CellContext) -> Graph:
     return context.data
 
 
-def _questions(params: Params, cell: Cell, context: CellContext) -> list[owned_links.Question]:
-    federation = _federation(params, cell, context)
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What one owner is asked; both are empty where nothing is asked.
+
+    Attributes:
+        hidden: int64 [m, 2], hidden ties among its nodes, in the numbers of the whole graph.
+        against: int64 [k, 2], pairs of its nodes without a tie.
+    """
+
+    hidden: np.ndarray
+    against: np.ndarray
+
+
+def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Question]:
+    """One for each owner, empty where it has no hidden tie, or no pair without a tie."""
+    federation, graph = _together(params, cell, context), _graph(context)
     hidden = _split(params, cell.seed, context)[1]
 
-    def make() -> list[owned_links.Question]:
-        return owned_links.ask(_graph(context), federation, hidden, params.negatives, (cell.seed,), context)
+    def make() -> list[_Question]:
+        found, owner = [], np.zeros(graph.num_nodes, dtype=np.int64)
+        for share in federation.partition.subgraphs:
+            owner[share.nodes] = share.client
+        for share, name in zip(federation.partition.subgraphs, federation.names, strict=True):
+            own, n = hidden[(owner[hidden] == share.client).all(axis=1)], share.nodes.size
+            inside = graph.induced(share.nodes)
+            some = params.negatives if len(own) and inside.num_edges < n * (n - 1) // 2 else 0
+            rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed, "owner", name)
+            pairs = links.draw_pairs(n, some, rng, inside.adjacency)
+            found.append(_Question(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
+        return found
 
     return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)
 
 
-def _split(params: Params, seed: int, context: CellContext) -> tuple[protocols.ProtocolSetting, np.ndarray]:
+def _measure(
+    world: World,
+    federation: Federation,
+    questions: Sequence[_Question],
+    scores: _Scores,
+    prices: Sequence[float],
+    toward: str,
+) -> tuple[ClientResultCellFacts, ...]:
+    """One of everybody, whose numbers are means over all hidden ties that were asked, and one for each owner."""
+    participation = {WorldKind.ALONE: "alone", WorldKind.TOGETHER: "federated", WorldKind.WHOLE: "curator"}[world.kind]
+    found = []
+    for client, question in enumerate(questions):
+        tested, metrics, right = len(question.hidden), dict[str, float](), ""
+        if tested:
+            told = scores(client, np.concatenate([question.hidden, question.against]))
+            metrics = links.measure_scores(told[:tested], told[tested:])
+            right = task_facts.pack_answers(links.rank_scores(told[:tested], told[tested:]))
+        size = int(federation.partition.subgraphs[client].nodes.size)
+        name, price = federation.names[client], prices[client]
+        found.append(ClientResultCellFacts(participation, name, size, tested, metrics, price, toward, right=right))
+    tested, asked = sum(one.tested for one in found), [one for one in found if one.tested]
+    names = asked[0].metrics if asked else ()
+    means = {name: sum(one.tested * one.metrics[name] for one in asked) / tested for name in names}
+    nodes = sum(one.nodes for one in found)
+    return (ClientResultCellFacts(participation, owned.EVERYBODY, nodes, tested, means, max(prices), toward), *found)
+
+
+def _split(params: Params, seed: int, context: CellContext) -> tuple[Federation, np.ndarray]:
     """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
 
-    def make() -> tuple[protocols.ProtocolSetting, np.ndarray]:
+    def make() -> tuple[Federation, np.ndarray]:
         graph = _graph(context)
         if params.owners:
-            graph = owned_links.deal(graph, params.partition, context)[0]
+            graph = _owned(params, context)[0]
         edges = links.list_all(graph.adjacency)
         # each edge by its own coin: one edge more or less hides no other one
         coins = seeds.coins(int(context.root), "split", context.dataset, seed, things=edges)
@@ -239,10 +290,10 @@ def _split_key(params: Params, seed: int, context: CellContext) -> Hashable:
     return ("links", context.dataset, params.test_share, seed, dealt)
 
 
-def _setting(held: Graph) -> protocols.ProtocolSetting:
-    nobody, attributes = np.full(held.num_nodes, -1), protocols.graph_without_edges(held)
+def _setting(held: Graph) -> Federation:
+    nobody, attributes = np.full(held.num_nodes, -1), graph_without_edges(held)
     attributes = replace(attributes, names=replace(held.names, ids=()))  # a model keeps them: digests say who trained
-    setting = protocols.ProtocolSetting(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
+    setting = Federation(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
     return setting.on_one_scale(rows_private=False)
 
 
@@ -257,31 +308,39 @@ def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
     return (_GIVEN, _dealt_key(params, cell), cell.world.kind, client if cell.world == ALONE_WORLD else None)
 
 
-def _federation(params: Params, cell: Cell, context: CellContext) -> Federation:
-    setting = _split(params, cell.seed, context)[0]
+def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
+    """As ``owned.deal``; ``ScenarioError`` where the partition follows edges, so that it would see those that are hidden."""
+    found = owned.deal(_graph(context), params.partition, context)
+    if found[1].from_edges:
+        raise ScenarioError(
+            f"owners asks for clients that stay the same, and partition {params.partition['partition']!r} follows edges, "
+            "hidden ones, too; allowed with it: natural, uniform, dirichlet"
+        )
+    return found
+
+
+def _together(params: Params, cell: Cell, context: CellContext) -> Federation:
+    """All clients of the cell's seed."""
+    whole = _split(params, cell.seed, context)[0]
 
     def make() -> Federation:
         if params.owners:
-            source = owned_links.deal(_graph(context), params.partition, context)[1]
-            return worlds.deal(setting, setting.held.owner_names, source, params.cut_edges)
-        found = cell_training.deal(setting.held, params.partition, cell, context)
-        if params.cut_edges != "dropped":
-            found = base.with_cut_edges(setting.held, found)
-        return Federation(JOINED_WORLD, setting, found, params.cut_edges, 1)
+            return whole.dealt_to_owners(whole.held.owner_names, _owned(params, context)[1], params.cut_edges)
+        return whole.dealt(cell_training.deal(whole.held, params.partition, cell.seed, context), params.cut_edges)
 
-    return context.cached(("federation of links", _dealt_key(params, cell)), make)
+    return context.cached(("together", _dealt_key(params, cell)), make)
 
 
 def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
-    setting = _split(params, cell.seed, context)[0]
+    """The world of a cell. client: which one, where every client is alone."""
 
     def make() -> Federation:
         if cell.world.kind is WorldKind.WHOLE:
-            return Federation(cell.world, setting, partition_of_one(setting.held, "one curator"), "dropped", 1)
-        return _federation(params, cell, context).within(cell.world, client)
+            return _split(params, cell.seed, context)[0]
+        return _together(params, cell, context).within(cell.world, client)
 
-    dealt: Federation = context.cached(("dealt", _key(params, cell, client)), make)
-    return replace(dealt, world=cell.world)
+    found: Federation = context.cached(("world", _key(params, cell, client)), make)
+    return replace(found, world=cell.world)
 
 
 TASK: TaskOffers[Params] = TaskOffers(

@@ -1,0 +1,715 @@
+"""What the tasks that compare graphs share: their settings, collections that are dealt, and distances.
+
+**Settings**: ε, the models of a table, and how Gromov-Wasserstein problems are solved. These are not convex: a value is the
+local minimum at which one descent ended, or the best of several (``quality``).
+
+**Distances**: of released embeddings, and of rows that need no model. A table shows ``graph size`` and ``size and degrees``
+(``LEAKING``), which say what is known without any release, ``constant embedding``, which shows what the size alone
+gives away of an encoded one, and rows on raw data.
+
+**Pairs**: solved at the server, in chunks. What is solved is kept beside the run's results, so that a run which goes on solves
+no pair twice.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import AfterValidator, BeforeValidator, Field
+from scipy.sparse.csgraph import shortest_path
+
+from fedgraph import seeds
+from fedgraph.comparison import (
+    ClassifySplit,
+    GromovPairFacts,
+    MetricSpace,
+    SolverAgreement,
+    SolverFacts,
+    SpaceMetric,
+    SpaceWeights,
+    agreement,
+    classify,
+    gromov,
+    gromov_bounds,
+    metric_space,
+)
+from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.methods import (
+    column_ranks,
+)
+from fedgraph.partition import PartitionShares
+from fedgraph.tasks.base import CellContext, CellPairKeeper, require_distinct_cells, task_offers
+from fedgraph.tasks.base.task_offers import TaskRowKeys
+from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
+
+_OWN = "epsilons"  # of a model: its budgets
+WEIGHTS_WORDS = (
+    "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
+)
+RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
+# Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
+_CAREFUL_WORK = 2e8
+_Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
+
+
+Distinct = task_offers.distinct_values("the value")
+
+
+def parse_epsilon(value: Any) -> float | str:
+    """A number > 0 (∞ for no encoding) or ``1/n``; anything else is a ``ValueError`` that says why."""
+    if value == "1/n":
+        return str(value)
+    try:
+        found = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        found = math.nan
+    if found > 0:
+        return found
+    why = "; at ε = 0 nothing may be released" if found == 0 else ""
+    raise ValueError(f"allowed: ε > 0, 1/n (for a graph of n nodes), or inf (no encoding){why}")
+
+
+_GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(parse_epsilon)]
+Epsilons = Annotated[list[_GraphEpsilon], Distinct, InfiniteSetting]
+OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), InfiniteSetting]
+Encoders = Annotated[list[_Encoder], Distinct]
+
+
+def is_in_clear(epsilon: float | str) -> bool:
+    """Whether nothing is encoded: ε is ∞."""
+    return epsilon != "1/n" and math.isinf(float(epsilon))
+
+
+def _label(method: SettingsSpec) -> str:
+    return str(method.get("label", method.get("model", "gcn")))
+
+
+def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
+    """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
+    for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
+        if key in method:
+            raise ValueError(f"{key} is a setting of the whole task here; allowed: the task's {instead}")
+    return method
+
+
+class RowKeys(TaskRowKeys):
+    """The keys of a model that are the task's."""
+
+    epsilons: OwnEpsilons = Field(None, description="ε of this model; default the task's")
+    compare: bool | None = Field(None, description="false: only the model's own answers")
+    fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
+
+
+Model = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
+
+
+def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
+    require_distinct_cells("the model", [_label(m) for m in methods])
+    found = []
+    for m in methods:
+        given = m | ({_OWN: [_written(parse_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
+        in_clear = _OWN in m and all(map(is_in_clear, given[_OWN]))
+        if "fused" in m and not in_clear:
+            raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
+        if not m.get("compare", True) and (m.get("pooling") == "none" or not in_clear):
+            raise ValueError("compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum")
+        found.append(given)
+    return found
+
+
+def _written(epsilon: float | str) -> float | str:
+    return "inf" if is_in_clear(epsilon) else epsilon
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model at one budget through one encoder.
+
+    Attributes:
+        index: The place of the model among the entries.
+        label: The name of the model's rows.
+        encoder: How a release is encoded; ``none`` in clear.
+        epsilon: A number > 0, or ``1/n``.
+    """
+
+    index: int
+    label: str
+    encoder: str
+    epsilon: float | str
+
+    @property
+    def rule(self) -> str:
+        """How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number."""
+        return "1/n" if isinstance(self.epsilon, str) else "epsilon"
+
+    @property
+    def variant(self) -> str:
+        """The name of the row's cells."""
+        return f"{self.label}/{self.encoder}/{self.rule}"
+
+
+def list_rows(
+    methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
+) -> Iterator[tuple[Row, ...]]:
+    """The rows of every model, in order. epsilons: the task's, for a model that names none."""
+    for index, method in enumerate(methods):
+        budgets = [parse_epsilon(e) for e in method.get(_OWN, epsilons)]
+        yield tuple(
+            Row(index, _label(method), encoder, value)
+            for value in budgets
+            for encoder in (["none"] if is_in_clear(value) else encoders)
+        )
+
+
+_CheckedModel = Annotated[Model, AfterValidator(task_offers.check_row_keys(RowKeys))]
+Models = Annotated[list[_CheckedModel], AfterValidator(_checked)]
+
+
+class SolverSettings(Settings):
+    """Settings that every task with Gromov-Wasserstein discrepancies has."""
+
+    solver: Literal["fast", "pot", "proximal", "batched"] = Field(
+        "fast",
+        description="fast (compiled), or POT's at the server: pot (conditional gradient), proximal (proximal point), batched "
+        "(proximal gradient of many pairs at once, on a GPU where there is one)",
+    )
+    loss: Literal["square", "kl"] = Field("square", description="of two distances: square, or kl (divergence, POT's solvers)")
+    verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")
+    quality: Literal["auto", "fast", "careful"] = Field(
+        "auto",
+        description="fast: one descent for each pair; careful: the best of 49; auto: careful where all pairs take about 10 s",
+    )
+    restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
+
+    def options(self, alpha: float | None = None, sizes: Sequence[int] = ()) -> gromov.GromovOptions:
+        """As the solvers want it. alpha: weight of structure in the fused discrepancy, None for the plain one. sizes: points of
+        every space that is compared with every other; without them ``auto`` is fast, as it is with restarts of one's own.
+
+        ``ValueError`` where POT is asked for more than one descent, which it does not offer.
+        """
+        fits = self.solver == "fast" and not self.restarts and len(sizes) > 0 and _work(sizes) <= _CAREFUL_WORK
+        careful = self.quality == "careful" or (self.quality == "auto" and fits)
+        starts, kicks = (RESTARTS, KICKS) if careful else (self.restarts, 0)
+        if self.solver != "fast" and starts:
+            raise ValueError(f"solver: {self.solver} is one descent from p qᵀ: it needs quality: fast and restarts: 0")
+        return gromov.GromovOptions(solver=self.solver, loss=self.loss, alpha=alpha, restarts=starts, kicks=kicks)
+
+
+def _work(sizes: Sequence[int]) -> float:
+    """Σ over pairs of n·m·(n + m)/2: what a descent costs grows about so with the numbers of points."""
+    n = np.asarray(sizes, dtype=np.float64)
+    return float((n.sum() * np.square(n).sum() - (n**3).sum()) / 2)
+
+
+def prepare(
+    collection: GraphCollection,
+    max_graphs: int | None,
+    max_degree: int,
+    root: int,
+    degrees: bool = False,
+    attributes: bool = True,
+) -> GraphCollection:
+    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
+
+    degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
+    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
+    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
+    """
+    if max_graphs is not None and max_graphs < len(collection.graphs):
+        rng = seeds.seeded_generator(root, "subset", collection.name)
+        order, kept = rng.permutation(len(collection.graphs)), list[int]()
+        for label in range(collection.num_classes):
+            own = order[collection.labels[order] == label]
+            kept += own[: max(1, round(max_graphs * own.size / len(collection.graphs)))].tolist()
+        collection = collection.chosen(np.sort(kept))
+    if (columns := collection.graphs[0].columns) is not None:  # nobody can estimate ranks where a graph is the unit
+        scale = column_ranks.fixed(columns)
+        collection = replace(collection, graphs=tuple(scale.scaled(graph) for graph in collection.graphs))
+    if collection.graphs[0].num_features == 0:
+        return _degree_features(collection, max_degree)
+    if not attributes:
+        kinds = node_kinds(collection)[1]
+        narrow = [replace(g, features=sp.csr_array(g.features.tocsc()[:, -kinds:].tocsr())) for g in collection.graphs]
+        collection = replace(collection, graphs=tuple(narrow))
+    if degrees:
+        counted = _degree_features(collection, max_degree)
+        pairs = zip(counted.graphs, collection.graphs, strict=True)
+        joined = [replace(g, features=sp.csr_array(sp.hstack([d.features, g.features], format="csr"))) for d, g in pairs]
+        collection = replace(collection, graphs=tuple(joined))
+    return collection
+
+
+def require_classes(collection: GraphCollection, num_folds: int) -> None:
+    """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
+    counts = np.bincount(collection.labels, minlength=collection.num_classes)
+    names = collection.classes or tuple(map(str, range(collection.num_classes)))
+    if counts.size < 2 or int(counts.min()) < 2:
+        few = int(counts.argmin())
+        raise ScenarioError(
+            f"{collection.name}: {counts.size} class(es), of which {names[few]!r} has {counts[few]} graph(s); allowed: two "
+            "classes or more of two graphs or more, since some train and others test"
+        )
+    if int(counts.max()) < num_folds:
+        allowed = f"at most {counts.max()}, the graphs of the largest class"
+        raise ScenarioError(f"{collection.name}: folds is {num_folds}; allowed: {allowed}")
+
+
+def split_by_folds(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> ClassifySplit:
+    """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
+    test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
+    """
+    from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
+
+    turn, which = divmod(seed, num_folds)
+    rng = seeds.seeded_generator(root, "folds", name, turn)
+    model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    rest, test = list(model.split(np.zeros(labels.size), labels))[which]
+    order = seeds.seeded_generator(root, "validation", name, seed).permutation(rest)
+    held = round(validation * labels.size)
+    return ClassifySplit(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
+
+
+def split_by_clients(
+    shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
+) -> ClassifySplit:
+    """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
+    Chen, §4: 10 % and 20 %). ``ScenarioError`` where clients hold so few graphs that nobody tests or nobody trains.
+    """
+    test, held, rest = [], [], []
+    for client, members in enumerate(shares.members):
+        order = seeds.seeded_generator(root, "own parts", name, seed, client).permutation(members)
+        asked, choosing = round(order.size / num_folds), round(validation * order.size)
+        test.append(order[:asked])
+        held.append(order[asked : asked + choosing])
+        rest.append(order[asked + choosing :])
+    train, validated, tested = (np.sort(np.concatenate(parts)) for parts in (rest, held, test))
+    if not train.size or not tested.size:
+        raise ScenarioError(
+            f"{name}: of {len(shares.members)} clients none holds graphs enough to keep 1/{num_folds} of them for a test; "
+            "allowed: fewer clients, fewer folds, or held_out: folds"
+        )
+    return ClassifySplit(train, validated, tested)
+
+
+@dataclass(frozen=True, eq=False)
+class TaskCollection:
+    """A collection that was dealt to clients.
+
+    Attributes:
+        partition: Each client's graphs as one block-diagonal graph.
+        order: int64 [graphs], positions in the collection, client by client.
+        sizes: For each client, the number of nodes of each of its graphs.
+    """
+
+    partition: Partition
+    order: np.ndarray
+    sizes: tuple[tuple[int, ...], ...]
+
+
+def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
+    """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
+
+    That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
+    secondary structures of PROTEINS, the one-hot degrees where a collection has no features. ``ScenarioError`` where none is.
+    """
+    rows = sp.vstack([g.features for g in collection.graphs], format="csr").toarray()
+    for first in range(rows.shape[1] - 1):
+        part = rows[:, first:]
+        if ((part == 0) | (part == 1)).all() and (part.sum(axis=1) == 1).all():
+            sizes = [g.num_nodes for g in collection.graphs]
+            return tuple(np.split(part.argmax(axis=1).astype(np.int64), np.cumsum(sizes)[:-1])), part.shape[1]
+    raise ScenarioError(f"{collection.name} has no node labels to train on; write 'pooling: mean' to train on graph labels")
+
+
+def deal(
+    collection: GraphCollection,
+    shares: PartitionShares,
+    train: np.ndarray,
+    kinds: tuple[tuple[np.ndarray, ...], int] | None = None,
+) -> TaskCollection:
+    """Labels of graphs outside ``train`` are hidden (−1).
+
+    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``node_kinds`` returns them: how
+    many kinds there are follows from the columns, and not from which kinds the nodes have.
+    """
+    shown = np.full(collection.labels.size, -1, dtype=np.int64)
+    shown[train] = collection.labels[train]
+    seen = set(train.tolist())
+    classes = collection.num_classes if kinds is None else kinds[1]
+    first, subgraphs, sizes = 0, [], []
+    for client, members in enumerate(shares.members):
+        graphs = [collection.graphs[i] for i in members]
+        own = tuple(g.num_nodes for g in graphs)
+        labels = np.repeat(shown[members], own)
+        if kinds is not None:
+            own_kinds = (kinds[0][i] for i in members.tolist())
+            given = [k if i in seen else np.full(k.size, -1) for i, k in zip(members.tolist(), own_kinds, strict=True)]
+            labels = np.concatenate(given)
+        nodes = np.arange(first, first + sum(own), dtype=np.int64)
+        subgraphs.append(Subgraph(client, unite(collection.name, graphs, labels, classes), nodes))
+        sizes.append(own)
+        first += sum(own)
+    partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
+    return TaskCollection(partition, np.concatenate(shares.members), tuple(sizes))
+
+
+def unite(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
+    """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
+    adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
+    features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
+    return plain_graph(name, adjacency, features, labels, num_classes, graphs[0].provenance)
+
+
+_PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
+_PAIRS_TO_VERIFY = 10  # in one call
+_PAIRS_PER_BATCH = 20_000  # of POT's batched solver, in order of size
+_SECONDS_BETWEEN_WRITES = 5.0
+
+
+def _name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> str:
+    digest = hashlib.sha256(repr(options).encode())
+    for space in spaces:
+        for part in (space.distances, space.weights, space.features if options.alpha is not None else None):
+            if part is not None:
+                digest.update(repr(part.shape).encode())
+                digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:24]
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """Results of the pairs of N spaces; each array is symmetric.
+
+    Attributes:
+        value: float64 [N, N], discrepancies; NaN where a pair is not solved.
+        converged: bool [N, N], whether the descent that won came to an end.
+        steps: int32 [N, N], its iterations; −1 where a pair is not solved.
+    """
+
+    value: np.ndarray
+    converged: np.ndarray
+    steps: np.ndarray
+
+    @classmethod
+    def nothing(cls, num: int) -> "_Solved":
+        """No pair of ``num`` spaces."""
+        shape = (num, num)
+        return cls(np.full(shape, np.nan), np.zeros(shape, np.bool_), np.full(shape, -1, np.int32))
+
+    def enter(self, which: np.ndarray, results: gromov.GromovResults) -> None:
+        """Take them in; pairs (i, j) are (j, i), too."""
+        for i, j in (which.T, which.T[::-1]):
+            self.value[i, j], self.converged[i, j], self.steps[i, j] = results.value, results.converged, results.iterations
+
+    def missing(self, which: np.ndarray) -> np.ndarray:
+        """bool [q]: which pairs of ``which`` int64 [q, 2] are not there yet."""
+        return np.asarray(self.steps[which[:, 0], which[:, 1]] < 0)
+
+
+@dataclass(eq=False)
+class _Table:
+    """What one cell asks of the pairs of a set of spaces.
+
+    Attributes:
+        name: The name of the set (``_name_of``).
+        disk: Where results are kept. What others have written under this name is read. None: nothing is read or kept.
+        solved: All results that are known; it grows.
+    """
+
+    name: str
+    disk: CellPairKeeper | None
+    solved: _Solved
+
+    def __post_init__(self) -> None:
+        self._asked = np.zeros(self.solved.steps.shape, np.bool_)
+        self._waiting: list[tuple[np.ndarray, gromov.GromovResults]] = []
+        self._written = time.monotonic()
+        for part in self.disk.load(self.name) if self.disk else ():
+            self.solved.enter(part["pairs"], gromov.GromovResults(part["value"], part["converged"], part["steps"]))
+
+    def ask(self, which: np.ndarray) -> None:
+        """The cell asks for these pairs, int64 [q, 2], solved or not."""
+        self._asked[which.min(1), which.max(1)] = True
+
+    def enter(self, which: np.ndarray, results: gromov.GromovResults) -> None:
+        """Take them in; every few seconds what came in since is written."""
+        self.solved.enter(which, results)
+        self._waiting.append((which, results))
+        if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
+            self.flush()
+
+    def close(self) -> GromovPairFacts:
+        """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
+
+        What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
+        """
+        self.flush()
+        file = self.disk.close(self.name) if self.disk and self._asked.any() else None
+        return GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
+
+    def flush(self) -> None:
+        """Write what came in since the last time."""
+        if self.disk and self._waiting:
+            parts = [results for _, results in self._waiting]
+            columns = {
+                "pairs": np.concatenate([which for which, _ in self._waiting]).astype(np.int32),
+                "value": np.concatenate([p.value for p in parts]),
+                "converged": np.concatenate([p.converged for p in parts]),
+                "steps": np.concatenate([p.iterations for p in parts]).astype(np.int32),
+            }
+            self.disk.add(self.name, columns)
+        self._waiting, self._written = [], time.monotonic()
+
+
+def solve_all(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext
+) -> tuple[np.ndarray, SolverFacts]:
+    """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``_Table.close`` says of them."""
+    which = gromov.all_pairs(len(spaces))
+    with _solver(spaces, options, context) as (table, solve):
+        values = solve(which)
+    return gromov.assemble_matrix(len(spaces), which, values), SolverFacts(table.close())
+
+
+def solve_asked(
+    spaces: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    context: CellContext,
+    split: ClassifySplit,
+    k: int | None,
+    known: _Solved | None = None,
+) -> tuple[np.ndarray, SolverFacts]:
+    """All discrepancies; or, with ``k``, those that votes of up to k neighbours of test rows need, infinity elsewhere.
+
+    The facts say where each pair's result is kept (``_Table``), and how many pairs were asked.
+
+    known: what was solved before; it is read first, and receives what is solved. Between the same spaces only: it saves work
+    and changes no number.
+    """
+    if k is None:
+        return solve_all(spaces, options, context)
+    columns = np.sort(np.concatenate([split.train, split.validation]))
+    with _solver(spaces, options, context, known) as (table, solve):
+
+        def ask(which: np.ndarray) -> np.ndarray:
+            if (new := which[table.solved.missing(which)]).size:
+                solve(new)
+            table.ask(which)
+            return table.solved.value[which[:, 0], which[:, 1]]
+
+        found, asked = gromov_bounds.solve_within(spaces, split.test, columns, k, options.alpha, ask)
+    reached = np.full(table.solved.value.shape, np.inf)
+    reached[np.ix_(split.test, columns)] = found
+    return reached, SolverFacts(table.close(), asked=(asked, int(split.test.size * columns.size)))
+
+
+def solve_once(
+    key: tuple[Hashable, ...],
+    make: Callable[[], list[MetricSpace]],
+    options: gromov.GromovOptions,
+    context: CellContext,
+    split: ClassifySplit,
+    k: int | None,
+) -> tuple[np.ndarray, SolverFacts]:
+    """As ``solve_asked``, of spaces that ``make`` makes once: what is found is kept under ``key`` for all
+    splits.
+    """
+    spaces = context.cached((*key, "spaces"), make)
+    if k is None:
+        return context.cached(key, lambda: solve_all(spaces, options, context))
+    known = context.cached((*key, "known"), lambda: _Solved.nothing(len(spaces)))
+    return solve_asked(spaces, options, context, split, k, known)
+
+
+@contextmanager
+def _solver(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext, known: _Solved | None = None
+) -> Iterator[tuple[_Table, Callable[[np.ndarray], np.ndarray]]]:
+    """Solves pairs int64 [q, 2] at the server, as often as asked: float64 [q]. What the table had is not solved again."""
+    handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
+    points = np.array([space.num_points for space in spaces])
+    batched = options.solver == "batched"
+    size = _PAIRS_PER_BATCH if batched else _chunk_size(points)
+    name = _name_of(spaces, options) if context.pairs else ""
+    table = _Table(name, context.pairs, _Solved.nothing(len(spaces)) if known is None else known)
+
+    def solve(which: np.ndarray) -> np.ndarray:
+        order = np.lexsort(points[which].T) if batched else np.arange(len(which))
+        chunks = [which[order[i : i + size]] for i in range(0, len(which), size)]
+        chunks = [chunk for chunk in chunks if table.solved.missing(chunk).any()]
+        done = len(which) - sum(map(len, chunks))
+        context.progress("GW pairs", done, len(which))
+        for chunk, part in zip(chunks, context.runtime.map(_solve_chunk, chunks, handle, options), strict=True):
+            table.enter(chunk, part)
+            done += len(chunk)
+            context.progress("GW pairs", done, len(which))
+        table.ask(which)
+        return table.solved.value[which[:, 0], which[:, 1]]
+
+    try:
+        yield table, solve
+    finally:
+        table.flush()  # also where the run is interrupted
+        context.runtime.forget(handle)
+
+
+def verify(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: CellContext
+) -> SolverAgreement | None:
+    """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
+    which = gromov.all_pairs(len(spaces))
+    which = which[rng.permutation(len(which))[:num]]
+    if not len(which) or options.loss != "square":  # ours has no other loss
+        return None
+    handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
+    chunks = [which[i : i + _PAIRS_TO_VERIFY] for i in range(0, len(which), _PAIRS_TO_VERIFY)]
+    found = list(context.runtime.map(agreement.with_pot, chunks, handle, options))
+    context.runtime.forget(handle)
+    return agreement.add(found)
+
+
+def _chunk_size(points: np.ndarray) -> int:
+    """Pairs that are solved in one call, for spaces of int64 [N] points: about the work of the least number at 20 points."""
+    least, most = _PAIRS_PER_CHUNK
+    return int(np.clip(least * 400.0 / max(float(points.mean()) ** 2, 1.0), least, most))
+
+
+def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> gromov.GromovResults:
+    return gromov.solve_pairs(spaces, which, options)
+
+
+SIZE, DEGREES = "graph size", "size and degrees"
+_SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
+CONSTANT = "constant embedding"
+LEAKING = (SIZE, DEGREES)
+
+
+def _size_distances(sizes: np.ndarray) -> np.ndarray:
+    """(n − n')², in units of its median over pairs that differ."""
+    return scaled(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
+
+
+def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
+    rows = np.zeros((len(graphs), 1 + max(g.num_nodes for g in graphs)))
+    for row, graph in zip(rows, graphs, strict=True):
+        row[0] = graph.num_nodes
+        row[1 : 1 + graph.num_nodes] = np.sort(graph.degrees)[::-1]
+    return rows
+
+
+def of_degrees(graphs: Sequence[Graph]) -> np.ndarray:
+    """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
+    rows = _degree_rows(graphs)
+    squares = np.square(rows).sum(axis=1)
+    return scaled(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
+
+
+def scaled(distances: np.ndarray) -> np.ndarray:
+    """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
+    positive = distances[distances > 0]
+    return distances / float(np.median(positive)) if positive.size else distances
+
+
+def _shortest_path_distances(collection: GraphCollection) -> np.ndarray:
+    """2 − 2K, K the normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
+
+    K of two graphs is the cosine of their histograms of shortest-path lengths, over all pairs of nodes that a path joins. A
+    node without edges is on no path; a graph without edges is like no other.
+    """
+    counts = [_path_length_counts(graph) for graph in collection.graphs]
+    histograms = np.zeros((len(counts), max((c.size for c in counts), default=0)))
+    for row, found in zip(histograms, counts, strict=True):
+        row[: found.size] = found
+    products = histograms @ histograms.T
+    norms = np.sqrt(np.outer(products.diagonal(), products.diagonal()))
+    kernel = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(counts)))
+
+
+def _path_length_counts(graph: Graph) -> np.ndarray:
+    """int64 [longest + 1]: number of ordered pairs of different nodes whose shortest path has each length; none has 0."""
+    lengths = shortest_path(graph.adjacency, directed=False, unweighted=True)
+    return np.bincount(lengths[np.isfinite(lengths) & (lengths > 0)].astype(np.int64))
+
+
+def of_row(
+    row: str,
+    collection: GraphCollection,
+    alpha: float,
+    options: gromov.GromovOptions,
+    context: CellContext,
+    split: classify.ClassifySplit,
+    k: int | None,
+    weights: SpaceWeights = "uniform",
+) -> tuple[np.ndarray, SolverFacts]:
+    """As ``solve_asked``, of one of the rows that need no model; what is found is kept for the other splits of this
+    process.
+    """
+    key = ("distances", row, context.dataset, alpha, options, weights)
+    if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
+
+        def spaces() -> list[MetricSpace]:
+            of_nodes = (g.features.toarray() if row == FUSED else None for g in collection.graphs)
+            return [
+                metric_space.from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)
+            ]
+
+        return solve_once(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    made: dict[str, Callable[[], np.ndarray]] = {
+        SIZE: lambda: _size_distances(sizes),
+        DEGREES: lambda: of_degrees(collection.graphs),
+        _SHORTEST: lambda: _shortest_path_distances(collection),
+    }
+    return context.cached(key, made[row]), SolverFacts()
+
+
+def embedded_spaces(
+    embeddings: Sequence[np.ndarray],
+    metric: SpaceMetric,
+    graphs: Sequence[Graph],
+    fused: str | None = None,
+    weights: SpaceWeights = "uniform",
+) -> list[MetricSpace]:
+    """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
+
+    weights ``degree`` reads the graph itself: only for embeddings that are sent in clear.
+    """
+    made = []
+    for rows, graph in zip(embeddings, graphs, strict=True):
+        features = None if fused is None else rows if fused == "embedding" else graph.features.toarray()
+        made.append(
+            metric_space.from_embedding(rows, metric, weights, graph.degrees if weights == "degree" else None, features)
+        )
+    return made
+
+
+def constant_spaces(sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator) -> list[MetricSpace]:
+    """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
+    return [
+        metric_space.from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric)
+        for n in sizes
+    ]
+
+
+def _degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
+    """A collection with degrees as one-hot features, CSR float32 [n, max_degree + 1], in the place of those that it has.
+
+    Larger degrees share the last column. ``DataError`` where ``max_degree`` is negative.
+    """
+    if max_degree < 0:
+        raise DataError(f"max_degree is {max_degree}; allowed: 0 or more")
+    graphs = []
+    for graph in collection.graphs:
+        columns = np.minimum(graph.degrees, max_degree).astype(np.int32)
+        index = np.arange(graph.num_nodes + 1, dtype=np.int32)
+        ones = np.ones(graph.num_nodes, dtype=np.float32)
+        graphs.append(replace(graph, features=sp.csr_array((ones, columns, index), shape=(graph.num_nodes, max_degree + 1))))
+    return replace(collection, graphs=tuple(graphs))

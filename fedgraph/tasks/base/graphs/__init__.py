@@ -1,1 +1,0 @@
-"""What the tasks that compare graphs share."""

@@ -1,0 +1,441 @@
+"""Classifying graphs by the geometry of what their clients release (Jin & Chen, §4 "Graph classification", Table 1).
+
+Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly, on the node
+labels of the training graphs as in the paper (``pooling: none``; IMDB-BINARY has none: degrees) or on their graph labels
+(``mean``, ``sum``; then the model itself is a classifier, too). Each graph's node embedding is encoded, the server computes all
+Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours (or by these
+alone: then only pairs that can be among them are solved). Seed s tests fold s of a cross-validation (7 : 2 : 1).
+
+Rows that see the model choose C and γ on validation graphs, which the model has not seen either; all others by inner folds.
+
+Every table holds the rows that expose what size alone gives away: ``graph size``, ``size and degrees``, and ``constant
+embedding``, the encoder applied to embeddings that are ½ everywhere.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from fedgraph import seeds
+from fedgraph.attacks import canary_graphs
+from fedgraph.cells import GraphClassificationCellFacts
+from fedgraph.comparison import (
+    ClassifySplit,
+    GromovOptions,
+    IndefiniteKernelHandling,
+    MetricSpace,
+    SolverFacts,
+    SpaceMetric,
+    SpaceWeights,
+    classify,
+)
+from fedgraph.documents import PerDatasetSetting, SettingNotes, SettingsSpec
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.methods import (
+    Budget,
+    EmbedderMethodMade,
+    EmbedderMethodMemory,
+    Plan,
+    PublicFacts,
+    State,
+    method_kinds,
+)
+from fedgraph.partition import base
+from fedgraph.privacy import Assumption, Protection, Relation, Viewer, best_accuracy, blocks
+from fedgraph.tasks.base import (
+    Cell,
+    CellContext,
+    NestedTaskPlugin,
+    Result,
+    TaskOffers,
+    cell_training,
+    graphs,
+    measures,
+    nest_methods,
+    task_offers,
+)
+from fedgraph.tasks.base.graphs import RowKeys as ROW
+from fedgraph.types import GraphCollection, Partition
+from fedgraph.worlds import JOINED_WORLD
+
+_Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
+
+
+class Params(graphs.SolverSettings):
+    """Models, budgets, encoders, and how the server compares and classifies."""
+
+    methods: graphs.Models = Field(
+        min_length=1, description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused"
+    )
+    epsilons: graphs.Epsilons = Field(
+        min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
+    )
+    epsilons_of: Annotated[dict[str, graphs.Epsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
+        {}, description="epsilons on single data sets, by name"
+    )
+    encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    baselines: Annotated[list[_Baseline], graphs.Distinct] = Field(
+        ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
+    )
+    partition: SettingsSpec = Field(
+        default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
+    )
+    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
+    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], PerDatasetSetting] = Field(
+        {}, description="repetitions on single data sets, by name"
+    )
+    folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
+    validation: float = Field(0.2, gt=0, lt=1, description="share of all graphs that choose C and γ")
+    held_out: Literal["folds", "clients"] = Field(
+        "folds",
+        description="folds: of all graphs; clients: each keeps 1/folds of its own to test, and a share validation of its own",
+    )
+    delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
+    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
+    neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
+    classifier: Literal["svm", "neighbours"] = Field(
+        "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
+    )
+    tuned_on_test: bool = Field(
+        False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
+    )
+    handling: IndefiniteKernelHandling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
+    max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
+    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDatasetSetting] = Field(
+        {}, description="max_graphs on single data sets, by name"
+    )
+    max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
+    degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
+    attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
+    attack: canary_graphs.GraphAttack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
+
+    @model_validator(mode="after")
+    def _votes(self) -> Self:
+        self.options()
+        if self.classifier == "neighbours" and (self.tuned_on_test or not self.neighbours):
+            raise ValueError("classifier: neighbours needs a k in neighbours, and has nothing to be tuned_on_test")
+        if self.classifier == "neighbours" and self.loss != "square":
+            raise ValueError("classifier: neighbours skips far pairs by bounds for the square loss; write loss: square")
+        return self
+
+    @property
+    def only_nearest(self) -> int | None:
+        """The largest k, if votes are all that is wanted of the distances."""
+        return max(self.neighbours) if self.classifier == "neighbours" else None
+
+
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+    """The partition and the methods, for validation with their place in the file."""
+    return [(("partition",), "partition", params.partition), *nest_methods(params.methods, ROW)]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return method_kinds.explain_misfit(name, "embedder", "collection")
+
+
+def cells(params: Params, context: CellContext) -> list[Cell]:
+    """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
+    collection = _collection(params, context)
+    graphs.require_classes(collection, params.folds)
+    smallest = min(g.num_nodes for g in collection.graphs)
+    rows = (*graphs.LEAKING, *(b for b in params.baselines if b != graphs.FUSED or _has_features(context)))
+    found: list[Cell] = []
+    for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
+        found += [Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed) for row in rows]
+        for rows_of_model in _rows(params, context):
+            first = rows_of_model[0]
+            if not graphs.is_in_clear(first.epsilon):
+                exposing = [r for r in rows_of_model if r.epsilon == first.epsilon]
+                found += [_cell(context, graphs.CONSTANT, r, smallest, seed) for r in exposing]
+            found += [_cell(context, params.methods[r.index]["method"], r, smallest, seed) for r in rows_of_model]
+    return found
+
+
+def _rows(params: Params, context: CellContext) -> list[tuple[graphs.Row, ...]]:
+    budgets = params.epsilons_of.get(context.dataset, params.epsilons)
+    return list(graphs.list_rows(params.methods, budgets, params.encoders))
+
+
+def _row(params: Params, cell: Cell, context: CellContext) -> graphs.Row:
+    return next(r for r in cell.among(_rows(params, context)) if r.variant == cell.variant)
+
+
+def _cell(context: CellContext, method: str, row: graphs.Row, smallest: int, seed: int) -> Cell:
+    value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
+    reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
+    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, value, reading, seed, row.index)
+
+
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
+    """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
+    return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
+
+
+def _planned(
+    params: Params, cell: Cell, context: CellContext
+) -> tuple[Plan[Any, EmbedderMethodMade], graphs.TaskCollection, ClassifySplit]:
+    collection = _collection(params, context)
+    row, entry = _row(params, cell, context), cell.among(params.methods)
+    spec = task_offers.without_row_keys(entry, ROW)
+    split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
+    features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
+    own = tuple(map(sum, dealt.sizes))
+    all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
+    by_label = params.held_out == "folds" or not all_of_them  # folds, and a part of the collection, are drawn class by class
+    facts = PublicFacts(
+        num_nodes=sum(own), num_features=features, num_classes=classes, clients=own, graphs=dealt.sizes, viewer=Viewer.SERVER,
+        membership_from_edges=dealt.partition.from_edges, membership_from_labels=dealt.partition.from_labels, holdings=None,
+        cut_edges="dropped", public="nothing", public_graph=None, public_attributes=None, colluders=1,
+        split_from_edges=False, split_from_labels=by_label, component_from_edges=False, columns_from_rows=False,
+        features_from_edges=False,
+    )  # fmt: skip
+    module = method_kinds.load_embedder(entry["method"])
+    attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
+    spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
+    epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
+    made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    return made, dealt, split
+
+
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
+    """One row for one fold."""
+    collection = _collection(params, context)
+    if cell.variant == "baseline":
+        split, dealt = _dealt(params, cell.seed, context)
+        known = np.sort(np.concatenate([split.train, split.validation]))
+        chosen_by_folds = ClassifySplit(known, np.zeros(0, np.int64), split.test)
+        wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
+        distances, asked = graphs.of_row(cell.method, collection, *wanted)
+        judged = _judged(params, cell, context, distances, chosen_by_folds)
+        return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
+    return (_constant if cell.method == graphs.CONSTANT else _released)(params, cell, context)
+
+
+def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
+    made, dealt, split = _planned(params, cell, context)
+    distances, asked = _constant_distances(params, cell, context, made, split)
+    row, facts = _row(params, cell, context), _facts(params, context, dealt, split)
+    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
+    return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
+
+
+def _constant_distances(
+    params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
+) -> tuple[np.ndarray, SolverFacts]:
+    """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
+    key = cell.path[:-1]
+
+    def spaces() -> list[MetricSpace]:
+        sizes = [g.num_nodes for g in _collection(params, context).graphs]
+        rng = seeds.seeded_generator(context.root, *key, "constant")
+        return graphs.constant_spaces(sizes, made.made.encoding, params.metric, rng)
+
+    return graphs.solve_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
+
+
+def _released(params: Params, cell: Cell, context: CellContext) -> Result:
+    made, dealt, split = _planned(params, cell, context)
+    collection = _collection(params, context)
+    row, own = _row(params, cell, context), cell.among(params.methods)
+    on_nodes = made.params.pooling == "none"
+    shared = context.runtime.share(("partition", cell.task, cell.dataset, cell.seed, on_nodes), dealt.partition)
+    common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    metrics: dict[str, float] = {}
+    asked = SolverFacts()
+    if own.get("compare", True):
+        embeddings = in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
+        weights = params.weights if graphs.is_in_clear(cell.epsilon) else "uniform"
+        spaces = graphs.embedded_spaces(embeddings, params.metric, collection.graphs, own.get("fused"), weights)
+        options = _options(params, context, params.alpha if "fused" in own else None)
+        distances, asked = graphs.solve_asked(spaces, options, context, split, params.only_nearest)
+        drawn = seeds.seeded_generator(context.root, *cell.path, "verify")
+        asked = replace(asked, verified=graphs.verify(spaces, options, params.verify, drawn, context))
+        metrics = _judged(params, cell, context, distances, split)
+        if params.only_nearest is None:
+            metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
+    if not on_nodes:
+        metrics |= measure_model(made, trained.state, dealt, collection, split, params.tuned_on_test)
+    measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
+    facts = _bound(_facts(params, context, dealt, split), made, dealt, collection)
+    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked, attack=measured.attack)
+    facts = replace(facts, rounds=made.schedule.rounds, model=made.params.model, pooling=made.params.pooling)
+    done = cell_training.settle_plan(made, dealt.partition, trained)
+    return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
+
+
+def _options(params: Params, context: CellContext, alpha: float | None = None) -> GromovOptions:
+    return params.options(alpha, [graph.num_nodes for graph in _collection(params, context).graphs])
+
+
+def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndarray, split: ClassifySplit) -> dict[str, float]:
+    rng = seeds.seeded_generator(context.root, *cell.path, "svm")
+    labels_of = _collection(params, context).labels
+    return dict(context.runtime.on_server(_judge, distances, labels_of, split, rng, params))
+
+
+def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> Result:
+    public = cell.method in (graphs.SIZE, graphs.CONSTANT)
+    protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
+    return cell_training.price_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
+
+
+def _facts(
+    params: Params, context: CellContext, dealt: graphs.TaskCollection, split: ClassifySplit
+) -> GraphClassificationCellFacts:
+    facts = _facts_of(_collection(params, context), dealt, split)
+    return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
+
+
+def _dealt(
+    params: Params, seed: int, context: CellContext, on_nodes: bool = False
+) -> tuple[ClassifySplit, graphs.TaskCollection]:
+    def make() -> tuple[ClassifySplit, graphs.TaskCollection]:
+        collection = _collection(params, context)
+        offers, settings = base.chosen(params.partition)
+        if offers.deal is None:
+            raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
+        rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
+        shares = offers.deal(collection, settings, rng)
+        how = (params.folds, params.validation, context.root, context.dataset, seed)
+        if params.held_out == "clients":
+            split = graphs.split_by_clients(shares, *how)
+        else:
+            split = graphs.split_by_folds(collection.labels, *how)
+        kinds = graphs.node_kinds(collection) if on_nodes else None
+        return split, graphs.deal(collection, shares, split.train, kinds)
+
+    return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
+
+
+def _collection(params: Params, context: CellContext) -> GraphCollection:
+    given = context.data
+    if not isinstance(given, GraphCollection):
+        raise ScenarioError(f"{context.dataset} is one graph; task graph_classification needs a collection, such as tu/mutag")
+
+    def make() -> GraphCollection:
+        most = params.max_graphs_of.get(context.dataset, params.max_graphs)
+        return graphs.prepare(given, most, params.max_degree, context.root, params.degrees, params.attributes)
+
+    return context.cached(("collection", context.label, context.dataset), make)
+
+
+def _has_features(context: CellContext) -> bool:
+    return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
+
+
+def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
+    """Each client's graphs, as one graph of several parts."""
+    return _planned(params, cell, context)[1].partition
+
+
+def in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, width: int) -> list[np.ndarray]:
+    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
+    found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
+    at = 0
+    for rows, sizes in zip(received, dealt.sizes, strict=True):
+        rows = np.full((sum(sizes), width), 0.5) if rows is None else rows
+        for part in blocks.split(rows, sizes):
+            found[int(dealt.order[at])] = part
+            at += 1
+    return found
+
+
+def measure_model(
+    made: Plan[Any, EmbedderMethodMade],
+    state: State[EmbedderMethodMemory],
+    dealt: graphs.TaskCollection,
+    collection: GraphCollection,
+    split: ClassifySplit,
+    tuned: bool,
+) -> dict[str, float]:
+    """``model``: test accuracy of the shared model itself, on the graphs in clear.
+
+    tuned: also ``model_on_training``, the accuracy on the graphs it was trained on; and where the server kept copies of the
+    model, test accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of
+    the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
+    """
+
+    def right(parameters: np.ndarray) -> np.ndarray:
+        return np.asarray(_answers(made, parameters, dealt) == collection.labels)
+
+    last = right(state.model["parameters"])
+    found = {"model": float(last[split.test].mean())}
+    if not tuned:
+        return found
+    found["model_on_training"] = float(last[split.train].mean())
+    if kept := [right(parameters) for parameters in state.memory.kept]:
+        by_validation = max(kept, key=lambda r: float(r[split.validation].mean()))
+        found["model_by_validation"] = float(by_validation[split.test].mean())
+        found["model_tuned_on_test"] = max(float(r[split.test].mean()) for r in kept)
+    return found
+
+
+def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: graphs.TaskCollection) -> np.ndarray:
+    method = method_kinds.load_embedder(made.method)
+    clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
+    named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
+    found = np.empty(dealt.order.size, dtype=np.int64)
+    found[dealt.order] = np.concatenate(named)
+    return found
+
+
+def _facts_of(collection: GraphCollection, dealt: graphs.TaskCollection, split: ClassifySplit) -> GraphClassificationCellFacts:
+    """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    parts, dealt_to = (int(split.train.size), int(split.validation.size), int(split.test.size)), dealt.partition
+    facts = GraphClassificationCellFacts(clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts)
+    facts = replace(facts, graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()))
+    least, most = measures.least_class(collection.labels), np.bincount(collection.labels).max()
+    return replace(facts, least_class=least, majority=float(most / sizes.size))
+
+
+def _bound(
+    facts: GraphClassificationCellFacts,
+    made: Plan[Any, EmbedderMethodMade],
+    dealt: graphs.TaskCollection,
+    collection: GraphCollection,
+) -> GraphClassificationCellFacts:
+    """The facts with the ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
+    if collection.num_classes != 2 or not made.made.graph_epsilons:
+        return facts
+    epsilons = np.empty(dealt.order.size)
+    epsilons[dealt.order] = np.concatenate([np.array(e) for e in made.made.graph_epsilons])
+    if not np.isfinite(epsilons).all():
+        return facts
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
+    balanced = float(np.mean([best_accuracy.at_epsilon(float(e)) for e in epsilons]))
+    given = best_accuracy.given_public(sizes, collection.labels, epsilons)
+    return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
+
+
+def _judge(
+    distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
+) -> dict[str, float]:
+    """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
+
+    Without validation rows inner folds choose.
+    """
+    nearest = {k: classify.by_nearest(distances, labels, (split,), k) for k in how.neighbours}
+    votes = {f"knn{k}": found.mean for k, found in nearest.items()}
+    if how.only_nearest is not None:
+        return measures.of_classes(nearest[how.neighbours[0]].named[0], labels[split.test]) | votes
+    found = classify.by_svm(distances, labels, (split,), rng, how.handling)
+    metrics = measures.of_classes(found.named[0], labels[split.test])
+    metrics["most_negative_eigenvalue"] = float(found.most_negative[0])
+    if how.tuned_on_test:
+        known = np.sort(np.concatenate([split.train, split.validation]))
+        picked = classify.ClassifySplit(known, split.test, split.test)
+        found = classify.by_svm(distances, labels, (picked,), rng, how.handling)
+        metrics["tuned_on_test"] = found.chosen[0]["validation"]
+    return metrics | votes
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, clients=clients)

@@ -1,0 +1,661 @@
+"""Clustering small graphs by what they release (Jin & Chen, §4 "Graph clustering"), and classifying them by it.
+
+Clients are ego-networks of one big graph, or the graphs of a collection (``clients``). Each sends an (encoded) node embedding,
+or one private vector; the server compares what it received (``compare``): by Gromov-Wasserstein discrepancies and k-means whose
+centroids are barycentres, as in the paper, or by what tells classes apart. The pseudo-label of an ego-network is the label of
+its centre node. Scores compare with those labels; the simulator knows them, the server does not (but for ``classify``, which
+gives it four in five).
+
+Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` and
+``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
+
+    gw          Gromov-Wasserstein of the rows' distances to each other: blind to which class a row points to
+    fgw         the fused discrepancy, with the rows themselves beside their distances
+    mean        the squared distance of the graphs' mean rows
+    histogram   the squared distance of vectors that were pooled before they were released
+
+``mean`` and ``fgw`` read rows that were made unbiased; all of them are post-processing of one release and cost nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
+from scipy.spatial.distance import cdist
+
+from fedgraph import seeds
+from fedgraph.attacks import canary_graphs
+from fedgraph.cells import GraphClusteringCellFacts
+from fedgraph.comparison import (
+    GromovBarycentreFacts,
+    MetricSpace,
+    SolverFacts,
+    SolverMinima,
+    SpaceMetric,
+    SpaceWeights,
+    agreement,
+    classify,
+    cluster,
+    gromov,
+)
+from fedgraph.documents import SettingsSpec
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import rounds
+from fedgraph.methods import (
+    Budget,
+    EmbedderMethodMade,
+    Plan,
+    PublicFacts,
+    column_ranks,
+    method_kinds,
+)
+from fedgraph.partition import base
+from fedgraph.privacy import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks.base import (
+    Cell,
+    CellContext,
+    NestedTaskPlugin,
+    Result,
+    TaskOffers,
+    cell_training,
+    graphs,
+    nest_methods,
+    require_distinct_cells,
+    task_offers,
+)
+from fedgraph.tasks.base.task_offers import TaskRowKeys
+from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
+from fedgraph.worlds import JOINED_WORLD
+
+_How = Literal["gw", "fgw", "mean", "histogram"]
+_OF_VECTORS = ("mean", "histogram")
+_FOLDS, _NEIGHBOURS = 5, 5
+_SAMPLED = 100  # pairs that are solved with one descent and carefully
+_BARYCENTRES, _MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
+_COSTS, _GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
+_MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
+_PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
+
+
+class _RowKeys(TaskRowKeys):
+    """The keys of an entry of ``methods`` that are the task's."""
+
+    epsilons: graphs.OwnEpsilons = Field(None, description="budgets of this row; default the task's")
+    compare: Annotated[list[_How] | None, Field(min_length=1)] = Field(
+        None, description="how releases are compared: gw, fgw, mean, histogram"
+    )
+
+
+_Entry = Annotated[graphs.Model, AfterValidator(task_offers.check_row_keys(_RowKeys))]
+
+
+class Params(graphs.SolverSettings):
+    """Models, budgets, and how the server compares, clusters and classifies."""
+
+    methods: list[_Entry] = Field(
+        default_factory=lambda: [{"method": name} for name in method_kinds.list_names(lambda offers: offers.serves("ego"))],
+        min_length=1,
+        description="method: file name in fedgraph/methods (default: all that serve here), then its settings; label names the "
+        "rows, epsilons are budgets of this entry alone, compare a list of gw, fgw, mean, histogram (default gw; histogram "
+        "where a graph sends one vector)",
+    )
+    partition: SettingsSpec = Field(
+        default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
+        description="which small graphs of one graph are the clients; of a collection each graph is one",
+    )
+    epsilons: graphs.Epsilons = Field(
+        min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
+    )
+    encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
+    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
+    public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
+    labels: Literal["all", "others"] = Field(
+        "all",
+        description="labels that train: all that a client holds, or others: without those of the centres, which are asked",
+    )
+    classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
+    clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
+    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
+    num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
+    max_iterations: int = Field(20, ge=1, description="k-means iterations")
+    attack: canary_graphs.GraphAttack | None = Field(
+        None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
+    )
+    map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_or_several(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "method" in given:
+            if "methods" in given:
+                raise ValueError("method is one, methods a list of them: write one of the two")
+            given = {k: v for k, v in given.items() if k != "method"} | {"methods": [given["method"]]}
+        return given
+
+    @field_validator("methods")
+    @classmethod
+    def _entries(cls, methods: list[SettingsSpec]) -> list[SettingsSpec]:
+        require_distinct_cells("the model", [m.get("label", "") for m in methods])
+        for m in methods:
+            pooled = m.get("release", "rows") != "rows"
+            for how in _compared(m):
+                if (how == "histogram") != pooled:
+                    allowed = "histogram" if pooled else "gw, fgw, mean"
+                    raise ValueError(f"compare of {m.get('label', m['method'])!r}: found {how!r}; allowed: {allowed}")
+        return methods
+
+    @field_validator("clusters")
+    @classmethod
+    def _no_more_than_clients(cls, clusters: int | None, info: ValidationInfo) -> int | None:
+        partition = info.data.get("partition") or {}
+        written = partition != cls.model_fields["partition"].get_default(call_default_factory=True)
+        dealt = partition.get("clients") if written else None  # of a collection the default deals nothing
+        for key, most in {"partition.clients": dealt, "max_graphs": info.data.get("max_graphs")}.items():
+            if clusters is not None and isinstance(most, int) and clusters > most:
+                raise ValueError(f"allowed: at most {most}, as many clients as {key} makes")
+        return clusters
+
+    @property
+    def dealt_clients(self) -> int | None:
+        """Number of clients that ``partition`` makes of one graph; None where only the data say it."""
+        found = self.partition.get("clients")
+        return found if isinstance(found, int) else None
+
+    @model_validator(mode="after")
+    def _can_be_solved(self) -> Params:
+        self.options()
+        if self.loss != "square":
+            raise ValueError(
+                "loss: kl has no barycentres here, which k-means needs; allowed: square (kl: graph_classification)"
+            )
+        return self
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One line of the table at one budget.
+
+    Attributes:
+        variant: The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones.
+        index: The place of its entry in ``methods``.
+        encoder: What a finite ε is read by.
+        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number.
+        epsilon: A number > 0, or ``1/n``.
+        named: The label of the entry, or empty.
+    """
+
+    variant: str
+    index: int
+    encoder: str
+    rule: str
+    how: _How
+    epsilon: float | str
+    named: str
+
+
+def _compared(entry: SettingsSpec) -> list[_How]:
+    return list(entry.get("compare", ["gw" if entry.get("release", "rows") == "rows" else "histogram"]))
+
+
+def _rows(params: Params) -> list[_Row]:
+    """All rows, in order: entries, their budgets, encoders, comparisons."""
+    found = []
+    for index, entry in enumerate(params.methods):
+        pooled = entry.get("release", "rows") != "rows"
+        for value in [graphs.parse_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
+            for encoder in params.encoders[:1] if graphs.is_in_clear(value) or pooled else params.encoders:
+                rule = "1/n" if isinstance(value, str) else "epsilon"
+                usual = graphs.is_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
+                base = _PLAIN if usual else f"{encoder}/{rule}"
+                for how in _compared(entry):
+                    parts = [entry["label"]] if "label" in entry else []
+                    parts += [how] if how not in ("gw", "histogram") else []
+                    name = " · ".join([*parts, *([base] if base != _PLAIN or not parts else [])])
+                    found.append(_Row(name, index, encoder, rule, how, value, str(entry.get("label", ""))))
+    return found
+
+
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+    """The methods and the partition, for validation with their place in the file."""
+    return [*nest_methods(params.methods, _RowKeys), (("partition",), "partition", params.partition)]
+
+
+def refuses(params: Params, name: str) -> str | None:
+    """Why the method ``name`` cannot serve here, or None."""
+    return method_kinds.explain_misfit(name, "embedder", "ego")
+
+
+def cells(params: Params, context: CellContext) -> list[Cell]:
+    """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
+    found: list[Cell] = []
+    rows = _rows(params)
+    _require_enough_clients(params, context)
+    encoded = [r for r in rows if not graphs.is_in_clear(r.epsilon) and r.how != "histogram"]
+    for seed in range(min(context.seeds, params.seeds or context.seeds)):
+        for row in (graphs.SIZE, graphs.DEGREES):
+            found.append(Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed))
+        found += [_cell(params, context, graphs.CONSTANT, r, seed) for r in encoded[:1]]
+        found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
+    return found
+
+
+def _cell(params: Params, context: CellContext, method: str, row: _Row, seed: int) -> Cell:
+    """The variant names entry, encoder, rule and comparison; epsilon is the largest over graphs."""
+    epsilon = row.epsilon
+    if isinstance(epsilon, str):
+        epsilon = 1.0 / min(s.graph.num_nodes for s in deal(params, seed, context).subgraphs)
+    coded = row.encoder == "gaussian-as-coded" and row.how != "histogram"  # whose target is the published ε
+    reading = "none" if np.isinf(epsilon) else "published" if coded else "provable"
+    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, float(epsilon), reading, seed, row.index)
+
+
+def _row(params: Params, cell: Cell) -> _Row:
+    return next(r for r in _rows(params) if (r.variant, r.index) == (cell.variant, cell.entry))
+
+
+def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
+    """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
+    return None if cell.method in (graphs.SIZE, graphs.DEGREES) else _planned(params, cell, context)
+
+
+def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade]:
+    graph, row = _find_one(params, context), _row(params, cell)
+    together = isinstance(context.data, GraphCollection)
+    partition = deal(params, cell.seed, context)
+    own = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    each, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
+    some = isinstance(context.data, GraphCollection) and len(own) < len(context.data.graphs)  # drawn class by class
+    facts = PublicFacts(
+        num_nodes=graph.num_nodes, num_features=graph.num_features, num_classes=graph.num_classes, clients=own, graphs=each,
+        viewer=Viewer.SERVER, membership_from_edges=partition.from_edges, membership_from_labels=partition.from_labels,
+        holdings=holdings, cut_edges="dropped", public="test-graph",
+        public_graph=draw_public(params, cell.seed, context), public_attributes=None, colluders=1,
+        split_from_edges=False, split_from_labels=some, component_from_edges=graph.nodes_from_edges,
+        columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges,
+    )  # fmt: skip
+    entry = cell.among(params.methods)
+    spec, module = task_offers.without_row_keys(entry, _RowKeys), method_kinds.load_embedder(entry["method"])
+    value = cell.epsilon
+    if row.how != "histogram":
+        spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
+        if row.rule != "epsilon" or row.encoder != "multi-bit":
+            spec |= {"encoder": row.encoder, "epsilon_rule": row.rule}
+            value = 1.0 if row.rule == "1/n" else value
+    made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
+    if params.classify:
+        given = (*made.guarantee.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
+        protection = replace(made.guarantee.protection, assumptions=given)
+        made = replace(made, guarantee=replace(made.guarantee, protection=protection))
+    return made
+
+
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
+    """One row with one seed: train and encode at the clients, compare, cluster and classify at the server."""
+    partition = deal(params, cell.seed, context)
+    truth = _find_classes(params, cell.seed, context)
+    k = params.clusters or _find_one(params, context).num_classes
+    if cell.method in (graphs.SIZE, graphs.DEGREES):
+        return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
+    made = _planned(params, cell, context)
+    sizes = [s.graph.num_nodes for s in partition.subgraphs]
+    how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
+    if cell.method == graphs.CONSTANT:
+        rng = seeds.seeded_generator(context.root, *cell.path, "constant")
+        spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
+        found = compare_spaces(spaces, params.options(None, sizes), how_many, cell, context)
+        return _unreleased(params, cell, context, partition, truth, found)
+    shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
+    common = (cell.task, cell.dataset, cell.method, _PLAIN, cell.world.stream_word, cell.seed)
+    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
+    if row.how in _OF_VECTORS:
+        found = compare_vectors(received, how_many, cell, context)
+    else:
+        weights = params.weights if np.isinf(cell.epsilon) else "uniform"
+        held = [s.graph for s in partition.subgraphs]
+        fused, alpha = ("embedding", params.alpha) if row.how == "fgw" else (None, None)
+        spaces = graphs.embedded_spaces(received, params.metric, held, fused, weights)
+        options = params.options(alpha, sizes)
+        found = compare_spaces(spaces, options, how_many, cell, context)
+
+    measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
+    done = cell_training.settle_plan(made, partition, trained)
+    embedding = done.settled.paths["embedding"]
+    by_spectrum = cluster.spectrally(found.distances, k, seeds.seeded_generator(context.root, *cell.path, "spectral"))
+    metrics = _scores(params, cell, context, truth, found)
+    metrics |= {f"spectral_{name}": value for name, value in cluster.scores(truth, by_spectrum.labels).items()}
+    if row.how not in _OF_VECTORS and len(received) > 1:
+        upper = found.distances[np.triu_indices(len(received), 1)]
+        metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
+    facts = replace(_facts(partition, found), rounds=made.schedule.rounds, label=row.named, encoder=row.encoder, rule=row.rule)
+    facts = replace(facts, how=row.how, training=made.params.training, release=made.params.release, attack=measured.attack)
+    facts = replace(facts, worst_node_clients=len(embedding.holders or (0,)))
+    drawn = _artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {}
+    return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
+
+
+def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: Compared) -> dict[str, float]:
+    known = found.distances if found.distances.size else None
+    metrics = cluster.scores(truth, found.labels, known)
+    if params.classify and known is not None:
+        rng = seeds.seeded_generator(context.root, *cell.path, "classify")
+        metrics |= context.runtime.on_server(accuracy_of_folds, known, truth, rng)
+    return metrics
+
+
+def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethodMade]) -> list[np.ndarray]:
+    """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
+    width, pooled = made.made.encoding.width, made.made.pooled
+    sizes = made.facts.clients
+    if pooled is not None:
+        return [np.full((1, pooled.width), 1.0 / pooled.width) if h is None else h for h in received]
+    return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
+
+
+def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> Compared:
+    rng, held = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
+    if cell.method == graphs.SIZE:
+        found = cluster.by_size(np.array([graph.num_nodes for graph in held]), k, rng)
+    else:
+        found = cluster.spectrally(graphs.of_degrees(held), k, rng)
+    return Compared(np.zeros((0, 0)), found.labels, SolverFacts())
+
+
+def _unreleased(
+    params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: Compared
+) -> Result:
+    public = cell.method != graphs.DEGREES
+    whole = isinstance(context.data, GraphCollection)
+    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
+    protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
+    metrics = _scores(params, cell, context, truth, found)
+    delta = 1.0 / _find_one(params, context).num_nodes
+    return cell_training.price_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+
+
+def _facts(partition: Partition, found: Compared) -> GraphClusteringCellFacts:
+    counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
+    counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
+    errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
+    nodes, edges, degree = (float(column.mean()) for column in counts.T)
+    sure = (float(errors[0]), float(errors[1]), float(errors[2]))
+    facts = GraphClusteringCellFacts(mean_nodes=nodes, mean_edges=edges, mean_degree=degree, standard_errors=sure)
+    facts = replace(facts, clients=partition.num_clients, partition=partition.description, solver=found.facts)
+    return replace(facts, cut_edges=partition.num_cut_edges)
+
+
+def _artefacts(params: Params, cell: Cell, context: CellContext, found: Compared, truth: np.ndarray) -> dict[str, np.ndarray]:
+    if params.map == "mds":
+        places = cluster.map_distances_by_mds(found.distances)
+    else:
+        places = cluster.tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
+    distances = found.distances.astype(np.float32)
+    return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
+
+
+def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
+    """Who holds what: one small graph each."""
+    return deal(params, cell.seed, context)
+
+
+def _find_collection(params: Params, context: CellContext) -> GraphCollection | None:
+    """The collection that is clustered, ready to be read; None where the data are one graph."""
+    given = context.data
+    if not isinstance(given, GraphCollection):
+        return None
+    if params.public_share:
+        raise ScenarioError(f"public_share needs one graph; {context.dataset} is a collection, whose graphs are all private")
+    trained = [str(m.get("training", "fedavg")) for m in params.methods if m.get("training", "fedavg") != "none"]
+    if trained:
+        without = f"{context.dataset} is a collection, whose nodes have no labels"
+        raise ScenarioError(f"training is {trained[0]}; {without}: allowed: training: none")
+    key = ("collection", context.label, context.dataset)
+    return context.cached(key, lambda: graphs.prepare(given, params.max_graphs, _MOST_DEGREE, context.root))
+
+
+def _require_enough_clients(params: Params, context: CellContext) -> None:
+    """``ScenarioError`` where more clusters are asked for than there are clients: a cluster holds one of them at least."""
+    collection = _find_collection(params, context)
+    clients = params.dealt_clients if collection is None else len(collection.graphs)
+    k = params.clusters or _find_one(params, context).num_classes
+    if clients is not None and k > clients:
+        found = f"clusters is {k}" + ("" if params.clusters else " (the number of classes)")
+        raise ScenarioError(f"{found}; allowed: at most {clients}, as many as there are clients")
+
+
+def _find_one(params: Params, context: CellContext) -> Graph:
+    """The one graph, on one scale; of a collection, all graphs beside each other, without labels of nodes."""
+    collection = _find_collection(params, context)
+    if collection is not None:
+        held = collection
+
+        def together() -> Graph:
+            nothing = np.full(sum(g.num_nodes for g in held.graphs), -1, dtype=np.int64)
+            return graphs.unite(held.name, held.graphs, nothing, held.num_classes)
+
+        return context.cached(("together", context.label, context.dataset), together)
+    graph = context.data
+    if not isinstance(graph, Graph):
+        raise ScenarioError(f"graph_clustering needs a graph or a collection of graphs; {context.dataset} gives none")
+    columns = graph.columns  # nobody can estimate ranks where a person is a whole client
+    if columns is None:
+        return graph
+    return context.cached(("one scale", context.dataset), lambda: column_ranks.fixed(columns).scaled(graph))
+
+
+def deal(params: Params, seed: int, context: CellContext) -> Partition:
+    """The clients of a seed."""
+    collection = _find_collection(params, context)
+
+    def make() -> Partition:
+        if collection is not None:
+            return _one_each(collection)
+        offers, settings = base.chosen(params.partition)
+        rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
+        found = offers.split(_find_one(params, context), settings, rng)
+        if any(s.center is None for s in found.subgraphs):
+            raise ScenarioError(f"graph_clustering needs centres; partition {params.partition['partition']!r} has none")
+        return found if params.labels == "all" else _without_labels_of(found, _centres_of(found))
+
+    return context.cached(("ego", context.label, context.dataset, seed), make)
+
+
+def _one_each(collection: GraphCollection) -> Partition:
+    first, clients = 0, []
+    for client, graph in enumerate(collection.graphs):
+        blank = replace(graph, num_classes=collection.num_classes)
+        clients.append(Subgraph(client, blank, np.arange(first, first + graph.num_nodes, dtype=np.int64)))
+        first += graph.num_nodes
+    words = f"{len(clients)} clients, each a graph of the collection"
+    return Partition(tuple(clients), True, 0, words, from_edges=False, from_labels=False)
+
+
+def _find_classes(params: Params, seed: int, context: CellContext) -> np.ndarray:
+    """int64 [clients]: the class of each small graph; of an ego-network, that of its centre."""
+    collection = _find_collection(params, context)
+    if collection is not None:
+        return collection.labels
+    return np.asarray(_find_one(params, context).labels[_centres_of(deal(params, seed, context))])
+
+
+def _centres_of(partition: Partition) -> np.ndarray:
+    return np.array([s.nodes[s.center] for s in partition.subgraphs], dtype=np.int64)
+
+
+def _without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
+    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
+    return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
+
+
+def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None:
+    """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
+    if not params.public_share:
+        return None
+    graph = _find_one(params, context)
+
+    def make() -> Graph:
+        held = np.asarray(deal(params, seed, context).holdings(graph.num_nodes).sum(axis=0)).ravel()
+        free = np.flatnonzero(held == 0)
+        count = max(1, round(params.public_share * graph.num_nodes))
+        if count > free.size:
+            raise ScenarioError(f"public_share {params.public_share:g} is {count} nodes; {free.size} are held by no client")
+        rng = seeds.seeded_generator(context.root, "public", context.label, context.dataset, seed)
+        order = rng.permutation(graph.num_nodes)  # over all nodes: who is held by nobody follows from edges
+        return graph.induced(np.sort(order[held[order] == 0][:count]))
+
+    return context.cached(("public", context.label, context.dataset, seed), make)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """How clusters are made.
+
+    Attributes:
+        num_init: Starts of k-means with barycentres; the lowest inertia counts.
+        max_iterations: Of each start.
+        verify: How many pairs are solved with POT, too.
+    """
+
+    k: int
+    num_init: int
+    max_iterations: int
+    verify: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What the server found.
+
+    Attributes:
+        distances: float64 [graphs, graphs]; [0, 0] where clusters were made without distances.
+        labels: int64 [graphs], the cluster of each.
+        facts: How Gromov-Wasserstein problems were solved.
+        pictured: Arrays for a picture (``_matched_largest``), where one is drawn.
+    """
+
+    distances: np.ndarray
+    labels: np.ndarray
+    facts: SolverFacts
+    pictured: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def compare_vectors(received: Sequence[np.ndarray], how_many: Clustering, cell: Cell, context: CellContext) -> Compared:
+    """Compare clients by one vector of each, and cluster the vectors by k-means.
+
+    Args:
+        received: For each client, float64 [n, h], its rows. The vector is their mean; a vector that was released is one row.
+        how_many: Only the number of clusters is read.
+        cell: Names the random stream of the starts.
+        context: The root of the random streams.
+
+    Returns:
+        Squared Euclidean distances, and clusters.
+    """
+    points = np.stack([rows.mean(axis=0) for rows in received])
+    rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
+    found = cluster.by_vectors(points, how_many.k, rng)
+    return Compared(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
+
+
+def compare_spaces(
+    made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: Clustering, cell: Cell, context: CellContext
+) -> Compared:
+    """All pairs, k-means with barycentres, and how much the local minima vary."""
+    distances, solved = graphs.solve_all(made, options, context)
+    rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
+    found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
+    sample = seeds.seeded_generator(context.root, *cell.path, "minima")
+    checked = graphs.verify(made, options, how_many.verify, seeds.seeded_generator(context.root, *cell.path, "verify"), context)
+    centres = None
+    if checked is not None and options.alpha is None:
+        centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
+    minima = _minima_variation(made, options, sample)
+    pictured = {} if cell.seed else context.runtime.on_server(_matched_largest, tuple(made), options)
+    facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
+    return Compared(distances, found.labels, facts, pictured)
+
+
+def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
+    """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
+
+    matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
+    their own distances.
+    """
+    sizes = np.array([space.num_points for space in made])
+    pair = np.sort(np.argsort(-sizes, kind="stable")[:2])
+    if pair.size < 2:
+        return {}
+    plan = gromov.solve_couplings(made, pair[None, :], options)[1][0]
+    one, two = (cluster.map_distances_by_mds(made[i].distances).astype(np.float32) for i in pair)
+    return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
+
+
+def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> GromovBarycentreFacts | None:
+    clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
+    members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
+    both = [agreement.of_barycentres(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
+    if not both:
+        return None
+    ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
+    return GromovBarycentreFacts(len(both), ours, theirs)
+
+
+def _kmeans(
+    made: Sequence[MetricSpace],
+    options: gromov.GromovOptions,
+    how: Clustering,
+    rng: np.random.Generator,
+    distances: np.ndarray,
+) -> cluster.Clustering:
+    plain = gromov.GromovOptions(solver=options.solver, alpha=options.alpha)
+    return cluster.by_gromov(
+        made, how.k, rng, options=plain, num_init=how.num_init, max_iterations=how.max_iterations, distances=distances
+    )
+
+
+def _minima_variation(
+    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
+) -> SolverMinima | None:
+    """The share of a sample of pairs where the careful search is lower than one descent; mean drop is (one − best)/one."""
+    which = gromov.all_pairs(len(spaces))
+    if not len(which):
+        return None
+    which = which[rng.permutation(len(which))[:_SAMPLED]]
+    plain = replace(options, solver="fast", restarts=0, kicks=0)
+    careful = replace(plain, restarts=graphs.RESTARTS, kicks=graphs.KICKS)
+    one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
+    drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
+    lower = float((drop > 1e-6).mean())
+    return SolverMinima(
+        len(which), lower, float(drop.mean()), 1 + graphs.RESTARTS + graphs.KICKS, options.restarts + options.kicks > 0
+    )
+
+
+def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
+    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support
+    vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
+    of a class with fewer members than folds are left out.
+    """
+    kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= _FOLDS)
+    if kept.size < 2 * _FOLDS or np.unique(truth[kept]).size < 2:
+        return {}
+    scaled, labels = graphs.scaled(np.maximum(distances[np.ix_(kept, kept)], 0.0)), truth[kept]
+    from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
+
+    model = StratifiedKFold(_FOLDS, shuffle=True, random_state=int(rng.integers(2**31)))
+    folds = model.split(np.zeros(labels.size), labels)
+    splits = tuple(classify.ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in folds)
+    by_kernel = classify.by_svm(scaled, labels, splits, rng, costs=_COSTS, gammas=_GAMMAS)
+    nearest = classify.by_nearest(scaled, labels, splits, _NEIGHBOURS)
+    return {"accuracy": by_kernel.mean, f"knn{_NEIGHBOURS}": nearest.mean}
+
+
+TASK: TaskOffers[Params] = TaskOffers(row_keys=_RowKeys, refuses=refuses, one_method=True, clients=clients)
