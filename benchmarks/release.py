@@ -37,16 +37,24 @@ def build(out: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tracked:
             tracked.extractall(folder, filter="data")
-        for project in (Path(folder), Path(folder) / "zoo"):
-            subprocess.run(
-                [sys.executable, "-c", _BUILD, str(out.resolve())], cwd=project, check=True, stdout=subprocess.DEVNULL
-            )
-    made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
-    if len(made) != 4:
-        raise SystemExit(f"{len(made)} files were made in {out}; allowed: 4, a wheel and a source distribution of each project")
+        made = packed(Path(folder), out)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
     return [*made, out / "SHA256SUMS"]
+
+
+def packed(source: Path, out: Path) -> list[Path]:
+    """Wheel and source distribution of both projects in a checkout, sorted.
+
+    Raises:
+        SystemExit: other than four files are there then.
+    """
+    for project in (source, source / "zoo"):
+        subprocess.run([sys.executable, "-c", _BUILD, str(out.resolve())], cwd=project, check=True, stdout=subprocess.DEVNULL)
+    made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
+    if len(made) != 4:
+        raise SystemExit(f"{len(made)} files were made in {out}; allowed: 4, a wheel and a source distribution of each project")
+    return made
 
 
 if __name__ == "__main__":
