@@ -323,7 +323,7 @@ def dpdgc_rows() -> list[Claim]:
             whole = Composed((Repeated(step, run), Gaussian(scale / math.sqrt(touched))))
             cases[name] = (
                 whole,
-                "one row is replaced, 2C" if touched == 1 else "two rows turn: 4C, and √2 for the released rows",
+                "one row turns: 2C" if touched == 1 else "two rows turn: 4C, and √2 for the released rows",
             )
         cases["as run"] = Unprotected("unbounded rows"), "W is never brought to the length that the released rows' noise is for"
         found += [
