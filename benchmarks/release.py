@@ -17,14 +17,15 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-_BUILD = "import sys; from setuptools import build_meta as b; b.build_sdist(sys.argv[1]); b.build_wheel(sys.argv[1])"
+# the folder is read first: setuptools leaves arguments of its own in sys.argv
+_BUILD = "import sys; from setuptools import build_meta as b; out = sys.argv[1]; b.build_sdist(out); b.build_wheel(out)"
 
 
 def build(out: Path) -> list[Path]:
     """Writes the four files and ``SHA256SUMS`` into a folder that has none; returns them.
 
     Raises:
-        SystemExit: the folder has files, or changes are not committed.
+        SystemExit: the folder has files, changes are not committed, or a file was not made.
     """
     if out.exists() and any(out.iterdir()):
         raise SystemExit(f"{out} is not empty; name another folder")
@@ -36,14 +37,24 @@ def build(out: Path) -> list[Path]:
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(archive)) as tracked:
             tracked.extractall(folder, filter="data")
-        for project in (Path(folder), Path(folder) / "zoo"):
-            subprocess.run(
-                [sys.executable, "-c", _BUILD, str(out.resolve())], cwd=project, check=True, stdout=subprocess.DEVNULL
-            )
-    made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
+        made = packed(Path(folder), out)
     sums = "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in made)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
     return [*made, out / "SHA256SUMS"]
+
+
+def packed(source: Path, out: Path) -> list[Path]:
+    """Wheel and source distribution of both projects in a checkout, sorted.
+
+    Raises:
+        SystemExit: other than four files are there then.
+    """
+    for project in (source, source / "zoo"):
+        subprocess.run([sys.executable, "-c", _BUILD, str(out.resolve())], cwd=project, check=True, stdout=subprocess.DEVNULL)
+    made = sorted(path for path in out.iterdir() if path.name.endswith((".whl", ".tar.gz")))
+    if len(made) != 4:
+        raise SystemExit(f"{len(made)} files were made in {out}; allowed: 4, a wheel and a source distribution of each project")
+    return made
 
 
 if __name__ == "__main__":

@@ -46,11 +46,13 @@ def table(results: Path, metric: str = "accuracy") -> list[list[str]]:
     lines = (results / "results.csv").read_text(encoding="utf-8").splitlines()
     found: dict[str, dict[str, list[float]]] = {}
     for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        if row["metric"] == metric:
+        if row.get(metric):
             name = row["variant"] if row["variant"] not in ("", "default") else row["method"]
             found.setdefault(name, {}).setdefault(f"{float(row['epsilon']):g}".replace("inf", "∞"), []).append(
-                float(row["value"])
+                float(row[metric])
             )
+    if not found:
+        raise SystemExit(f"no row has a number under {metric!r}; the columns of results.csv are allowed")
     epsilons = list(dict.fromkeys(e for cells in found.values() for e in cells))
     spread = any(len(values) > 1 for cells in found.values() for values in cells.values())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tarfile
 from pathlib import Path
 
@@ -22,15 +21,15 @@ def test_a_folder_with_files_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_source_distribution_holds_what_readme_names(tmp_path: Path) -> None:
+def test_four_files_are_made_and_the_source_distribution_holds_what_readme_names(tmp_path: Path) -> None:
     archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
     source, out = tmp_path / "source", tmp_path / "out"
     source.mkdir()
     subprocess.run(["tar", "x", "-C", str(source)], input=archive, check=True)
-    code = "import sys; from setuptools import build_meta as b; b.build_sdist(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(out)], cwd=source, check=True, capture_output=True)
-    (made,) = out.iterdir()
-    with tarfile.open(made) as packed:
+    out.mkdir()
+    wheel, sdist, zoo_wheel, _ = release.packed(source, out)
+    assert (wheel.name.partition("-")[0], zoo_wheel.name.partition("-")[0]) == ("fedgraph_privacy", "fedgraph_zoo")
+    with tarfile.open(sdist) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     page = (source / "README.md").read_text(encoding="utf-8")
     linked = {link.partition("#")[0] for link in re.findall(r"\]\(([^)]+)\)", page) if "://" not in link}

@@ -1,12 +1,11 @@
-"""The ε that DPDGC's released code (thupchnsky/dp-gnn, commit 6ea28473, with autodp 0.2) reads off its noise at edge level.
+"""The ε that DPDGC's released code (thupchnsky/dp-gnn at 6ea28473, with autodp 0.2) reads off its noise at edge level.
 
-One noise scale s serves both stages: T steps on batches of B of n rows, drawn without replacement, one row replaced (std 2sC
-for a gradient clipped to C), and one Gaussian release of sensitivity 1. Rényi divergences: of a step the bound of Wang, Balle &
-Kasiviswanathan 2019 (arXiv 1808.00087), Theorem 27, at whole orders α ≤ 100 with γ = B/n and f(α) = α/2s²,
-
-    (α − 1)·RDP(α) = ln(1 + Σ_{j ≥ 2} γʲ C(α, j) min{4 √(V(2⌊j/2⌋) V(2⌈j/2⌉)), 2e^((j − 1) f(j))}),   V(l) = E (dP/dQ − 1)ˡ,
-
-and chords between them; of the release α/2s². ε as ``aggregation_noise.claimed_conversion`` says.
+``dpdgc_edp.py`` and ``noisy_sgd.py`` calibrate one scale s for T = ⌊epochs·n/B⌋ steps and one release. A step reads B of n rows
+without replacement (``adj.py``, which runs epochs·⌈n/B⌉ steps); ``prepare_optimizer(…, 2.0)`` gives it std 2sC, as one replaced
+row moves it by 2C. The release has std s·1e-8: an entry of one row adds a column of W, of length 1e-8. An undirected edge turns
+two rows, so 4C and √2·1e-8: ε = 1 at B = 256 is truly .947. With 2√2 for the release it is 1.001, and 2.068 where the factor
+2.0 is overlooked. But ``em.py`` norms W in a copy (``state_dict()["weight"] = …``), so columns stay at .08 and more, not 1e-8:
+as run nothing bounds the release.
 """
 
 import math
@@ -38,7 +37,12 @@ def _log_vajda(noise_scale: float) -> ArrayField:
 
 @lru_cache(maxsize=256)
 def _step_moments(noise_scale: float, share: float) -> ArrayField:
-    """(α − 1)·RDP(α) of one step at α = 1, 2 … 100."""
+    """(α − 1)·RDP(α) of one step at α = 1, 2 … 100, with γ the share and f(α) = α/2s².
+
+    The bound of Wang, Balle & Kasiviswanathan 2019 (arXiv 1808.00087), Theorem 27, with V(l) = E (dP/dQ − 1)ˡ:
+
+        ln(1 + Σ_{j ≥ 2} γʲ C(α, j) min{4 √(V(2⌊j/2⌋) V(2⌈j/2⌉)), 2e^((j − 1) f(j))})
+    """
     whole = np.arange(1.0, _LARGEST + 1)
     if share == 1:
         return np.asarray((whole - 1) * whole / (2 * noise_scale**2))
@@ -51,7 +55,7 @@ def _step_moments(noise_scale: float, share: float) -> ArrayField:
 
 
 def epsilon(noise_scale: float, batch: int, rows: int, steps: int, delta: float) -> float:
-    """The published ε.
+    """The published ε: steps (chords between whole orders) and the release, α/2s², as ``claimed_conversion`` converts.
 
     Args:
         noise_scale: s > 0.

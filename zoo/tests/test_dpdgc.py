@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods.base import Budget
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.events import FixedSizeGaussian
+from fedgraph.privacy import Composed, FixedSizeGaussian, Gaussian, Repeated, price, sensitivity
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.sensitivity import EndsClippedSum, EndsSimplexRows
 from fedgraph.privacy.trust import Trust
@@ -174,14 +173,38 @@ def test_it_refuses_other_settings(library: Graph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta", "batch", "epochs", "authors"),
-    [(1, 1e-5, 256, 100, 29.4997), (8, 1e-5, 256, 100, 4.6854), (1, 1e-5, 64, 100, 15.0626), (4, 1e-6, 256, 50, 6.6584)],
+    ("epsilon", "delta", "batch", "epochs", "authors", "edge"),
+    [
+        (1, 1e-5, 256, 100, 29.4997, 0.9472),
+        (8, 1e-5, 256, 100, 4.6854, 8.3187),
+        (1, 1e-5, 64, 100, 15.0626, 0.9727),
+        (4, 1e-6, 256, 50, 6.6584, 4.0711),
+    ],
 )
-def test_the_noise_scale_is_the_released_code_s(epsilon: float, delta: float, batch: int, epochs: int, authors: float) -> None:
-    """authors: thupchnsky/dp-gnn at 6ea28473 (dpdgc_edp.py, noisy_sgd.py) with autodp 0.2.3.1, 2,031 rows of Cora."""
-    found = dpdgc_claim.noise_scale(epsilon, batch, 2031, epochs * 2031 // batch, delta)
+def test_the_noise_scale_is_the_released_code_s(
+    epsilon: float, delta: float, batch: int, epochs: int, authors: float, edge: float
+) -> None:
+    """authors: thupchnsky/dp-gnn at 6ea28473 (dpdgc_edp.py, noisy_sgd.py) with autodp 0.2.3.1, 2,031 rows of Cora.
+
+    edge: what it is worth for an undirected edge, where steps have std 2sC and the release √2 of its std.
+    """
+    steps = epochs * 2031 // batch
+    found = dpdgc_claim.noise_scale(epsilon, batch, 2031, steps, delta)
     assert found == pytest.approx(authors, rel=3e-5)
-    assert dpdgc_claim.epsilon(found, batch, 2031, epochs * 2031 // batch, delta) <= epsilon
+    assert dpdgc_claim.epsilon(found, batch, 2031, steps, delta) <= epsilon
+    step = FixedSizeGaussian(2 * found, batch, 2031, touched_rows=2, replaced=True)
+    assert price(Composed((Repeated(step, steps), Gaussian(found / 2**0.5))), delta).epsilon == pytest.approx(edge, rel=1e-3)
+
+
+def test_the_factor_of_two_is_what_readings_differ_by() -> None:
+    """ε = 1 at 256 rows a step: 2.068 where a step's noise is read as sC, 1.001 as 2sC, each row of the release replaced."""
+    scale = dpdgc_claim.noise_scale(1.0, 256, 2031, 793, 1e-5)
+
+    def worth(factor: float) -> float:
+        step = FixedSizeGaussian(factor * scale, 256, 2031, touched_rows=2, replaced=True)
+        return price(Composed((Repeated(step, 793), Gaussian(scale / 8**0.5))), 1e-5).epsilon
+
+    assert [worth(1), worth(2)] == pytest.approx([2.068, 1.001], rel=1e-3)
 
 
 def test_batches_share_one_noise_scale_as_published(library: Graph) -> None:
