@@ -29,9 +29,7 @@ _RANKED = 1000  # the first so many negatives rank a positive for MRR, as in ogb
 
 def list_all(adjacency: sp.csr_array) -> np.ndarray:
     """Every undirected edge once: int64 [m, 2], u < v in each row, in ascending order.
-
-    Args:
-        adjacency: CSR [n, n], symmetric; its values are not read.
+    adjacency: CSR [n, n], symmetric; its values are not read.
     """
     upper = sp.triu(adjacency, 1).tocoo()
     pairs = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
@@ -40,12 +38,7 @@ def list_all(adjacency: sp.csr_array) -> np.ndarray:
 
 def list_known(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
     """The edges that a client knows, by global ids.
-
-    Args:
-        subgraph: What the client holds.
-
-    Returns:
-        (int64 [m, 2], the edges among its own nodes; int64 [k, 2], those that lead to nodes of others, smaller id first).
+    Returns (int64 [m, 2], the edges among its own nodes; int64 [k, 2], those that lead to nodes of others, smaller id first).
     """
     own, nodes = list_all(subgraph.graph.adjacency), subgraph.nodes
     cut = np.zeros((0, 2), dtype=np.int64) if subgraph.cut is None else subgraph.cut
@@ -55,10 +48,7 @@ def list_known(subgraph: Subgraph) -> tuple[np.ndarray, np.ndarray]:
 
 def adjacency_of(pairs: np.ndarray, num_nodes: int) -> sp.csr_array:
     """The symmetric matrix of pairs: CSR [n, n] of float32 ones.
-
-    Args:
-        pairs: int64 [m, 2]; a pair may be there more than once.
-        num_nodes: n.
+    pairs: int64 [m, 2]; a pair may be there more than once.
     """
     ends = np.concatenate([pairs, pairs[:, ::-1]])
     found = sp.csr_array((np.ones(len(ends), dtype=np.float32), (ends[:, 0], ends[:, 1])), shape=(num_nodes, num_nodes))
@@ -81,11 +71,8 @@ def list_records(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     Where each owner has a record of its own (``graph.one_owner_a_record``), an edge is there once for each owner. One owner's
     records then go without the edge, and without what others own of it.
 
-    Args:
-        graph: The graph that says who owns which edge.
-
-    Returns:
-        (int64 [r, 2], the edge of each record; int64 [r, k], its owners as in ``_owners_of_links``).
+    graph: the graph that says who owns which edge. Returns (int64 [r, 2], the edge of each record; int64 [r, k], its owners as
+    in ``_owners_of_links``).
     """
     pairs = list_all(graph.adjacency)
     owners = _owners_of_links(graph, pairs)
@@ -97,13 +84,8 @@ def list_records(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 def require_unlinked_pair(num_nodes: int, without: sp.csr_array | None = None) -> None:
     """Refuse a graph without a pair that could be drawn as a non-edge.
-
-    Args:
-        num_nodes: n.
-        without: CSR [n, n], the edges that may not be drawn; None: none.
-
-    Raises:
-        DataError: Every two nodes are joined, or there are no two.
+    without: CSR [n, n], the edges that may not be drawn; None: none. Raises ``DataError``: every two nodes are joined, or there
+    are no two.
     """
     taken = 0 if without is None else int(without.nnz) // 2
     if taken >= num_nodes * (num_nodes - 1) // 2:
@@ -112,15 +94,8 @@ def require_unlinked_pair(num_nodes: int, without: sp.csr_array | None = None) -
 
 def draw_pairs(num_nodes: int, count: int, rng: np.random.Generator, without: sp.csr_array | None = None) -> np.ndarray:
     """Pairs of different nodes, drawn uniformly with replacement: int64 [count, 2], u < v in each row.
-
-    Args:
-        num_nodes: n.
-        count: How many; 0 is allowed.
-        rng: Draws them.
-        without: CSR [n, n], symmetric, edges that are never drawn; None: every pair may be.
-
-    Raises:
-        DataError: There is no such pair.
+    count: how many; 0 is allowed. without: CSR [n, n], symmetric, edges that are never drawn; None: every pair may be. Raises
+    ``DataError``: there is no such pair.
     """
     if count:
         require_unlinked_pair(num_nodes, without)
@@ -163,13 +138,7 @@ def measure_scores(positives: np.ndarray, negatives: np.ndarray) -> dict[str, fl
 
 def rank_scores(positives: np.ndarray, negatives: np.ndarray) -> np.ndarray:
     """Of each positive the share of negatives below it; equal ones count by half. Their mean is the AUC.
-
-    Args:
-        positives: float [p].
-        negatives: float [q], q ≥ 1.
-
-    Returns:
-        float64 [p] in 0 … 1.
+    positives: float [p]. negatives: float [q], q ≥ 1. Returns float64 [p] in 0 … 1.
     """
     ranked = np.sort(negatives)
     sides = np.searchsorted(ranked, positives, side="left") + np.searchsorted(ranked, positives, side="right")
@@ -183,14 +152,8 @@ LINK_ROW_LENGTH = 2.0  # rows of what is known of a pair are scaled down to this
 
 def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
     """Directions of public features, by a truncated singular value decomposition where there are more than ``width`` features.
-
-    Args:
-        features: CSR [n, d], public.
-        width: How many columns at most.
-        seed: Of the decomposition.
-
-    Returns:
-        float32 [n, ≤ width], rows of length one or zero; no column where there are no features.
+    features: CSR [n, d], public. width: how many columns at most. Returns float32 [n, ≤ width], rows of length one or zero; no
+    column where there are no features.
     """
     if not features.shape[1] or not features.nnz:
         return np.zeros((features.shape[0], 0), dtype=np.float32)
@@ -204,14 +167,7 @@ def public_rows(features: sp.csr_array, width: int, seed: int) -> np.ndarray:
 
 def random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
     """Rows of random signs: sums of neighbours' rows keep inner products (Johnson-Lindenstrauss).
-
-    Args:
-        num_nodes: n.
-        width: How many columns.
-        seed: Of the signs; who knows it knows the rows.
-
-    Returns:
-        float32 [n, width], rows of length one.
+    seed: of the signs; who knows it knows the rows. Returns float32 [n, width], rows of length one.
     """
     signs = np.random.default_rng(seed).integers(0, 2, size=(num_nodes, width)) * 2 - 1
     return scale_to_unit_length(signs.astype(np.float32))
@@ -219,15 +175,10 @@ def random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LinkRows:
-    """Released rows of every node, hop by hop.
+    """Released rows of every node, hop by hop."""
 
-    Attributes:
-        hops: float32 [n, w] each, of hop 0 (public) to hop K.
-        split: How many of the w columns come from features; the others come from random rows.
-    """
-
-    hops: tuple[np.ndarray, ...]
-    split: int
+    hops: tuple[np.ndarray, ...]  # float32 [n, w] each, of hop 0 (public) to hop K
+    split: int  # how many of the w columns come from features; the others come from random rows
 
     def known_of(self, pairs: np.ndarray) -> np.ndarray:
         """Similarities of both ends of each pair, in an order that depends on K and the widths alone.
@@ -235,11 +186,7 @@ class LinkRows:
         Of features the cosine of every two hops. Of random rows the inner products that count paths (hops 1·1: shared
         neighbours), but not those that count the pair's own edge (0·1); and both ends' degrees, as the rows' lengths show them.
 
-        Args:
-            pairs: int64 [m, 2].
-
-        Returns:
-            float64 [m, d].
+        pairs: int64 [m, 2]. Returns float64 [m, d].
         """
         parts = [self._known(pairs[first : first + _BLOCK]) for first in range(0, max(1, len(pairs)), _BLOCK)]
         return np.concatenate(parts)
@@ -267,15 +214,10 @@ def _inner(left: np.ndarray, right: np.ndarray, one: np.ndarray, two: np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class LinkScale:
-    """Where similarities of random pairs lie; these are public given released rows.
+    """Where similarities of random pairs lie; these are public given released rows."""
 
-    Attributes:
-        centre: float64 [d], their mean.
-        spread: float64 [d], their standard deviation, 1 where it is 0.
-    """
-
-    centre: np.ndarray
-    spread: np.ndarray
+    centre: np.ndarray  # float64 [d], their mean
+    spread: np.ndarray  # float64 [d], their standard deviation, 1 where it is 0
 
     @staticmethod
     def of_random(known: np.ndarray) -> LinkScale:
@@ -292,11 +234,9 @@ class LinkScale:
 
 def fit_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.ndarray:
     """Fisher's direction between edges and random pairs: float64 [d].
-
-    Args:
-        known: float64 [q, d], scaled similarities of random pairs (``LinkScale``).
-        sums: [1 + d], noisy: how many edges there are, and the sum of their scaled rows.
-        std: Of the noise in each sum; a difference is drawn towards zero by its share of noise (James & Stein 1961).
+    known: float64 [q, d], scaled similarities of random pairs (``LinkScale``). sums: [1 + d], noisy: how many edges there are,
+    and the sum of their scaled rows. std: of the noise in each sum; a difference is drawn towards zero by its share of noise
+    (James & Stein 1961).
     """
     own = LinkScale.of_random(known)
     rows = (known - own.centre) / own.spread
@@ -311,10 +251,8 @@ def fit_direction(known: np.ndarray, sums: np.ndarray, std: float = 0.0) -> np.n
 def score_heuristically(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
     """Scores of pairs in clear, by a heuristic that reads the graph: float64 [m].
 
-    Args:
-        name: ``common`` neighbours, ``adamic-adar``, ``resource`` allocation, or ``preferential`` attachment.
-        adjacency: CSR [n, n], symmetric, ones.
-        pairs: int64 [m, 2].
+    name: ``common`` neighbours, ``adamic-adar``, ``resource`` allocation, or ``preferential`` attachment. adjacency: CSR [n,
+    n], symmetric, ones. pairs: int64 [m, 2].
 
     Reference: Liben-Nowell & Kleinberg 2007, section 3; Zhou, Lü & Zhang 2009 (resource allocation).
     """
@@ -339,14 +277,8 @@ UNITS, STEPS, RATE = 64, 150, 0.01  # tried on Cora and CiteSeer without privacy
 
 def fit_encoder(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
     """Rows whose inner products score pairs, of an encoder that is trained on the graph's own edges. Nothing of it is private.
-
-    Args:
-        graph: Its edges and features. Without features a node's row is random.
-        seed: Of the initial parameters and of the negatives.
-        model: ``gcn`` or ``sage``.
-
-    Returns:
-        float32 [n, 64].
+    graph: its edges and features. Without features a node's row is random. seed: of the initial parameters and of the
+    negatives. model: ``gcn`` or ``sage``. Returns float32 [n, 64].
     """
     rng = np.random.default_rng(seed)
     pairs = list_all(graph.adjacency)

@@ -43,15 +43,8 @@ def _mix(value: np.ndarray) -> np.ndarray:
 
 def at_most(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0) -> sp.csr_array:
     """The graph with at most ``degree`` neighbours per node.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, without self-loops.
-        degree: The most neighbours that a node keeps.
-        ids: int64 [n], public node ids, which name the coins.
-        coin: A public number that names these coins.
-
-    Returns:
-        Symmetric CSR [n, n] of float32 ones.
+    adjacency: CSR [n, n], symmetric, without self-loops. degree: the most neighbours that a node keeps. ids: int64 [n], public
+    node ids, which name the coins. coin: a public number that names these coins. Returns symmetric CSR [n, n] of float32 ones.
     """
     n = adjacency.shape[0]
     degrees = np.diff(adjacency.indptr)
@@ -73,16 +66,8 @@ def _ones(adjacency: sp.csr_array) -> sp.csr_array:
 
 def log_weights(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
     """The weights W of all edges, which fall with the larger degree of their two ends.
-
-    Args:
-        adjacency: CSR [n, n], simple and symmetric, sorted or not.
-        factors: float64 [n], h(0) … h(n − 1).
-
-    Returns:
-        CSR [n, n] of float64 with the pattern of ``adjacency``.
-
-    Raises:
-        DataError: A node has more neighbours than ``factors`` knows.
+    adjacency: CSR [n, n], simple and symmetric, sorted or not. factors: float64 [n], h(0) … h(n − 1). Returns CSR [n, n] of
+    float64 with the pattern of ``adjacency``. Raises ``DataError``: a node has more neighbours than ``factors`` knows.
     """
     degrees = np.diff(adjacency.indptr)
     if degrees.max(initial=0) >= factors.size:
@@ -98,13 +83,8 @@ def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
     Such input breaks the platform's own schema: it is refused, never cut in silence. A refusal is outside of the guarantee,
     whose neighbours are pairs of graphs that both keep the limit.
 
-    Args:
-        adjacency: CSR [n, n].
-        limit: The most neighbours.
-        ids: int64 [n], public names of the nodes.
-
-    Raises:
-        DataError: A node has more.
+    adjacency: CSR [n, n]. limit: the most neighbours. ids: int64 [n], public names of the nodes. Raises ``DataError``: a node
+    has more.
     """
     degrees = np.diff(adjacency.indptr)
     beyond = np.flatnonzero(degrees > limit)
@@ -117,13 +97,7 @@ def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
 
 def choose_largest(values: np.ndarray, k: int) -> np.ndarray:
     """The places of the k largest entries of each row, largest first; equal ones go by their place.
-
-    Args:
-        values: float [rows, columns].
-        k: 1 … columns.
-
-    Returns:
-        int64 [rows, k].
+    values: float [rows, columns]. k: 1 … columns. Returns int64 [rows, k].
     """
     count = values.shape[1]
     if k == count or values.shape[0] == 0:
@@ -141,14 +115,9 @@ def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority:
 
     It is a function of Π and coins alone, so which entries survive tells nothing that Π does not.
 
-    Args:
-        sources: int [S], the node of each row.
-        chosen: int [S, K], best first.
-        most: How many *other* rows may name a node. A row may always name its own node.
-        priority: Public coins [S]. First choices go before second ones, and among equals the smaller coin wins.
-
-    Returns:
-        ``chosen`` with −1 where a node was named too often.
+    sources: int [S], the node of each row. chosen: int [S, K], best first. most: how many *other* rows may name a node. A row
+    may always name its own node. priority: public coins [S]. First choices go before second ones, and among equals the smaller
+    coin wins. Returns ``chosen`` with −1 where a node was named too often.
     """
     kept = chosen.copy()
     rows, ranks = np.nonzero((chosen >= 0) & (chosen != sources[:, None]))

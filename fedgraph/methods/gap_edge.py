@@ -76,21 +76,13 @@ prepare, client = noisy_hops.prepare, noisy_hops.client
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Memory(NoisyHopMemory):
-    """What the server remembers: released sums and what followed from them.
+    """What the server remembers: released sums and what followed from them."""
 
-    Attributes:
-        seed: of the classifier.
-        encoder: its parameters, flat.
-        inputs: [H⁰ …], float32 [n, h] each.
-        classifier: once every hop is there, else None.
-        scores: float [n, c], of the classifier; None before it is trained.
-    """
-
-    seed: int
-    encoder: np.ndarray
-    inputs: tuple[np.ndarray, ...]
-    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None
-    scores: np.ndarray | None = None
+    seed: int  # of the classifier
+    encoder: np.ndarray  # its parameters, flat
+    inputs: tuple[np.ndarray, ...]  # [H⁰ …], float32 [n, h] each
+    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None  # once every hop is there, else None
+    scores: np.ndarray | None = None  # float [n, c], of the classifier; None before it is trained
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

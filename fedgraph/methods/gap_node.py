@@ -55,19 +55,12 @@ class Params(NodeCapSettings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        first: T, the rounds of the encoder; 0 where there is none.
-        caps: how much of each neighbour a hop hears.
-        basis: public directions [d, k] that features are projected on, or None.
-        layouts: of the parameters of each stage.
-    """
-
-    first: int
-    caps: NodeCaps
-    basis: np.ndarray | None
-    layouts: Mapping[_Stage, Layout]
+    first: int  # T, the rounds of the encoder; 0 where there is none
+    caps: NodeCaps  # how much of each neighbour a hop hears
+    basis: np.ndarray | None  # public directions [d, k] that features are projected on, or None
+    layouts: Mapping[_Stage, Layout]  # of the parameters of each stage
 
     def stage(self, round_: int) -> _Stage:
         return "encoder" if round_ < self.first else "classifier"

@@ -29,17 +29,11 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of the encoder's training.
-        graph: all edges that the clients hold, once they came; else None.
-        rows: float [n, 64], of the trained encoder; None where none is trained.
-    """
-
-    seed: int
-    graph: Graph | None = None
-    rows: np.ndarray | None = None
+    seed: int  # of the encoder's training
+    graph: Graph | None = None  # all edges that the clients hold, once they came; else None
+    rows: np.ndarray | None = None  # float [n, 64], of the trained encoder; None where none is trained
 
 
 Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features

@@ -90,49 +90,30 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        public: float32 [n, w], hop 0.
-        split: how many of its columns are features; the others are random signs.
-        key: of the public coins and the random pairs.
-        std: standard deviation of the noise in the whole sum that teaches the decoder; 0: none.
-    """
-
-    public: np.ndarray
-    split: int
-    key: int
-    std: float
+    public: np.ndarray  # float32 [n, w], hop 0
+    split: int  # how many of its columns are features; the others are random signs
+    key: int  # of the public coins and the random pairs
+    std: float  # standard deviation of the noise in the whole sum that teaches the decoder; 0: none
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's edges.
+    """A client's edges."""
 
-    Attributes:
-        adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
-        supervision: int64 [m, 2], global ids of those that supervise.
-        shares: float64 [m], how much of each this client counts.
-        nodes: int64 [n_i], global ids of its nodes.
-    """
-
-    adjacency: sp.csr_array
-    supervision: np.ndarray
-    shares: np.ndarray
-    nodes: np.ndarray
+    adjacency: sp.csr_array  # CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it
+    supervision: np.ndarray  # int64 [m, 2], global ids of those that supervise
+    shares: np.ndarray  # float64 [m], how much of each this client counts
+    nodes: np.ndarray  # int64 [n_i], global ids of its nodes
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        direction: float64 [d], of the discriminant, once it is there.
-        learnt: where DP-SGD is, once it began.
-    """
-
-    direction: np.ndarray | None = None
-    learnt: pair_scorer.PairScorerState | None = None
+    direction: np.ndarray | None = None  # float64 [d], of the discriminant, once it is there
+    learnt: pair_scorer.PairScorerState | None = None  # where DP-SGD is, once it began
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

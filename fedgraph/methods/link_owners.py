@@ -49,23 +49,14 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        rows: float32 [n, ≤ 128], unit rows, for the cosine.
-        few: float32 [n, ≤ width], whose products are learnt from.
-        centre: float64 [d], mean of what is said of random pairs.
-        spread: float64 [d], standard deviation of it; 1 where it does not vary.
-        key: of the random pairs.
-        std: standard deviation of the noise in the whole sum; 0: none.
-    """
-
-    rows: np.ndarray
-    few: np.ndarray
-    centre: np.ndarray
-    spread: np.ndarray
-    key: int
-    std: float
+    rows: np.ndarray  # float32 [n, ≤ 128], unit rows, for the cosine
+    few: np.ndarray  # float32 [n, ≤ width], whose products are learnt from
+    centre: np.ndarray  # float64 [d], mean of what is said of random pairs
+    spread: np.ndarray  # float64 [d], standard deviation of it; 1 where it does not vary
+    key: int  # of the random pairs
+    std: float  # standard deviation of the noise in the whole sum; 0: none
 
     def said_of(self, pairs: np.ndarray) -> np.ndarray:
         """float64 [m, d] in 0 … 1, from public features alone."""

@@ -74,43 +74,27 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's nodes.
+    """A client's nodes."""
 
-    Attributes:
-        features: CSR [n, d].
-        labels: int64, of those that have one.
-    """
-
-    features: sp.csr_array
-    labels: np.ndarray
+    features: sp.csr_array  # CSR [n, d]
+    labels: np.ndarray  # int64, of those that have one
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        labelled: bool [n], which nodes have a label; nothing else of a node is public here but its edges.
-        keep: probability that a label is sent as it is.
-    """
-
-    labelled: np.ndarray
-    keep: float
+    labelled: np.ndarray  # bool [n], which nodes have a label; nothing else of a node is public here but its edges
+    keep: float  # probability that a label is sent as it is
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of the training.
-        labels: int64 [n], as received, −1 where there is none; None until the messages are there.
-        features: CSR [n, d], as received; None where none were sent.
-    """
-
-    seed: int
-    labels: np.ndarray | None = None
-    features: sp.csr_array | None = None
+    seed: int  # of the training
+    labels: np.ndarray | None = None  # int64 [n], as received, −1 where there is none; None until the messages are there
+    features: sp.csr_array | None = None  # CSR [n, d], as received; None where none were sent
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

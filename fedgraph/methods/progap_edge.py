@@ -37,15 +37,10 @@ class Params(NoisyHopSettings):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Memory(NoisyHopMemory):
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of every stage.
-        stages: parameters of each stage so far, flat float32.
-    """
-
-    seed: int
-    stages: tuple[np.ndarray, ...] = ()
+    seed: int  # of every stage
+    stages: tuple[np.ndarray, ...] = ()  # parameters of each stage so far, flat float32
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

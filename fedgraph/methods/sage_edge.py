@@ -58,17 +58,11 @@ _KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers. Scores and graph are None until the edges are there.
+    """What the server remembers. Scores and graph are None until the edges are there."""
 
-    Attributes:
-        seed: of the training.
-        scores: float [n, c].
-        received: CSR [n, n], the noisy graph, where it is not too large to keep.
-    """
-
-    seed: int
-    scores: np.ndarray | None = None
-    received: sp.csr_array | None = None
+    seed: int  # of the training
+    scores: np.ndarray | None = None  # float [n, c]
+    received: sp.csr_array | None = None  # CSR [n, n], the noisy graph, where it is not too large to keep
 
 
 Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features and labels

@@ -100,12 +100,7 @@ _NUM_HOPS = 10  # of appnp and gprgnn, as published
 
 class Network(nn.Module):
     """[n, c] scores from (x, edges); dropout of the input first.
-
-    Args:
-        shape: What it is built from.
-
-    Raises:
-        ValueError: A dotted name is no network, or does not take its arguments.
+    Raises ``ValueError``: a dotted name is no network, or does not take its arguments.
     """
 
     def __init__(self, shape: NetworkShape) -> None:
@@ -227,13 +222,7 @@ def _dotted(shape: NetworkShape) -> nn.Module:
 
 def require_callable_network(model: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a dotted name and arguments of which no network can be made that answers on a tiny graph.
-
-    Args:
-        model: A dotted name.
-        arguments: Its keyword arguments.
-
-    Raises:
-        ValueError: It cannot be made, cannot be called with features and edges, or does not give [nodes, classes].
+    Raises ``ValueError``: it cannot be made, cannot be called with features and edges, or does not give [nodes, classes].
     """
     with torch.random.fork_rng():
         network = Network(NetworkShape(model, 3, 2, 8, arguments=arguments)).eval()

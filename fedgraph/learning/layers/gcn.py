@@ -49,20 +49,13 @@ class _Hat:
 
 @dataclass(frozen=True, eq=False)
 class GcnInputs:
-    """One graph, ready.
+    """One graph, ready."""
 
-    Attributes:
-        x: Features [n, columns].
-        hat: Â [n, n].
-        labels: int64 of nodes or of pooled parts, −1 where unknown.
-        columns: Which features ``x`` holds; None: all.
-        pool: The mean or sum over each part's rows where labels belong to parts of the graph; None where they belong to nodes.
-    """
-
-    x: TorchMatrix
-    hat: torch.Tensor | _Hat
-    labels: torch.Tensor
-    columns: np.ndarray | None = None
+    x: TorchMatrix  # features [n, columns]
+    hat: torch.Tensor | _Hat  # Â [n, n]
+    labels: torch.Tensor  # int64 of nodes or of pooled parts, −1 where unknown
+    columns: np.ndarray | None = None  # which features ``x`` holds; None: all
+    # the mean or sum over each part's rows where labels belong to parts of the graph; None where they belong to nodes
     pool: MatrixRowPool | None = None
 
 
@@ -117,14 +110,8 @@ def train_gcn_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of every node after training on the labelled ones: float32 [n, c].
-
-    Args:
-        attributes: Features and labels.
-        adjacency: CSR [n, n], symmetric, in the place of the graph's own. One of integers has edges without weights, one of
-            floats has weights.
-        hidden: Units of the hidden layer.
-        how: Steps of Adam.
-        rng: Draws the initial parameters.
+    adjacency: CSR [n, n], symmetric, in the place of the graph's own. One of integers has edges without weights, one of floats
+    has weights.
     """
     inputs = _sparse_inputs(attributes, adjacency)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))

@@ -36,13 +36,9 @@ _VARIANCE = 1e-5  # added to a variance
 
 @dataclass(frozen=True)
 class GinLayout(Layout):
-    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each.
+    """Linear maps, then for each of ``norms`` batch norms: scale, shift, running mean, running variance, [hidden] each."""
 
-    Attributes:
-        norms: How many batch norms there are.
-    """
-
-    norms: int = 0
+    norms: int = 0  # how many batch norms there are
 
     @property
     def num_linear(self) -> int:
@@ -73,23 +69,14 @@ def gin_layout(num_features: int, hidden: int, layers: int, num_classes: int, no
 
 @dataclass(frozen=True, eq=False)
 class GinInputs:
-    """One graph, or the union of several.
+    """One graph, or the union of several."""
 
-    Attributes:
-        x: float32 [n, columns].
-        reach: A + I, sparse [n, n].
-        labels: int64 of nodes or of pooled parts, −1 where unknown.
-        columns: Which features ``x`` holds.
-        pool: As in ``gcn.GcnInputs``.
-        norm: Which N.
-    """
-
-    x: torch.Tensor
-    reach: torch.Tensor
-    labels: torch.Tensor
-    columns: np.ndarray
-    pool: MatrixRowPool | None = None
-    norm: GinNorm = "rows"
+    x: torch.Tensor  # float32 [n, columns]
+    reach: torch.Tensor  # a + I, sparse [n, n]
+    labels: torch.Tensor  # int64 of nodes or of pooled parts, −1 where unknown
+    columns: np.ndarray  # which features ``x`` holds
+    pool: MatrixRowPool | None = None  # as in ``gcn.GcnInputs``
+    norm: GinNorm = "rows"  # which N
 
 
 def compact_gin_inputs(
@@ -145,15 +132,8 @@ def gin_gradient(
     layout: GinLayout, vector: torch.Tensor, inputs: GinInputs, seen: list[torch.Tensor] | None = None
 ) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label; zero where none is known.
-
-    Args:
-        layout: As in ``gin_hidden_layer``, and so are the others.
-        vector: [num_parameters].
-        inputs: The graph.
-        seen: While training.
-
-    Returns:
-        Flat [num_parameters]; running statistics have no gradient.
+    layout: as in ``gin_hidden_layer``, and so are the others. vector: [num_parameters]. Returns flat [num_parameters]; running
+    statistics have no gradient.
     """
     known = inputs.labels >= 0
     if not bool(known.any()):
@@ -170,11 +150,7 @@ def gin_gradient(
 
 def update_gin_statistics(layout: GinLayout, vector: torch.Tensor, seen: Sequence[torch.Tensor]) -> torch.Tensor:
     """``vector`` with its running statistics moved towards those of a batch, by ``_MOMENTUM``.
-
-    Args:
-        layout: Of the network.
-        vector: [num_parameters]; it is not changed.
-        seen: Of ``gin_hidden_layer``; where it is empty nothing moves.
+    vector: [num_parameters]; it is not changed. seen: of ``gin_hidden_layer``; where it is empty nothing moves.
     """
     if not (layout.norms and seen):
         return vector

@@ -18,15 +18,11 @@ from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device
 
 @dataclass(frozen=True)
 class Layout:
-    """The layers of a feed-forward network. Between layers there is a ReLU.
+    """The layers of a feed-forward network. Between layers there is a ReLU."""
 
-    Attributes:
-        widths: (inputs, hidden…, outputs); two widths are a multinomial logistic regression.
-        bias_scale: The constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias from
-            taking up most of a clipped gradient.
-    """
-
-    widths: tuple[int, ...]
+    widths: tuple[int, ...]  # (inputs, hidden…, outputs); two widths are a multinomial logistic regression
+    # the constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias from taking up
+    # most of a clipped gradient.
     bias_scale: float = 1.0
 
     @property
@@ -59,10 +55,7 @@ class Layout:
 
 def cut_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """(weight [in, out], bias [out]) of each layer, as views into a flat vector.
-
-    Args:
-        vector: [num_parameters], each weight followed by its bias.
-        shapes: (in, out) of each layer.
+    vector: [num_parameters], each weight followed by its bias.
     """
     found, at = [], 0
     for i, o in shapes:
@@ -89,11 +82,7 @@ def to_device(vector: np.ndarray) -> torch.Tensor:
 
 def logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
     """Scores before the softmax: float32 [n, c].
-
-    Args:
-        layout: Of the network.
-        vector: [num_parameters].
-        x: Rows [n, d].
+    vector: [num_parameters]. x: rows [n, d].
     """
     return forward_layout(layout.layers(to_device(vector)), x)[1].cpu().numpy()
 

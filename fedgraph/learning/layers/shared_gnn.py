@@ -35,21 +35,13 @@ SharedGnnInputs = gcn.GcnInputs | gin.GinInputs
 
 @dataclass(frozen=True)
 class SharedGnn:
-    """A shared model of small graphs.
+    """A shared model of small graphs."""
 
-    Attributes:
-        model: Which one.
-        layout: Widths of its linear maps.
-        hops: How far a row reaches, in rounds of messages.
-        pooling: Of several graphs at a client; ``none`` where labels belong to nodes.
-        norm: Of GIN's layers.
-    """
-
-    model: SharedGnnModel
-    layout: Layout
-    hops: int
-    pooling: SharedGnnPooling = "mean"
-    norm: gin.GinNorm = "rows"
+    model: SharedGnnModel  # which one
+    layout: Layout  # widths of its linear maps
+    hops: int  # how far a row reaches, in rounds of messages
+    pooling: SharedGnnPooling = "mean"  # of several graphs at a client; ``none`` where labels belong to nodes
+    norm: gin.GinNorm = "rows"  # of GIN's layers
 
 
 def make(
@@ -62,15 +54,7 @@ def make(
     norm: gin.GinNorm = "rows",
 ) -> SharedGnn:
     """The layout of a shared model.
-
-    Args:
-        model: ``gcn``, which always has two layers, or ``gin``.
-        num_features: d.
-        hidden: Units of every hidden map.
-        layers: Of a GIN.
-        num_classes: c.
-        pooling: Of several graphs at a client.
-        norm: Of a GIN.
+    model: ``gcn``, which always has two layers, or ``gin``. pooling: of several graphs at a client.
     """
     if model == "gcn":
         return SharedGnn(model, Layout((num_features, hidden, num_classes)), 2, pooling)
@@ -79,11 +63,8 @@ def make(
 
 def prepare(net: SharedGnn, graph: Graph, sizes: tuple[int, ...] | None) -> SharedGnnInputs:
     """A client's arrays.
-
-    Args:
-        net: The network.
-        graph: One graph, or the union of several.
-        sizes: Nodes of each graph of the union, else None. Unless pooling is ``none``, each node is labelled as its graph is.
+    graph: one graph, or the union of several. sizes: nodes of each graph of the union, else None. Unless pooling is ``none``,
+    each node is labelled as its graph is.
     """
     pool = MatrixRowPool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
     labels = graph.labels if pool is None or sizes is None else graph.labels[first_matrix_rows(sizes)]
@@ -101,24 +82,13 @@ def prepare(net: SharedGnn, graph: Graph, sizes: tuple[int, ...] | None) -> Shar
 
 @dataclass(frozen=True, eq=False)
 class SharedGnnBatches:
-    """A client's graphs as batches.
+    """A client's graphs as batches."""
 
-    Attributes:
-        adjacency: CSR of their union.
-        sizes: Nodes of each.
-    """
-
-    adjacency: sp.csr_array
-    sizes: tuple[int, ...]
+    adjacency: sp.csr_array  # CSR of their union
+    sizes: tuple[int, ...]  # nodes of each
 
     def inputs(self, whole: gin.GinInputs, size: int, epoch: int) -> list[gin.GinInputs]:
-        """Batches in an order that is drawn for ``epoch``; a last one of a single graph joins the one before.
-
-        Args:
-            whole: All graphs of the client.
-            size: Graphs of a batch.
-            epoch: Names the order.
-        """
+        """Batches in an order that is drawn for ``epoch``; a last one of a single graph joins the one before."""
         order = np.random.default_rng([epoch, len(self.sizes)]).permutation(len(self.sizes))
         cuts = [at for at in range(size, order.size, size) if order.size - at > 1]
         return [self._part(whole, chosen) for chosen in np.split(order, cuts)]
@@ -135,10 +105,7 @@ class SharedGnnBatches:
 
 def select_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np.ndarray]:
     """The network over the features in use: (the smaller network, where its parameters sit in the full vector).
-
-    Args:
-        net: Over all features.
-        given: A client's arrays, which say what columns they hold.
+    given: a client's arrays, which say what columns they hold.
     """
     if given.columns is None:
         raise ValueError("a client's arrays do not say which columns they hold")
@@ -154,14 +121,7 @@ def _gin(net: SharedGnn) -> gin.GinLayout:
 
 def gradient(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs) -> torch.Tensor:
     """Gradient of the mean cross-entropy over nodes (or graphs) with a known label; zero where none is known.
-
-    Args:
-        net: The network over the columns of ``given``.
-        vector: [num_parameters].
-        given: A client's arrays.
-
-    Returns:
-        Flat [num_parameters].
+    net: the network over the columns of ``given``. vector: [num_parameters]. Returns flat [num_parameters].
     """
     if isinstance(given, gin.GinInputs):
         return gin.gin_gradient(_gin(net), vector, given)
@@ -177,12 +137,8 @@ def _shared_gnn_scores(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInp
 
 def embed(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, source: SharedGnnSource) -> np.ndarray:
     """Rows of all nodes, between 0 and 1: float64 [n, c] or [n, hidden].
-
-    Args:
-        net: The network over the columns of ``given``.
-        vector: [num_parameters].
-        given: A client's arrays.
-        source: ``softmax`` of the scores, or ``hidden``: x/(1 + x) of the last hidden layer x ≥ 0.
+    net: the network over the columns of ``given``. vector: [num_parameters]. source: ``softmax`` of the scores, or ``hidden``:
+    x/(1 + x) of the last hidden layer x ≥ 0.
     """
     if source == "softmax":
         return torch.softmax(_shared_gnn_scores(net, vector, given), dim=1).cpu().numpy().astype(np.float64)
@@ -196,25 +152,14 @@ def embed(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, source: 
 
 def embedding_width(net: SharedGnn, source: SharedGnnSource) -> int:
     """Columns of the embedding.
-
-    Args:
-        net: The network.
-        source: As in ``embed``.
+    source: as in ``embed``.
     """
     return net.layout.widths[-1] if source == "softmax" else net.layout.widths[1]
 
 
 def score_graphs(net: SharedGnn, vector: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
     """The model itself as a classifier of graphs: the mean (or sum) of their nodes' scores.
-
-    Args:
-        net: Over all features.
-        vector: [num_parameters].
-        graph: The union of several graphs.
-        sizes: Nodes of each.
-
-    Returns:
-        float32 [graphs, c].
+    vector: [num_parameters]. Returns float32 [graphs, c].
     """
     given = prepare(net, graph, sizes)
     own, where = select_inputs(net, given)

@@ -41,17 +41,11 @@ def to_torch_matrix(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> t
 
 
 class TorchMatrix:
-    """A matrix [n, d] with both products that a linear layer needs.
+    """A matrix [n, d] with both products that a linear layer needs."""
 
-    Attributes:
-        forward: The matrix, for ``x @ weight`` ([d, h] → [n, h]).
-        transposed: Its transpose, for ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error).
-        squared_norms: float64 [n], of its rows.
-    """
-
-    forward: torch.Tensor
-    transposed: torch.Tensor
-    squared_norms: torch.Tensor
+    forward: torch.Tensor  # the matrix, for ``x @ weight`` ([d, h] → [n, h])
+    transposed: torch.Tensor  # its transpose, for ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error)
+    squared_norms: torch.Tensor  # float64 [n], of its rows
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self.forward @ weight
@@ -67,9 +61,7 @@ class TorchMatrix:
 
 class FeatureMatrix(TorchMatrix):
     """A sparse matrix: both products cost one pass over the non-zeros, and the transpose is stored.
-
-    Args:
-        matrix: CSR [n, d].
+    matrix: CSR [n, d].
     """
 
     def __init__(self, matrix: sp.csr_array) -> None:
@@ -82,9 +74,7 @@ class FeatureMatrix(TorchMatrix):
 
 class DenseMatrix(TorchMatrix):
     """A dense matrix, which is what a network takes after an aggregation.
-
-    Args:
-        rows: float [n, d].
+    rows: float [n, d].
     """
 
     def __init__(self, rows: np.ndarray) -> None:
@@ -99,12 +89,7 @@ class DenseMatrix(TorchMatrix):
 
 def unit_matrix_rows(matrix: sp.csr_array) -> sp.csr_array:
     """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows.
-
-    Args:
-        matrix: CSR [n, d].
-
-    Returns:
-        CSR [n, d], float32.
+    matrix: CSR [n, d]. Returns CSR [n, d], float32.
     """
     return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
 
@@ -121,10 +106,7 @@ def _divide_rows(matrix: sp.csr_array, lengths: np.ndarray) -> sp.csr_array:
 
 class MatrixRowPool:
     """The mean or the sum of each graph's rows. A mean does not see how many nodes a graph has; a sum does.
-
-    Args:
-        sizes: Nodes of each graph; graphs follow one another in the rows.
-        total: The sum in place of the mean.
+    sizes: nodes of each graph; graphs follow one another in the rows. total: the sum in place of the mean.
     """
 
     def __init__(self, sizes: Sequence[int], total: bool = False) -> None:

@@ -20,10 +20,7 @@ def run(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]]
     (Wainwright & Jordan 2008, §5). Unlike an average over neighbours, a node that is sure of itself stays so, and more
     neighbours say more. A node without neighbours keeps softmax(H).
 
-    Args:
-        scores: H, [n, c] logits.
-        terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
-        rounds: How many updates.
+    scores: H, [n, c] logits. terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
     """
     spread = softmax(scores, axis=1)
     for _ in range(rounds):
@@ -78,16 +75,9 @@ def couple(
     Each pass compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a coupling is
     never confirmed by what it made itself on both sides. One that ``_is_sure`` denies is none.
 
-    Args:
-        scores: [n, c] logits.
-        adjacency: [n, n], symmetric and public.
-        terms: Further terms of ``run``.
-        limit: Log-odds that a sure neighbour may bring, on average over classes; a stronger ``_class_agreement`` is scaled down
-            to it.
-        passes: How many.
-
-    Returns:
-        [n, c] probabilities.
+    scores: [n, c] logits. adjacency: [n, n], symmetric and public. terms: further terms of ``run``. limit: Log-odds that a sure
+    neighbour may bring, on average over classes; a stronger ``_class_agreement`` is scaled down to it. Returns [n, c]
+    probabilities.
     """
     own = softmax(scores, axis=1)
     spread = own
@@ -101,9 +91,7 @@ def couple(
 
 def doubt(scores: np.ndarray) -> float:
     """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c].
-
-    Args:
-        scores: [n, c] logits.
+    scores: [n, c] logits.
     """
     return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
 
@@ -113,12 +101,8 @@ def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
 
     Of more than ``_COMPARED`` rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
 
-    Args:
-        rows: float32 [n, k], of unit norm or zero.
-        count: How many at most; fewer where fewer have a positive product.
-
-    Returns:
-        CSR [n, n] whose rows sum to 1; a zero row has no look-alikes and is nobody's.
+    rows: float32 [n, k], of unit norm or zero. count: how many at most; fewer where fewer have a positive product. Returns CSR
+    [n, n] whose rows sum to 1; a zero row has no look-alikes and is nobody's.
     """
     n = rows.shape[0]
     count = min(count, n - 1)

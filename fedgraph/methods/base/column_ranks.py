@@ -42,19 +42,12 @@ _BLURRED = 0.15  # error of a rank, in people over all people, from which the pl
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanks:
-    """Ranks of the numbers of some columns, in ``low`` … 1.
+    """Ranks of the numbers of some columns, in ``low`` … 1."""
 
-    Attributes:
-        columns: which columns became ranks.
-        brackets: float64 [k or 1, 2], of each column or of all: where the bins lie on the line of ``private_counts``.
-        shares: float64 [k or 1, BINS + 1], of the people below each edge of the bins.
-        low: rank of the least number.
-    """
-
-    columns: GraphColumns
-    brackets: np.ndarray
-    shares: np.ndarray
-    low: float = -1.0
+    columns: GraphColumns  # which columns became ranks
+    brackets: np.ndarray  # float64 [k or 1, 2], of each column or of all: where the bins lie on the line of ``private_counts``
+    shares: np.ndarray  # float64 [k or 1, BINS + 1], of the people below each edge of the bins
+    low: float = -1.0  # rank of the least number
 
     def scaled(self, graph: Graph) -> Graph:
         """``graph`` with its numbers as ranks; an empty cell is in the middle.
@@ -117,8 +110,7 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
 
     Under the provable reading both together cost at most ``budget``. make: gives the method's plan for a budget.
 
-    Raises:
-        PrivacyError: the guarantee of the method is amplified or counted in a way that the counts are not.
+    Raises ``PrivacyError``: the guarantee of the method is amplified or counted in a way that the counts are not.
     """
     columns = facts.columns
     if columns is None:

@@ -27,17 +27,11 @@ _WORDS: dict[str, str] = {
 
 
 class Method(Protocol):
-    """What all kinds have in common; the functions are described in ``methods.base``.
+    """What all kinds have in common; the functions are described in ``methods.base``."""
 
-    Attributes:
-        REFERENCE: BibTeX of its papers.
-        OFFERS: what it can do.
-        Params: the class of its settings.
-    """
-
-    REFERENCE: str
-    OFFERS: AnyMethodOffers
-    Params: Any
+    REFERENCE: str  # BibTeX of its papers
+    OFFERS: AnyMethodOffers  # what it can do
+    Params: Any  # the class of its settings
 
     def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan: ...
     def start(self, plan: Plan, rng: np.random.Generator) -> State: ...

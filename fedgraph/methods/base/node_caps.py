@@ -106,21 +106,13 @@ _M = TypeVar("_M")
 
 @dataclass(frozen=True)
 class NodeCaps:
-    """What bounds a node's share of a hop: a rule for each client, or one promised degree.
+    """What bounds a node's share of a hop: a rule for each client, or one promised degree."""
 
-    Attributes:
-        proven: the rule of each client, from its number of nodes; empty under a promise.
-        promised: maximum degree D that the data promise, or None.
-        limit: number of neighbours that the platform enforces, or None.
-        assumptions: what the guarantee rests on.
-        notes: what a statement must say.
-    """
-
-    proven: tuple[PricedDegreeCap, ...]
-    promised: int | None
-    limit: int | None
-    assumptions: tuple[Assumption, ...]
-    notes: tuple[str, ...]
+    proven: tuple[PricedDegreeCap, ...]  # the rule of each client, from its number of nodes; empty under a promise
+    promised: int | None  # maximum degree D that the data promise, or None
+    limit: int | None  # number of neighbours that the platform enforces, or None
+    assumptions: tuple[Assumption, ...]  # what the guarantee rests on
+    notes: tuple[str, ...]  # what a statement must say
 
     def sensitivities(self, params: NodeCapSettings) -> tuple[float, ...]:
         """Δ₂ of one hop of each client, row of the node itself not shown."""
@@ -218,18 +210,12 @@ def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows and its bounded graph.
+    """A client's rows and its bounded graph."""
 
-    Attributes:
-        x: its rows, as ``rows_of`` gives them.
-        labels: int64 [n], −1 where unknown.
-        adjacency: what its hops multiply with (``NodeCaps.weights``).
-        hops: noisy hops by ``key``; a cache, which is filled again where it is empty.
-    """
-
-    x: FeatureMatrix
-    labels: torch.Tensor
-    adjacency: sp.csr_array
+    x: FeatureMatrix  # its rows, as ``rows_of`` gives them
+    labels: torch.Tensor  # int64 [n], −1 where unknown
+    adjacency: sp.csr_array  # what its hops multiply with (``NodeCaps.weights``)
+    # noisy hops by ``key``; a cache, which is filled again where it is empty
     hops: dict[str, DenseMatrix] = field(default_factory=dict)
 
 

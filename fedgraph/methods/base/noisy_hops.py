@@ -55,48 +55,31 @@ _P = TypeVar("_P", bound=NoisyHopSettings)
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        attributes: every node's public features and labels.
-        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
-    """
-
-    attributes: Graph
-    new_nodes: bool
+    attributes: Graph  # every node's public features and labels
+    new_nodes: bool  # predictions are for the nodes of a public graph, and not for those that were trained on
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Whose sums a client makes.
+    """Whose sums a client makes."""
 
-    Attributes:
-        adjacency: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared.
-        nodes: int64 [n_i], global ids of its rows.
-    """
-
-    adjacency: sp.csr_array
-    nodes: np.ndarray
+    adjacency: sp.csr_array  # CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared
+    nodes: np.ndarray  # int64 [n_i], global ids of its rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoisyHopMemory:
-    """What the server of every such method remembers.
+    """What the server of every such method remembers."""
 
-    Attributes:
-        sent: the rows that were broadcast for each hop, float32 [n, h].
-        sums: the noisy sums that came back, [n, h] each.
-    """
-
-    sent: tuple[np.ndarray, ...]
-    sums: tuple[np.ndarray, ...] = ()
+    sent: tuple[np.ndarray, ...]  # the rows that were broadcast for each hop, float32 [n, h]
+    sums: tuple[np.ndarray, ...] = ()  # the noisy sums that came back, [n, h] each
 
 
 def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[_P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
-
-    Raises:
-        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
+    Raises ``ScenarioError``: features or labels are not public, or a directed edge is shared by two clients.
     """
     if facts.public_attributes is None:
         raise ScenarioError(

@@ -82,17 +82,11 @@ def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | No
 
 @dataclass(eq=False)
 class SeenCoins:
-    """What messages say of the coins of the canaries in them.
+    """What messages say of the coins of the canaries in them."""
 
-    Attributes:
-        rows: int64 [m], places of the canaries among the rows of a message.
-        gram: float64 [m, m], sum over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩.
-        along: float64 [m], sum over messages of ⟨clip(∇ⱼ), what is left of a message⟩.
-    """
-
-    rows: np.ndarray
-    gram: np.ndarray = field(init=False)
-    along: np.ndarray = field(init=False)
+    rows: np.ndarray  # int64 [m], places of the canaries among the rows of a message
+    gram: np.ndarray = field(init=False)  # float64 [m, m], sum over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩
+    along: np.ndarray = field(init=False)  # float64 [m], sum over messages of ⟨clip(∇ⱼ), what is left of a message⟩
 
     def __post_init__(self) -> None:
         self.gram, self.along = np.zeros((self.rows.size, self.rows.size)), np.zeros(self.rows.size)

@@ -53,30 +53,19 @@ REFERENCE = base.method_bibtex("zhang2024dpar", "fountoulakis2019variational")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares.
+    """What a client prepares."""
 
-    Attributes:
-        graph: of the client, with the features as the learner sees them.
-        memo: its rows, once they are chosen.
-    """
-
-    graph: Graph
-    memo: dict[str, AggregatedRows] = field(default_factory=dict)
+    graph: Graph  # of the client, with the features as the learner sees them
+    memo: dict[str, AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers, where a round is one step.
+    """What the server remembers, where a round is one step."""
 
-    Attributes:
-        first: Adam's first moment estimate, float32 [num_parameters].
-        second: Adam's second moment estimate, float32 [num_parameters].
-        steps: how many it took.
-    """
-
-    first: np.ndarray
-    second: np.ndarray
-    steps: int
+    first: np.ndarray  # Adam's first moment estimate, float32 [num_parameters]
+    second: np.ndarray  # Adam's second moment estimate, float32 [num_parameters]
+    steps: int  # how many it took
 
 
 _NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step

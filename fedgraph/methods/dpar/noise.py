@@ -27,52 +27,30 @@ _MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is c
 
 @dataclass(frozen=True)
 class Sizes:
-    """Public numbers of a run, all that the noise depends on among them.
+    """Public numbers of a run, all that the noise depends on among them."""
 
-    Attributes:
-        kind: em0, em1, gm, random, features or none.
-        sampled: q', share of nodes that take part.
-        amplified: the rate that amplifies: 1 where clients know the sample; size/n after rounding, of the client where it is
-            largest, where the sample has a fixed size; else q'.
-        fixed: the sample has a fixed size.
-        sources: M per client.
-        marked: how many ids may become a source.
-        cap: how many of them hold data at most.
-        missed: probability that more do.
-        top: K, neighbours of each source.
-        rate: of the gradient steps: probability that a row is in one.
-        groups: steps in one pass over the rows.
-        rounds: how many there are.
-        local_steps: gradient steps of each round.
-        fixed_batches: steps visit each row once per ``1/rate`` of them instead of by coins.
-        expected_batch: rows per step and client.
-        most_mentions: B' − 1, how many other rows may name a node; None: any number.
-        touched: B' as priced.
-        replaced: the unit's rows change rather than vanish.
-        values_share: EM1's share of stage 1 for values.
-        notes: sentences for the report.
-    """
-
-    kind: str
-    sampled: float
+    kind: str  # em0, em1, gm, random, features or none
+    sampled: float  # q', share of nodes that take part
+    # the rate that amplifies: 1 where clients know the sample; size/n after rounding, of the client where it is largest, where
+    # the sample has a fixed size; else q'
     amplified: float
-    fixed: bool
-    sources: int
-    marked: int
-    cap: int
-    missed: float
-    top: int
-    rate: float
-    groups: int
-    rounds: int
-    local_steps: int
-    fixed_batches: bool
-    expected_batch: float
-    most_mentions: int | None
-    touched: int
-    replaced: bool
-    values_share: float
-    notes: tuple[str, ...]
+    fixed: bool  # the sample has a fixed size
+    sources: int  # M per client
+    marked: int  # how many ids may become a source
+    cap: int  # how many of them hold data at most
+    missed: float  # probability that more do
+    top: int  # K, neighbours of each source
+    rate: float  # of the gradient steps: probability that a row is in one
+    groups: int  # steps in one pass over the rows
+    rounds: int  # how many there are
+    local_steps: int  # gradient steps of each round
+    fixed_batches: bool  # steps visit each row once per ``1/rate`` of them instead of by coins
+    expected_batch: float  # rows per step and client
+    most_mentions: int | None  # B' − 1, how many other rows may name a node; None: any number
+    touched: int  # B' as priced
+    replaced: bool  # the unit's rows change rather than vanish
+    values_share: float  # EM1's share of stage 1 for values
+    notes: tuple[str, ...]  # sentences for the report
 
     @property
     def steps(self) -> int:
@@ -81,19 +59,12 @@ class Sizes:
 
 @dataclass(frozen=True)
 class StageNoise:
-    """The multipliers of both stages.
+    """The multipliers of both stages."""
 
-    Attributes:
-        choice: Gumbel scale / C₂ (em) or noise std / C₁ (gm); 0 without stage 1.
-        values: Laplace scale / C₂ (em1, else 0).
-        sgd: noise std / C.
-        notes: what a reader must know.
-    """
-
-    choice: float
-    values: float
-    sgd: float
-    notes: tuple[str, ...] = ()
+    choice: float  # Gumbel scale / C₂ (em) or noise std / C₁ (gm); 0 without stage 1
+    values: float  # Laplace scale / C₂ (em1, else 0)
+    sgd: float  # noise std / C
+    notes: tuple[str, ...] = ()  # what a reader must know
 
 
 def choices_event(sizes: Sizes, noise: StageNoise) -> Event:

@@ -37,14 +37,8 @@ _POINTS = 4001
 
 def claimed_dpar_vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float, float]:
     """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it).
-
-    Args:
-        epsilon: ε_pr of all vectors, > 0.
-        delta: δ_pr of all vectors, > 0.
-        num_vectors: M ≥ 1.
-
-    Raises:
-        PrivacyError: ε or δ is not finite and > 0.
+    epsilon: ε_pr of all vectors, > 0. delta: δ_pr of all vectors, > 0. num_vectors: M ≥ 1. Raises ``PrivacyError``: ε or δ is
+    not finite and > 0.
     """
     require_positive("epsilon", epsilon)
     require_positive("delta", delta)
@@ -53,14 +47,8 @@ def claimed_dpar_vector_budget(epsilon: float, delta: float, num_vectors: int) -
 
 def claimed_dpar_gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> float:
     """σ_pr / C1 of the published GM option.
-
-    Args:
-        epsilon: ε_pr of all vectors, > 0.
-        delta: δ_pr of all vectors, > 0.
-        num_vectors: M ≥ 1.
-
-    Raises:
-        PrivacyError: ε or δ is not finite and > 0.
+    epsilon: ε_pr of all vectors, > 0. delta: δ_pr of all vectors, > 0. num_vectors: M ≥ 1. Raises ``PrivacyError``: ε or δ is
+    not finite and > 0.
     """
     each, each_delta = claimed_dpar_vector_budget(epsilon, delta, num_vectors)
     return math.sqrt(2 * math.log(1.25 / each_delta)) / each
@@ -68,11 +56,7 @@ def claimed_dpar_gm_multiplier(epsilon: float, delta: float, num_vectors: int) -
 
 def claimed_dpar_em_epsilon(base: float, top: int, delta: float) -> float:
     """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base.
-
-    Args:
-        base: ε of the formula in the module, half of the bounded range of one pick.
-        top: K ≥ 1.
-        delta: δ_v in (0, 1).
+    base: ε of the formula in the module, half of the bounded range of one pick. top: K ≥ 1. delta: δ_v in (0, 1).
     """
     slope = math.tanh(base)
     return 2 * min(top * base, top * base * slope + base * math.sqrt(2 * top * math.log(1 / delta)))
@@ -80,14 +64,7 @@ def claimed_dpar_em_epsilon(base: float, top: int, delta: float) -> float:
 
 def claimed_dpar_em_base(epsilon: float, top: int, delta: float) -> float:
     """The base whose corollary gives an ε; the Gumbel scale is then Δ/base.
-
-    Args:
-        epsilon: ε_v, > 0.
-        top: K ≥ 1.
-        delta: δ_v in (0, 1).
-
-    Raises:
-        PrivacyError: ε is not finite and > 0.
+    epsilon: ε_v, > 0. top: K ≥ 1. delta: δ_v in (0, 1). Raises ``PrivacyError``: ε is not finite and > 0.
     """
     require_positive("epsilon", epsilon)
     return float(brentq(lambda b: claimed_dpar_em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
@@ -110,12 +87,7 @@ def _moments(noise_multiplier: float, sampling_rate: float) -> ArrayField:
 
 def claimed_dpar_sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The authors' accountant: Rényi moments at the orders 1.1 … 10.9 and 12 … 63, ε = RDP + ln(1/δ)/(α − 1).
-
-    Args:
-        noise_multiplier: σ / C, > 0.
-        sampling_rate: q of Poisson batches, in (0, 1].
-        steps: T.
-        delta: δ_sgd in (0, 1).
+    noise_multiplier: σ / C, > 0. sampling_rate: q of Poisson batches, in (0, 1]. delta: δ_sgd in (0, 1).
     """
     moments = steps * _moments(noise_multiplier, sampling_rate)
     return float(np.min(moments + math.log(1 / delta) / (_ORDERS - 1)))
@@ -124,14 +96,8 @@ def claimed_dpar_sgd_epsilon(noise_multiplier: float, sampling_rate: float, step
 def claimed_dpar_sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The σ / C for which ``claimed_dpar_sgd_epsilon`` returns a given ε.
 
-    Args:
-        epsilon: ε_sgd, above ln(1/δ)/62, the least that orders up to 63 can show.
-        sampling_rate: q of Poisson batches, in (0, 1].
-        steps: T.
-        delta: δ_sgd in (0, 1).
-
-    Raises:
-        PrivacyError: ε is out of that range.
+    epsilon: ε_sgd, above ln(1/δ)/62, the least that orders up to 63 can show. sampling_rate: q of Poisson batches, in (0, 1].
+    delta: δ_sgd in (0, 1). Raises ``PrivacyError``: ε is out of that range.
 
     >>> round(claimed_dpar_sgd_multiplier(8 / 2 / 0.09, 60 / 210, 800, 1e-3 / 0.09), 3)  # Cora-ML at ε = 8
     1.291

@@ -76,17 +76,11 @@ _MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        layout: of the parameters.
-        sizes: public counts.
-        noise: the multipliers of both stages.
-    """
-
-    layout: Layout
-    sizes: Sizes
-    noise: noise_of.StageNoise
+    layout: Layout  # of the parameters
+    sizes: Sizes  # public counts
+    noise: noise_of.StageNoise  # the multipliers of both stages
 
 
 def sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> Sizes:

@@ -109,12 +109,8 @@ def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
 
 class Batches:
     """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn.
-
-    Args:
-        parts: (number of rows, streams) of each client whose rows lie under one another; each tosses its own coins.
-        found: public numbers.
-        fixed: groups in turn.
-        round_: of the first step.
+    parts: (number of rows, streams) of each client whose rows lie under one another; each tosses its own coins. found: public
+    numbers.
     """
 
     def __init__(self, parts: Sequence[tuple[int, PlanStreams]], found: Sizes, fixed: bool, round_: int) -> None:

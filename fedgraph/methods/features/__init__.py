@@ -73,15 +73,10 @@ _ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLI
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares.
+    """What a client prepares."""
 
-    Attributes:
-        x: its rows as the learner sees them.
-        labels: int64 [n], −1 where unknown.
-    """
-
-    x: FeatureMatrix
-    labels: torch.Tensor
+    x: FeatureMatrix  # its rows as the learner sees them
+    labels: torch.Tensor  # int64 [n], −1 where unknown
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

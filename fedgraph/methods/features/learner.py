@@ -60,27 +60,16 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts. Views and curvature are None where they are not used.
+    """What the plan made of public facts. Views and curvature are None where they are not used."""
 
-    Attributes:
-        layout: of the parameters.
-        basis: public directions of words, [d, k].
-        pairs: public directions of pairs of words.
-        curvature: the inverse public curvature.
-        clip: norm to which each node's gradient is clipped, resolved.
-        steps: gradient steps, resolved.
-        learning_rate: resolved.
-        likeness: log-odds of look-alikes, resolved.
-    """
-
-    layout: Layout
-    basis: np.ndarray | None
-    pairs: projection.PairProjection | None
-    curvature: np.ndarray | None
-    clip: float
-    steps: int
-    learning_rate: float
-    likeness: float = 0.5
+    layout: Layout  # of the parameters
+    basis: np.ndarray | None  # public directions of words, [d, k]
+    pairs: projection.PairProjection | None  # public directions of pairs of words
+    curvature: np.ndarray | None  # the inverse public curvature
+    clip: float  # norm to which each node's gradient is clipped, resolved
+    steps: int  # gradient steps, resolved
+    learning_rate: float  # resolved
+    likeness: float = 0.5  # log-odds of look-alikes, resolved
 
     def rows(self, graph: Graph) -> FeatureMatrix:
         """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
@@ -94,16 +83,11 @@ class Made:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        velocity: of the descent, float32 [num_parameters].
-        average: of the last iterates, float32 [num_parameters].
-        count: iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
-    """
-
-    velocity: np.ndarray
-    average: np.ndarray
+    velocity: np.ndarray  # of the descent, float32 [num_parameters]
+    average: np.ndarray  # of the last iterates, float32 [num_parameters]
+    # iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
     count: int = 0
 
 

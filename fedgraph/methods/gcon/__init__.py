@@ -40,19 +40,12 @@ REFERENCE = base.method_bibtex("wei2024gcon")
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares.
+    """What a client prepares."""
 
-    Attributes:
-        walk: CSR [n_i, n_i], its Ã.
-        away: CSR, to whom it leads outside; None: cut edges are dropped.
-        nodes: int64 [n_i], global ids of its rows.
-        labelled: int64, its rows that have a label.
-    """
-
-    walk: sp.csr_array
-    away: sp.csr_array | None
-    nodes: np.ndarray
-    labelled: np.ndarray
+    walk: sp.csr_array  # CSR [n_i, n_i], its Ã
+    away: sp.csr_array | None  # CSR, to whom it leads outside; None: cut edges are dropped
+    nodes: np.ndarray  # int64 [n_i], global ids of its rows
+    labelled: np.ndarray  # int64, its rows that have a label
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

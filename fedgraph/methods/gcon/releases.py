@@ -69,15 +69,10 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        attributes: every node's public features and labels.
-        own_edges: a node reads its own edges at inference: predictions are for the nodes that were trained on.
-    """
-
-    attributes: Graph
-    own_edges: bool
+    attributes: Graph  # every node's public features and labels
+    own_edges: bool  # a node reads its own edges at inference: predictions are for the nodes that were trained on
 
 
 _GRADIENT_NORM = 1e-9  # of an accepted minimiser
@@ -131,17 +126,11 @@ def prior(params: Params, num_classes: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        parameters: of the encoder, flat float32, also for the rows of new nodes.
-        mean: float [h], of the rows of the public nodes, where it is taken off; else None.
-        rows: float64 [n, h], X of all nodes.
-    """
-
-    parameters: np.ndarray
-    mean: np.ndarray | None
-    rows: np.ndarray
+    parameters: np.ndarray  # of the encoder, flat float32, also for the rows of new nodes
+    mean: np.ndarray | None  # float [h], of the rows of the public nodes, where it is taken off; else None
+    rows: np.ndarray  # float64 [n, h], X of all nodes
 
 
 def _encoder(params: Params) -> public.PublicTrainingEncoder:

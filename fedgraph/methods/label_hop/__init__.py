@@ -63,44 +63,28 @@ _MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares.
+    """What a client prepares."""
 
-    Attributes:
-        x: its rows, at unit length.
-        labels: int64 [n], −1 where unknown.
-        said: int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask.
-        nodes: int64 [n], their global ids.
-        adjacency: CSR [n, n], its edges.
-    """
-
-    x: FeatureMatrix
-    labels: torch.Tensor
-    said: np.ndarray
-    nodes: np.ndarray
-    adjacency: sp.csr_array
+    x: FeatureMatrix  # its rows, at unit length
+    labels: torch.Tensor  # int64 [n], −1 where unknown
+    said: np.ndarray  # int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask
+    nodes: np.ndarray  # int64 [n], their global ids
+    adjacency: sp.csr_array  # CSR [n, n], its edges
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        descent: where it is.
-        way: which of the ways is gone; 0 before one is chosen.
-        pilot: float32 [p], the model of the short training; None before it ended, or where there is none.
-        meetings: float64, as released; None before they came.
-        judged: float64, what the short training got right, as released; None before it came.
-        margins: float64, how sure and how right the rows' scores are, as released; None before they came.
-        answers: [num_nodes, c], 1 where a class was named; None before they came.
-    """
-
-    descent: Descended
-    way: int = 0
+    descent: Descended  # where it is
+    way: int = 0  # which of the ways is gone; 0 before one is chosen
+    # float32 [p], the model of the short training; None before it ended, or where there is none
     pilot: np.ndarray | None = None
-    meetings: np.ndarray | None = None
-    judged: np.ndarray | None = None
+    meetings: np.ndarray | None = None  # float64, as released; None before they came
+    judged: np.ndarray | None = None  # float64, what the short training got right, as released; None before it came
+    # float64, how sure and how right the rows' scores are, as released; None before they came
     margins: np.ndarray | None = None
-    answers: np.ndarray | None = None
+    answers: np.ndarray | None = None  # [num_nodes, c], 1 where a class was named; None before they came
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

@@ -37,34 +37,21 @@ _BELIEF, _BELIEF_SPREAD = 0.7, 0.7  # of scores, before it is measured, and the 
 
 @dataclass(frozen=True)
 class Spending:
-    """One way, as ``promises`` needs it.
+    """One way, as ``promises`` needs it."""
 
-    Attributes:
-        answers: How answers come about; None: nobody answers.
-        variance: Of the rows' noise, over that of the whole budget; ∞: no rows.
-    """
-
-    answers: MeetingAnswers | None
-    variance: float
+    answers: MeetingAnswers | None  # how answers come about; None: nobody answers
+    variance: float  # of the rows' noise, over that of the whole budget; ∞: no rows
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the short training got right.
+    """What the short training got right."""
 
-    Attributes:
-        accuracy: Mean over classes.
-        error: Standard error of it, by noise.
-        variance: Of its noise, over that of the whole budget.
-        noise: Multiplier of the whole budget over the number of nodes.
-        columns: Of a row.
-    """
-
-    accuracy: float
-    error: float
-    variance: float
-    noise: float
-    columns: int
+    accuracy: float  # mean over classes
+    error: float  # standard error of it, by noise
+    variance: float  # of its noise, over that of the whole budget
+    noise: float  # multiplier of the whole budget over the number of nodes
+    columns: int  # of a row
 
 
 def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -73,9 +60,7 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     A row has at most two ones: at its class, if that has the largest score; and at the bin of its lead, by whether the label
     is the first class or the second. Nothing where it is another.
 
-    Args:
-        scores: [n, c] logits.
-        labels: int64 [n]; a node with a negative label has zeros.
+    scores: [n, c] logits. labels: int64 [n]; a node with a negative label has zeros.
     """
     classes = scores.shape[1]
     out = np.zeros((len(scores), classes + NUM_LEADS))
@@ -93,11 +78,8 @@ def judged(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 def seen(right: np.ndarray, sizes: np.ndarray, std: float) -> tuple[float, float]:
     """(mean accuracy over the classes that noise leaves visible, its standard error).
-
-    Args:
-        right: float64 [c], noisy counts of right guesses.
-        sizes: float64 [c], noisy sizes of the classes, > 0.
-        std: Of the noise in ``right``.
+    right: float64 [c], noisy counts of right guesses. sizes: float64 [c], noisy sizes of the classes, > 0. std: of the noise in
+    ``right``.
     """
     large = sizes >= min(_SURELY * std, float(sizes.max()))
     found = float(np.clip((right[large] / sizes[large]).mean(), 0, 1))
@@ -110,9 +92,7 @@ def confidence(leads: np.ndarray, std: float) -> float:
     Of two classes of which one leads by m, it is right with probability 1/(1 + e^(−κm)). κ explains the counts best, and is
     drawn towards what is usual where noise covers them.
 
-    Args:
-        leads: float64 [NUM_LEADS], noisy counts (``judged``).
-        std: Of their noise.
+    leads: float64 [NUM_LEADS], noisy counts (``judged``).
     """
     first, second = leads.reshape(2, -1)
     total = np.maximum(first + second, 0)
@@ -125,12 +105,7 @@ def confidence(leads: np.ndarray, std: float) -> float:
 
 def promises(ways: Sequence[Spending], reading: MeetingReading, correlation: float, rows: Seen) -> np.ndarray:
     """The accuracy, as a mean over classes, that each way promises: float64 [ways].
-
-    Args:
-        ways: What can be done.
-        reading: How classes meet.
-        correlation: Of neighbours' labels, as in ``meetings.vote``.
-        rows: What the short training got right.
+    correlation: of neighbours' labels, as in ``meetings.vote``. rows: what the short training got right.
     """
     curve = _accuracies(len(reading.shares))
     guess = _PER_COLUMN * rows.columns * rows.noise**2

@@ -79,19 +79,12 @@ _MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (15.0, 0.001, 0.006), (25.0
 
 @dataclass(frozen=True)
 class LabelHopTraining:
-    """One descent.
+    """One descent."""
 
-    Attributes:
-        noise: multiplier of each gradient; 0: none.
-        steps: how many.
-        rate: step size.
-        clip: norm to which each node's gradient is clipped.
-    """
-
-    noise: float
-    steps: int
-    rate: float
-    clip: float
+    noise: float  # multiplier of each gradient; 0: none
+    steps: int  # how many
+    rate: float  # step size
+    clip: float  # norm to which each node's gradient is clipped
 
     @property
     def event(self) -> Event:
@@ -105,17 +98,11 @@ class LabelHopTraining:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to spend what is left.
+    """One way to spend what is left."""
 
-    Attributes:
-        labels: pure ε of the answers; 0: none; ∞: in clear.
-        training: on rows; None: none.
-        margins: noise multiplier of the counts that weigh rows beside answers; 0: in clear; ∞: none.
-    """
-
-    labels: float
-    training: LabelHopTraining | None
-    margins: float = math.inf
+    labels: float  # pure ε of the answers; 0: none; ∞: in clear
+    training: LabelHopTraining | None  # on rows; None: none
+    margins: float = math.inf  # noise multiplier of the counts that weigh rows beside answers; 0: in clear; ∞: none
 
     @property
     def event(self) -> Event:
@@ -126,25 +113,15 @@ class Way:
 
 @dataclass(frozen=True)
 class _Split:
-    """How the budget is divided.
+    """How the budget is divided."""
 
-    Attributes:
-        meetings: noise multiplier of how classes meet; ∞: not measured; 0: in clear.
-        by_class: whether it is measured of every pair of classes, or of like and unlike ones alone.
-        pilot: the short training; None: none.
-        judged: noise multiplier of the counts of what it got right; ∞: none.
-        ways: what may be done then.
-        total: noise multiplier of the whole budget, were all of it for one value; 0: no noise.
-        heavier: how much more of it the viewer's sums carry, since each client adds its own.
-    """
-
-    meetings: float
-    by_class: bool
-    pilot: LabelHopTraining | None
-    judged: float
-    ways: tuple[Way, ...]
-    total: float
-    heavier: float = 1.0
+    meetings: float  # noise multiplier of how classes meet; ∞: not measured; 0: in clear
+    by_class: bool  # whether it is measured of every pair of classes, or of like and unlike ones alone
+    pilot: LabelHopTraining | None  # the short training; None: none
+    judged: float  # noise multiplier of the counts of what it got right; ∞: none
+    ways: tuple[Way, ...]  # what may be done then
+    total: float  # noise multiplier of the whole budget, were all of it for one value; 0: no noise
+    heavier: float = 1.0  # how much more of it the viewer's sums carry, since each client adds its own
 
     @property
     def choice(self) -> OneOf | None:
@@ -170,11 +147,7 @@ def split_label_hop_budget(params: Params, facts: PublicFacts, budget: Budget) -
 
 class _Budgeting:
     """Divides a finite budget.
-
-    Args:
-        params: settings.
-        facts: what is public.
-        budget: of which ε is finite.
+    facts: what is public. budget: of which ε is finite.
     """
 
     def __init__(self, params: Params, facts: PublicFacts, budget: Budget) -> None:
@@ -271,15 +244,10 @@ def _rows_change(params: Params, clip: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        layout: of the rows' model.
-        parts: how the budget is divided.
-    """
-
-    layout: Layout
-    parts: _Split
+    layout: Layout  # of the rows' model
+    parts: _Split  # how the budget is divided
 
     @property
     def measures(self) -> bool:

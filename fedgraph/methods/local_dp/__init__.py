@@ -45,19 +45,13 @@ REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        embeddings: per client the latest one, as received or made unbiased; None where none came.
-        kept: float32 [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them).
-        where: per client that has trained in clear, where its parameters are, int64.
-        velocity: of protected updates, float32 [num_parameters]; else None.
-    """
-
-    embeddings: tuple[np.ndarray | None, ...]
-    kept: np.ndarray
+    embeddings: tuple[np.ndarray | None, ...]  # per client the latest one, as received or made unbiased; None where none came
+    kept: np.ndarray  # float32 [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them)
+    # per client that has trained in clear, where its parameters are, int64
     where: Mapping[int, np.ndarray] = field(default_factory=dict)
-    velocity: np.ndarray | None = None
+    velocity: np.ndarray | None = None  # of protected updates, float32 [num_parameters]; else None
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:

@@ -56,21 +56,13 @@ _IN_CLEAR = Disclose("no noise: the graph's own vector")
 
 @dataclass(frozen=True)
 class PooledEncoder:
-    """How one vector of a whole graph is sent.
+    """How one vector of a whole graph is sent."""
 
-    Attributes:
-        by: the mechanism.
-        epsilon: of one release; ∞: in clear.
-        mu: what it may spend of μ, where it is Gaussian.
-        width: c, entries of the vector.
-        bits: m, entries that are sent; None: by the rule of LPGNN.
-    """
-
-    by: PooledEncoderName
-    epsilon: float
-    mu: float
-    width: int
-    bits: int | None = None
+    by: PooledEncoderName  # the mechanism
+    epsilon: float  # of one release; ∞: in clear
+    mu: float  # what it may spend of μ, where it is Gaussian
+    width: int  # c, entries of the vector
+    bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
 
     def of_client(self) -> tuple[SensitivityBound, NoiseMechanism, Event]:
         """Bound, mechanism and price of one graph's release."""
@@ -115,23 +107,14 @@ _NO_ENCODING = Disclose("no encoding: the embedding itself")
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """How the embedding of every node is sent.
+    """How the embedding of every node is sent."""
 
-    Attributes:
-        encoder: one of the table above.
-        epsilon: ε of one release of a graph, before ``rule``.
-        rule: ``epsilon``, or ``1/n`` of it for a graph of n nodes.
-        width: h, numbers per node.
-        softmax: rows are probability vectors.
-        bits: m, entries that are sent; None: by the rule of LPGNN.
-    """
-
-    encoder: LocalEncoderName
-    epsilon: float
-    rule: EncoderRule
-    width: int
-    softmax: bool
-    bits: int | None = None
+    encoder: LocalEncoderName  # one of the table above
+    epsilon: float  # ε of one release of a graph, before ``rule``
+    rule: EncoderRule  # ``epsilon``, or ``1/n`` of it for a graph of n nodes
+    width: int  # h, numbers per node
+    softmax: bool  # rows are probability vectors
+    bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
 
     def epsilon_of(self, num_nodes: int) -> float:
         """ε_n of a graph of this size."""

@@ -24,31 +24,18 @@ from fedgraph.types import Graph, Subgraph
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of settings and public facts.
+    """What the plan made of settings and public facts."""
 
-    Attributes:
-        network: the shared model.
-        projection: public, of the features before it, [d, k]; or None.
-        public: the graph that it trains on where it trains on public nodes alone; else None.
-        attendance: who takes part in which round.
-        sent: as ``methods.base.method_kinds.EmbedderMethodMade`` says.
-        sizes: as ``methods.base.method_kinds.EmbedderMethodMade`` says.
-        encoding: how rows are encoded.
-        pooled: how a graph is sent as one vector; None where every node has a row.
-        personal: a client embeds with the model that it has trained once more.
-        graph_epsilons: as ``methods.base.method_kinds.EmbedderMethodMade`` says.
-    """
-
-    network: shared_gnn.SharedGnn
-    projection: np.ndarray | None
-    public: Graph | None
-    attendance: Attendance
-    sent: tuple[PlannedRelease, ...]
-    sizes: tuple[tuple[int, ...], ...]
-    encoding: EncoderSettings
-    pooled: PooledEncoder | None
-    personal: bool
-    graph_epsilons: list[list[float]]
+    network: shared_gnn.SharedGnn  # the shared model
+    projection: np.ndarray | None  # public, of the features before it, [d, k]; or None
+    public: Graph | None  # the graph that it trains on where it trains on public nodes alone; else None
+    attendance: Attendance  # who takes part in which round
+    sent: tuple[PlannedRelease, ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    sizes: tuple[tuple[int, ...], ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    encoding: EncoderSettings  # how rows are encoded
+    pooled: PooledEncoder | None  # how a graph is sent as one vector; None where every node has a row
+    personal: bool  # a client embeds with the model that it has trained once more
+    graph_epsilons: list[list[float]]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
 
 
 Planned: TypeAlias = Plan[Params, Made]
@@ -68,17 +55,12 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class Work(_Part):
-    """All that a client holds, as one graph.
+    """All that a client holds, as one graph."""
 
-    Attributes:
-        weight: in the average; in (0, 1].
-        batches: draws some of the graphs for each step; None where steps see all of them.
-        graphs: each of its graphs apart (``dp_sgd``), else empty.
-    """
-
-    weight: float
+    weight: float  # in the average; in (0, 1]
+    # draws some of the graphs for each step; None where steps see all of them
     batches: shared_gnn.SharedGnnBatches | None = None
-    graphs: tuple[_Part, ...] = ()
+    graphs: tuple[_Part, ...] = ()  # each of its graphs apart (``dp_sgd``), else empty
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:

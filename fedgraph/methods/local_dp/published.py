@@ -23,13 +23,7 @@ from fedgraph.privacy import Event, Gaussian, MultiBit, require_positive
 
 def claimed_local_entries(epsilon: float, num_entries: int) -> int:
     """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
-
-    Args:
-        epsilon: ε > 0, finite.
-        num_entries: d ≥ 1.
-
-    Raises:
-        PrivacyError: ε is not finite and > 0.
+    epsilon: ε > 0, finite. num_entries: d ≥ 1. Raises ``PrivacyError``: ε is not finite and > 0.
     """
     require_positive("epsilon", epsilon)
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
@@ -37,15 +31,8 @@ def claimed_local_entries(epsilon: float, num_entries: int) -> int:
 
 def claimed_local_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
     """Algorithm 1 at ε/(m·n) per bit.
-
-    Args:
-        epsilon: ε > 0, finite.
-        num_sampled: m ≥ 1, entries that are sent.
-        num_rows: n ≥ 1.
-        in_total: m bits in all (literal reading); else m bits in each row.
-
-    Raises:
-        PrivacyError: a number out of its range.
+    epsilon: ε > 0, finite. num_sampled: m ≥ 1, entries that are sent. num_rows: n ≥ 1. in_total: m bits in all (literal
+    reading); else m bits in each row. Raises ``PrivacyError``: a number out of its range.
     """
     require_positive("epsilon", epsilon)
     if num_sampled < 1 or num_rows < 1:
@@ -55,15 +42,8 @@ def claimed_local_encoder_event(epsilon: float, num_sampled: int, num_rows: int,
 
 def claimed_local_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
     """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
-
-    Args:
-        noise_std: standard deviation per entry, finite and > 0.
-        num_rows: n ≥ 1.
-        num_columns: h ≥ 1.
-        softmax: whether rows are probability vectors.
-
-    Raises:
-        PrivacyError: a number out of its range.
+    noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. Raises ``PrivacyError``: a
+    number out of its range.
     """
     require_positive("noise_std", noise_std)
     if num_columns < 1 or num_rows < 1:

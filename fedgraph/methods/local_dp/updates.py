@@ -56,23 +56,14 @@ _VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (th
 
 @dataclass(frozen=True)
 class Attendance:
-    """Who takes part in which round.
+    """Who takes part in which round."""
 
-    Attributes:
-        training: per update round, the clients (sorted) that send updates.
-        present: per round 0 … R, those still there.
-        retrievals: rounds in which embeddings are sent.
-        trains: per client, the rounds of its updates.
-        sends: per client, the rounds of its embeddings.
-        everyone: nobody is ever missing.
-    """
-
-    training: tuple[tuple[int, ...], ...]
-    present: tuple[tuple[int, ...], ...]
-    retrievals: tuple[int, ...]
-    trains: tuple[tuple[int, ...], ...]
-    sends: tuple[tuple[int, ...], ...]
-    everyone: bool
+    training: tuple[tuple[int, ...], ...]  # per update round, the clients (sorted) that send updates
+    present: tuple[tuple[int, ...], ...]  # per round 0 … R, those still there
+    retrievals: tuple[int, ...]  # rounds in which embeddings are sent
+    trains: tuple[tuple[int, ...], ...]  # per client, the rounds of its updates
+    sends: tuple[tuple[int, ...], ...]  # per client, the rounds of its embeddings
+    everyone: bool  # nobody is ever missing
 
 
 def draw_attendance(

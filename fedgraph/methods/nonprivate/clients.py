@@ -26,22 +26,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The graph of one client. What is computed from it is kept while it is needed.
+    """The graph of one client. What is computed from it is kept while it is needed."""
 
-    Attributes:
-        graph: of the client.
-        rows: how feature rows are scaled.
-        networks: candidate → network, built when first needed (its parameters are always broadcast).
-        divided: of the latest run's seed, phase and fold, the labels that train and those that validate.
-        thinned: of the latest run's seed and fold, the graph on which nodes validate.
-        heard: of the latest labels that train, rows with the labels of neighbours.
-    """
-
-    graph: Graph
-    rows: fitting.FittingScaling
+    graph: Graph  # of the client
+    rows: fitting.FittingScaling  # how feature rows are scaled
+    # candidate → network, built when first needed (its parameters are always broadcast)
     networks: dict[int, Network] = field(default_factory=dict)
+    # of the latest run's seed, phase and fold, the labels that train and those that validate
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    # of the latest run's seed and fold, the graph on which nodes validate
     thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
+    # of the latest labels that train, rows with the labels of neighbours
     heard: dict[bytes, fitting.FittingInputs] = field(default_factory=dict)
 
     @cached_property

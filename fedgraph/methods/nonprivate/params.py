@@ -18,29 +18,17 @@ NONPRIVATE_CEILING_FEW = 100
 
 @dataclass(frozen=True)
 class Candidate:
-    """One network with its training.
+    """One network with its training."""
 
-    Attributes:
-        model: its name.
-        hidden: hidden units.
-        dropout: on hidden layers.
-        input_dropout: on the features.
-        rate: step size.
-        decay: L2 penalty.
-        alpha: teleport of the spread of its scores over the asked graph; 1: no spread.
-        columns: as in ``NetworkShape``.
-        hears: it reads the labels of a node's neighbours beside its row, when it answers, too.
-    """
-
-    model: str
-    hidden: int
-    dropout: float
-    input_dropout: float
-    rate: float
-    decay: float
-    alpha: float = 1.0
-    columns: bool = False
-    hears: bool = False
+    model: str  # its name
+    hidden: int  # hidden units
+    dropout: float  # on hidden layers
+    input_dropout: float  # on the features
+    rate: float  # step size
+    decay: float  # L2 penalty
+    alpha: float = 1.0  # teleport of the spread of its scores over the asked graph; 1: no spread
+    columns: bool = False  # as in ``NetworkShape``
+    hears: bool = False  # it reads the labels of a node's neighbours beside its row, when it answers, too
 
     def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> NetworkShape:
         sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
@@ -55,20 +43,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class AskedParams:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        share: nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1
-            where it is the training graph or unknown.
-        candidates: what is trained, in order.
-        folds: parts of the training nodes that validate in turn.
-        validation: the share of the labelled nodes that is in each of them.
-    """
-
+    # nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1 where it is
+    # the training graph or unknown
     share: float
-    candidates: tuple[Candidate, ...]
-    folds: int = 1
-    validation: float = 0.1
+    candidates: tuple[Candidate, ...]  # what is trained, in order
+    folds: int = 1  # parts of the training nodes that validate in turn
+    validation: float = 0.1  # the share of the labelled nodes that is in each of them
 
 
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.

@@ -36,23 +36,14 @@ NEAR_CANDIDATES = 1.0  # standard errors below the best within which a candidate
 
 @dataclass(frozen=True, eq=False)
 class BestCandidate:
-    """A round of a candidate.
+    """A round of a candidate."""
 
-    Attributes:
-        candidate: its place among the candidates.
-        accuracy: on validation nodes.
-        loss: mean over validation nodes.
-        updates: rounds that led there.
-        parameters: float32 [p]; empty where they need not be kept.
-        least: rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by
-            chance.
-    """
-
-    candidate: int
-    accuracy: float
-    loss: float
-    updates: int
-    parameters: np.ndarray
+    candidate: int  # its place among the candidates
+    accuracy: float  # on validation nodes
+    loss: float  # mean over validation nodes
+    updates: int  # rounds that led there
+    parameters: np.ndarray  # float32 [p]; empty where they need not be kept
+    # rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by chance
     least: int = 1
 
     @property
@@ -66,18 +57,13 @@ class BestCandidate:
 
 @dataclass(frozen=True, eq=False)
 class TriedCandidate:
-    """What a candidate showed.
+    """What a candidate showed."""
 
-    Attributes:
-        curve: float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds,
-            summed over folds; a fold that stopped earlier counts with its last row.
-        folds: how many.
-        first: the best round of the first fold.
-    """
-
+    # float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds, summed
+    # over folds; a fold that stopped earlier counts with its last row
     curve: np.ndarray
-    folds: int
-    first: BestCandidate
+    folds: int  # how many
+    first: BestCandidate  # the best round of the first fold
 
     @property
     def best(self) -> BestCandidate:
@@ -132,52 +118,30 @@ def candidates_together(scores: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class PhaseTraining:
-    """What the server knows.
+    """What the server knows."""
 
-    Attributes:
-        seed: of everything that is drawn.
-        last: the latest parameters, float32 [p].
-        in_phase: the best round of this phase.
-        curve: [right, loss, count] after each round of this phase.
-        waited: rounds without progress.
-        lowest: lowest loss of this phase.
-        tried: candidate → what it showed in finished phases.
-        going: who is trained in this fold.
-        members: who answers.
-        fitted: so many of the members are trained again already, or need not be.
-    """
-
-    seed: int
-    last: np.ndarray
-    in_phase: BestCandidate | None = None
-    curve: tuple[np.ndarray, ...] = ()
-    waited: int = 0
-    lowest: float = np.inf
-    tried: Mapping[int, TriedCandidate] = field(default_factory=dict)
-    going: tuple[int, ...] = ()
-    members: tuple[BestCandidate, ...] = ()
-    fitted: int = 0
+    seed: int  # of everything that is drawn
+    last: np.ndarray  # the latest parameters, float32 [p]
+    in_phase: BestCandidate | None = None  # the best round of this phase
+    curve: tuple[np.ndarray, ...] = ()  # [right, loss, count] after each round of this phase
+    waited: int = 0  # rounds without progress
+    lowest: float = np.inf  # lowest loss of this phase
+    tried: Mapping[int, TriedCandidate] = field(default_factory=dict)  # candidate → what it showed in finished phases
+    going: tuple[int, ...] = ()  # who is trained in this fold
+    members: tuple[BestCandidate, ...] = ()  # who answers
+    fitted: int = 0  # so many of the members are trained again already, or need not be
 
 
 @dataclass(frozen=True)
 class PhasePlace:
-    """Where the training is.
+    """Where the training is."""
 
-    Attributes:
-        candidate: that is trained.
-        steps: that every client has taken in this phase.
-        seed: of the run.
-        refits: the phase trains a chosen one again, on all training nodes.
-        going: false once all is done.
-        fold: which part of the training nodes validates.
-    """
-
-    candidate: int
-    steps: int
-    seed: int
-    refits: bool
-    going: bool
-    fold: int = 0
+    candidate: int  # that is trained
+    steps: int  # that every client has taken in this phase
+    seed: int  # of the run
+    refits: bool  # the phase trains a chosen one again, on all training nodes
+    going: bool  # false once all is done
+    fold: int = 0  # which part of the training nodes validates
 
     @classmethod
     def of(cls, model: Mapping[str, np.ndarray]) -> PhasePlace:
