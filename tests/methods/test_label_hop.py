@@ -19,8 +19,7 @@ from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
-from fedgraph.methods.label_hop import choice
-from fedgraph.methods.label_hop.releases import label_hop_answering
+from fedgraph.methods.label_hop import answering_at
 from fedgraph.partition import uniform
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
@@ -260,7 +259,7 @@ def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(
     way: int, library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan, partition = planned(asking(met(library, 0.9)), 4.0)
-    monkeypatch.setattr(label_hop.choice, "promises", lambda ways, *_: np.eye(len(ways))[way])
+    monkeypatch.setattr(label_hop, "promises", lambda ways, *_: np.eye(len(ways))[way])
     engine = SerialRuntime()
     outcome = rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())
     assert outcome.state.memory.way == way
@@ -417,7 +416,7 @@ def test_votes_of_sets_by_hand() -> None:
     given = [sum(truth[y, z] * (a if z in (0, 2) else b) for z in range(4)) for y in range(4)]
     whatever = sum(shares[z] * (a if z in (0, 2) else b) for z in range(4))
     assert np.allclose(
-        meetings.vote(edge, named, reading, label_hop_answering(0.6, 4, replaces=False), 0.3)[0],
+        meetings.vote(edge, named, reading, answering_at(0.6, 4, replaces=False), 0.3)[0],
         np.log(np.array(given) / whatever),
     )
 
@@ -435,7 +434,7 @@ def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool)
     def pooled(named: tuple[int, ...]) -> float:
         all_named = np.zeros((askers + 1, 4))
         all_named[0] = named
-        return float(meetings.vote(star, all_named, reading, label_hop_answering(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
+        return float(meetings.vote(star, all_named, reading, answering_at(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
 
     def believed(label: int) -> float:
         """How often the pooled votes speak for class 2."""
@@ -534,14 +533,14 @@ def test_scores_are_believed_as_far_as_they_are_right() -> None:
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((20_000, 3)) * 2
     drawn = (scores * 0.5 + rng.gumbel(size=scores.shape)).argmax(axis=1)  # right as half of the scores says
-    counts = choice.judged(scores, drawn)
+    counts = label_hop.judged_counts(scores, drawn)
     assert np.linalg.norm(counts, axis=1).max() <= math.sqrt(2) + 1e-12
     assert np.array_equal(counts[:, :3].sum(axis=0), np.bincount(drawn[scores.argmax(axis=1) == drawn], minlength=3))
-    assert choice.confidence(counts[:, 3:].sum(axis=0), 5.0) == pytest.approx(0.5, rel=0.15)
-    by_chance = choice.judged(scores, rng.integers(3, size=len(scores)))
-    assert choice.confidence(by_chance[:, 3:].sum(axis=0), 5.0) < 0.06
-    assert 0.4 < choice.confidence(rng.normal(0, 100, choice.NUM_LEADS), 1e6) < 1.2, "noise alone: what is usual"
-    assert not choice.judged(scores, np.full(len(scores), -1)).any(), "a masked node counts nowhere"
+    assert label_hop.confidence_of(counts[:, 3:].sum(axis=0), 5.0) == pytest.approx(0.5, rel=0.15)
+    by_chance = label_hop.judged_counts(scores, rng.integers(3, size=len(scores)))
+    assert label_hop.confidence_of(by_chance[:, 3:].sum(axis=0), 5.0) < 0.06
+    assert 0.4 < label_hop.confidence_of(rng.normal(0, 100, label_hop.NUM_LEADS), 1e6) < 1.2, "noise alone: what is usual"
+    assert not label_hop.judged_counts(scores, np.full(len(scores), -1)).any(), "a masked node counts nowhere"
 
 
 @pytest.mark.parametrize(
@@ -550,7 +549,7 @@ def test_scores_are_believed_as_far_as_they_are_right() -> None:
 )
 def test_the_way_follows_what_rows_and_ties_tell(apart: float, degree: float, accuracy: float, promising: set[int]) -> None:
     reading = MeetingReading(np.full(4, 0.25), np.ones((4, 4)), degree, apart, 0.03).supposing(apart)
-    rows = choice.Seen(accuracy, 0.03, 60.0, 3.3 / 2000, 100)
-    answers = [None, *(label_hop_answering(part * 1.0, 4, replaces=False) for part in (0.4, 0.65, 0.8))]
-    ways = [choice.Spending(by, v) for by, v in zip(answers, (1.1, 2.6, 12.0, math.inf), strict=True)]
-    assert int(choice.promises(ways, reading, 0.1, rows).argmax()) in promising
+    rows = label_hop.Seen(accuracy, 0.03, 60.0, 3.3 / 2000, 100)
+    answers = [None, *(answering_at(part * 1.0, 4, replaces=False) for part in (0.4, 0.65, 0.8))]
+    ways = [label_hop.Spending(by, v) for by, v in zip(answers, (1.1, 2.6, 12.0, math.inf), strict=True)]
+    assert int(label_hop.promises(ways, reading, 0.1, rows).argmax()) in promising

@@ -53,7 +53,7 @@ class ObjectiveLoss:
 
 @dataclass(frozen=True, eq=False)
 class LinearObjective:
-    """F for fixed public labels. Rows z [n₁, d] and the noise B [d, c] are arguments of its methods, because they are private."""
+    """F for fixed public labels. Rows z [n₁, d] and noise B [d, c] are private, so they are arguments of its methods."""
 
     loss: ObjectiveLoss  # ℓ
     labels: np.ndarray  # int64 [n₁], all ≥ 0
