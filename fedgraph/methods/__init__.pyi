@@ -1,6 +1,5 @@
 from .base import Budget as Budget
 from .base import ClearFacts as ClearFacts
-from .base import MethodDraft as MethodDraft
 from .base import MethodReads as MethodReads
 from .base import Plan as Plan
 from .base import PlanInbox as PlanInbox

@@ -363,12 +363,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     private_test_nodes=True,
     partial_rounds=True,
     answers_every_round=True,
-    drafts=(
-        base.MethodDraft(
-            "graph", "node", {"label": "Features"}, "each node's own row; edges only where they are public", edgeless=True
-        ),
-        base.MethodDraft("federation", "node", {"label": "Features"}, "each node's own row", quick={"steps": 40}),
-    ),
     tuned=tuned,
     reads_rounds=lambda plan: seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters),
     evidence=_evidence,

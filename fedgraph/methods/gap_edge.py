@@ -155,17 +155,9 @@ def _scores(chosen: HopNetworkShape | public.PublicTrainingClassifier, inputs: S
     return gap_networks.score_with_gap_network(chosen, inputs)
 
 
-_QUICK, _FEATURES_ALONE = {"epochs": 30}, {"label": "no edges", "hops": 0, "folds": 2}
-_NO_EDGES = "reads no edge: a private method has to be better than this"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
-    drafts=(
-        base.MethodDraft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
-        base.MethodDraft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
-        base.MethodDraft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick=_QUICK),
-        base.MethodDraft("federation", "edge", _FEATURES_ALONE, _NO_EDGES, compared=True, quick=_QUICK),
-    ),
     evidence=noisy_hops.evidence,
 )

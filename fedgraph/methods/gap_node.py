@@ -218,7 +218,6 @@ OFFERS: base.Offers[Params, Made, Work, _Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(base.MethodSituation("inductive", settings={"steps": 4, "projection": 16}),),
-    drafts=(base.MethodDraft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
     tuned=tuned,
     reads_rounds=reads_rounds,
     evidence=evidence,

@@ -361,7 +361,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=reads,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
-    drafts=(base.MethodDraft("graph", "edge", {"label": "GCON"}, "perturbed objective of a linear classifier"),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )

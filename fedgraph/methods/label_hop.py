@@ -783,7 +783,6 @@ def reads(plan: Planned) -> base.MethodReads:
     return base.MethodReads.OWN_EDGES if hears else base.MethodReads.OWN_ROW
 
 
-_LABEL, _ANSWERED = {"label": "neighbours' labels"}, "and what its neighbours answered"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=reads,
@@ -792,10 +791,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("inductive", settings={"steps": 5}),
     ),
     private_test_nodes=True,  # each answers from its own row and its own edges
-    drafts=(
-        base.MethodDraft("graph", "node", _LABEL, _ANSWERED),
-        base.MethodDraft("federation", "node", _LABEL, _ANSWERED, quick={"steps": 40}),
-    ),
     tuned=tuned,
     evidence=evidence,
 )

@@ -88,8 +88,4 @@ OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(
     units=(Unit.EDGE,),
     situations=(base.MethodSituation("links", (Trust.CURATOR, Trust.OWN_CLIENT)),),
     ignores_budget={},
-    drafts=(
-        base.MethodDraft("links", "any", {"label": "shared neighbours"}, "without privacy: Adamic-Adar", compared=True),
-        base.MethodDraft("links", "any", {"model": "gcn", "label": "GCN"}, "without privacy: a trained encoder", compared=True),
-    ),
 )

@@ -293,12 +293,6 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.NOTHING,
     units=(Unit.EDGE,),
-    drafts=(
-        base.MethodDraft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),
-        base.MethodDraft(
-            "links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns which features join two ends"
-        ),
-    ),
     situations=(
         base.MethodSituation("links"),
         base.MethodSituation("links", settings={"hops": 0, "rows": "features"}),

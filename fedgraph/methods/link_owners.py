@@ -162,13 +162,4 @@ OFFERS: base.Offers[Params, Made, np.ndarray, _Memory] = base.Offers(
     reads=lambda plan: base.MethodReads.NOTHING,
     units=(Unit.NODE, Unit.ENTITY),
     situations=(base.MethodSituation("links"), base.MethodSituation("links", settings={"limit": 3, "width": 2})),
-    drafts=(
-        base.MethodDraft("links", "node", {"label": "per person"}, "all edges of a person are private"),
-        base.MethodDraft(
-            "links", "entity", {"unit": "entity", "label": "per owner"}, "all edges of an owner, of all its nodes"
-        ),
-        base.MethodDraft(
-            "links", "any", {"learns": False, "label": "public features"}, "no edge is read: ε = 0", compared=True
-        ),
-    ),
 )

@@ -749,27 +749,7 @@ class _Updates:
             at += parameter.numel()
 
 
-_CEILING, _PLAIN = "what the same data gives when nothing is protected", "a plain network by FedAvg"
-_MLP = {"model": "mlp", "label": "MLP without privacy", "rounds": 20}
-_GCN = {"model": "gcn", "label": "GCN without privacy", "rounds": 20}
 _FEWER = {"rounds": 3}
-_BOTH = ["logistic", "gcn"]
-_CHEAPER: tuple[tuple[float, dict[str, object]], ...] = (  # costs: seconds of 1,200 training nodes, 12,000 edges (2026-11)
-    (68.0, {}),
-    (23.0, {"folds": 1}),
-    (9.6, {"folds": 1, "rounds": 10}),
-    (2.4, {"folds": 1, "rounds": 10, "among": _BOTH}),
-    (1.0, {"folds": 1, "rounds": 4, "among": _BOTH}),
-)
-_BEST = {"model": "ceiling", "label": "no privacy"}
-_DRAFTS = (
-    base.MethodDraft("graph", "node", _BEST, _CEILING, compared=True, edgeless=True, cheaper=_CHEAPER),
-    base.MethodDraft("graph", "edge", _BEST, _CEILING, compared=True, cheaper=_CHEAPER),
-    base.MethodDraft("federation", "node", _MLP, _PLAIN, compared=True, quick=_FEWER),
-    base.MethodDraft("federation", "node", _GCN, _PLAIN, compared=True, quick=_FEWER),
-    # a plain GCN has no way to an edge's other client
-    base.MethodDraft("federation", "edge", _GCN, _PLAIN, compared=True, quick=_FEWER, crossing=False),
-)
 OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
@@ -784,7 +764,6 @@ OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     private_test_nodes=True,  # nothing is protected, so a test node may be asked in any setting
     partial_rounds=True,  # averages are weighted by what came
     answers_every_round=True,
-    drafts=_DRAFTS,
     tuned=tuned,
     says=_says,
     observe=_Updates,

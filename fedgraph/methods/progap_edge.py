@@ -99,8 +99,5 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("transductive", settings={"epochs": 20}),
         base.MethodSituation("inductive-edges", settings={"epochs": 20}),
     ),
-    drafts=(
-        base.MethodDraft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),
-    ),
     evidence=noisy_hops.evidence,
 )

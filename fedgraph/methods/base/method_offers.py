@@ -60,26 +60,6 @@ class MethodSituation:
     settings: Mapping[str, Any] = field(default_factory=dict)  # parameters of the method, kept small so that a test is quick
 
 
-@dataclass(frozen=True)
-class MethodDraft:
-    """A row that ``fedgraph new`` writes for the method."""
-
-    # ``graph`` that is dealt to clients, ``federation`` of one's own, ``links`` of either
-    data: Literal["graph", "federation", "links"]
-    # of the guarantee that is wanted; ``any``: the row stands beside all of them
-    unit: Literal["node", "edge", "entity", "any"]
-    settings: Mapping[str, object]  # of the row, its ``label`` among them
-    comment: str  # what the row shows, for the line's end
-    compared: bool = False  # the row is a comparison: it is written after the others, and it runs at one level of trust
-    quick: Mapping[str, object] = field(default_factory=dict)  # what ``--quick`` sets
-    crossing: bool = True  # the row also makes sense where edges lead from one client to another
-    edgeless: bool = False  # the row also makes sense where no row has an edge
-    spare: bool = False  # the row is written only where there is time
-    # (cost, settings) from the dearest to the cheapest; a draft takes the first that fits, ``--quick`` the last. A cost is in
-    # units of the last one's time.
-    cheaper: tuple[tuple[float, Mapping[str, object]], ...] = ((1.0, {}),)
-
-
 class MethodGradientReader(Protocol):
     """How somebody who sees one client's message reads a gradient in it.
 
@@ -120,7 +100,6 @@ class Offers(Generic[_P, _M, _W, _S]):
     private_test_nodes: bool = False  # it answers a private test node from that node's own row
     partial_rounds: bool = False  # a round may ask a share of the clients
     answers_every_round: bool = False  # its state predicts after any round, so a curve over rounds can be drawn
-    drafts: tuple[MethodDraft, ...] = ()  # rows that ``fedgraph new`` writes for it
     # of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away
     reads: Callable[[Plan[_P, _M]], MethodReads | None] | None = None
     # the state after a client's own steps on its graph, in clear (a head start for a personal model)
