@@ -3,7 +3,7 @@
     python -m benchmarks.reproductions.claims [PAPER …]
 
 No data, no learning, only accounting. PAPER: beginnings of the papers' names, e.g. DPAR; a name that no paper has is an error.
-``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``published.py`` of ``dpar``,
+``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``dpar``,
 ``sage_node`` and ``local_dp``, ``privacy/mechanisms/gcon_noise.py``); those of GAP, which no method reads, stand here.
 
 GAP (Sajadmanesh et al., slides 2022 and released code): aggregation perturbation, edge and node level.

@@ -26,13 +26,8 @@ _ODD = 0x9E3779B97F4A7C15
 
 def draw_neighbour_limit_coins(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
     """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
-    return hash_neighbour_limit_keys(one, two, coin * _ODD % 2**64)
-
-
-def hash_neighbour_limit_keys(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
-    """uint64 [m]: a hash of a key in 0 … 2⁶⁴ − 1 and of two ids in either order."""
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
-    return _mix(_mix(low + np.uint64(key)) ^ (high * np.uint64(_ODD)))
+    return _mix(_mix(low + np.uint64(coin * _ODD % 2**64)) ^ (high * np.uint64(_ODD)))
 
 
 def _mix(value: np.ndarray) -> np.ndarray:
@@ -82,7 +77,6 @@ def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
 
     Such input breaks the platform's own schema: it is refused, never cut in silence. A refusal is outside of the guarantee,
     whose neighbours are pairs of graphs that both keep the limit.
-
     adjacency: CSR [n, n]. limit: the most neighbours. ids: int64 [n], public names of the nodes. Raises ``DataError``: a node
     has more.
     """
@@ -114,7 +108,6 @@ def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority:
     """Choices in which a node is named by few rows.
 
     It is a function of Π and coins alone, so which entries survive tells nothing that Π does not.
-
     sources: int [S], the node of each row. chosen: int [S, K], best first. most: how many *other* rows may name a node. A row
     may always name its own node. priority: public coins [S]. First choices go before second ones, and among equals the smaller
     coin wins. Returns ``chosen`` with −1 where a node was named too often.

@@ -74,9 +74,7 @@ class _Head:
 
 
 def prepare(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
-    """What a head reads of the nodes of a graph.
-    chances: float [n, c], the shared model's probabilities for its nodes.
-    """
+    """What a head reads of the nodes of a graph. chances: float [n, c], the shared model's probabilities for its nodes."""
     degrees = np.maximum(graph.degrees, 1)[:, None]
     around = np.asarray(graph.adjacency @ chances) / degrees
     return OwnModelInputs(unit_matrix_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
@@ -85,7 +83,6 @@ def prepare(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
 def fit_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random.Generator) -> _Head:
     """The client's head, after the number of steps that a held-out fifth chooses; without a step where there are too few
     labels.
-
     labels: int64 [n], −1 where unknown.
     """
     order = rng.permutation(labels.size)

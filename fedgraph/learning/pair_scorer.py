@@ -35,9 +35,7 @@ def start(blocks: int, width: int) -> np.ndarray:
 
 
 def score(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The score s of each pair: float64 [m].
-    vector: [p], W and b. rows: [n, w]. pairs: int64 [m, 2].
-    """
+    """The score s of each pair: float64 [m]. vector: [p], W and b. rows: [n, w]. pairs: int64 [m, 2]."""
     found = rows.astype(np.float64) @ _weights(vector, rows).T
     return np.asarray(_SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
 
@@ -47,7 +45,6 @@ def clipped_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted:
 
     **Guarantee.** One pair more or less changes it by at most 1 in L2 norm, whatever vector and rows are, as long as they are
     finite.
-
     vector: [p], W and b. rows: [n, w], read by everybody. pairs: int64 [m, 2]. wanted: 1 for edges, 0 for random pairs.
     """
     weights, many = _weights(vector, rows), rows.astype(np.float64)
@@ -94,7 +91,6 @@ class PairScorer:
 
         Noise alone leads W by about rate · √(steps · p) · std / (1 − momentum) / (pairs of a step); the rate keeps that at
         ``_WALK``.
-
         rows: [n, w], read by everybody. total: [1 + p], the noisy sum of this step. number: of the step: 0, 1, …. Returns where
         it is afterwards.
         """

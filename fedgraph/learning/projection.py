@@ -138,7 +138,6 @@ def curvature_of(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndar
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
     only private part is the gradient.
-
     rows: float [n, k], public. bias_scale: the constant that stands for the bias in every row. damping: above 0.
     """
     second = np.zeros((rows.shape[1] + 1, rows.shape[1] + 1))
@@ -194,7 +193,6 @@ def of_pairs(public: Graph, num_directions: int, rarity: float = 0.0) -> PairPro
     """The strongest directions of S K Sᵀ, K the kernel of the public rows and S the smoothing.
 
     It is deterministic (fixed start block and sample), by randomised subspace iteration (Halko, Martinsson & Tropp 2011).
-
     public: a graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
     num_directions: how many at most; fewer where the rank is lower. rarity: as in ``basis_of``.
     """

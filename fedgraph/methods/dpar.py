@@ -16,6 +16,23 @@ other rows; √2·C₁ for gm; batches really are Poisson. In a federation every
 q' = 1. Under ``published`` the sample has a fixed size m = round(q'n), and its provable price is computed under replace,
 the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), at its true rate m/n, with every row naming the
 node.
+
+**Noise, published** (Theorems 1-3; why that is no proof: PRIVACY §4), of the M vectors from one vector's share:
+
+    ε_v = ε_pr / (2√(M ln(e + ε_pr/δ_pr))),    δ_v = δ_pr/(2M),
+    GM:  σ_pr = √(2 ln(1.25/δ_v))·C1/ε_v,
+    EM:  ε_v = 2·min{Kε, Kε(e^{2ε} − 1)/(e^{2ε} + 1) + ε√(2K ln(1/δ_v))}  (+ ε₂ for Laplace values, EM1),
+    SGD: Rényi moments of the Poisson Gaussian with q = B/N', ε = RDP + ln(1/δ)/(α − 1) at the best of the released code's
+         orders 1.1, 1.2 … 10.9 and 12, 13 … 63;      total: q'·(ε_pr + ε_sgd).
+
+**Noise, provable**: stage 1 has its share of the inner budget, stage 2 all that the composed price leaves:
+
+    em:  ρ = M·K·ε₀²/8, scale 2C₂/ε₀      gm: μ = √(2M)·C₁/σ      sgd: Poisson Gaussian with B' touched rows
+    ε = ln(1 + q'(e^inner − 1)), δ = q'·inner δ,   + P(more than M_max sources are sampled).
+
+**Guarantee.** Node-level, viewer sees every step, Π and the sampled ids stay inside; relation and B' as the row says. With
+one-time sampling, replace is amplified like zero-out here: by joint convexity the bound needs the distance to "replaced" and to
+"not sampled", and "not sampled" equals one replacement (the zeroed node).
 """
 
 from __future__ import annotations
@@ -33,57 +50,16 @@ from pydantic import Field
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import (
-    AggregatedRows,
-    FeatureMatrix,
-    Layout,
-    StatefulDescent,
-    aggregated_rows,
-    layouts,
-    neighbour_limits,
-    own_models,
-    per_sample,
-    torch,
-    torch_device,
-    unit_matrix_rows,
-    walks,
-)
+from fedgraph.learning import aggregated_rows, layouts, neighbour_limits, own_models, unit_matrix_rows, walks
 from fedgraph.methods import base
-from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, gradient_std, seen
-from fedgraph.privacy import (
-    ArrayField,
-    Assumption,
-    Box,
-    ClippedSum,
-    Composed,
-    Desk,
-    DeskWalk,
-    Disclose,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    GumbelTopK,
-    LaplaceNoise,
-    NoiseMechanism,
-    NonNegativeRows,
-    PlannedRelease,
-    Relation,
-    Repeated,
-    SensitivityBound,
-    Trust,
-    Unbounded,
-    Unit,
-    Unprotected,
-    amplification,
-    calibrate,
-    events,
-    rdp,
-    require_positive,
-    sensitivity,
-)
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, gradient_std
+from fedgraph.privacy import amplification, calibrate, events, rdp, require_positive, sensitivity
 from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("zhang2024dpar", "fountoulakis2019variational")
 
 _FRACTIONS = 1 + np.arange(1, 100) / 10  # Emory-AIMS/DPAR, dpgnn/utils.py, commit 62159715
 _WHOLE_ORDERS = np.arange(12.0, 64.0)
@@ -92,9 +68,8 @@ _POINTS = 4001
 
 
 def claimed_vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float, float]:
-    """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it).
-    epsilon: ε_pr of all vectors, > 0. delta: δ_pr of all vectors, > 0. num_vectors: M ≥ 1. Raises ``PrivacyError``: ε or δ is
-    not finite and > 0.
+    """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it). ``PrivacyError``: ε or δ is
+    not > 0.
     """
     require_positive("epsilon", epsilon)
     require_positive("delta", delta)
@@ -102,31 +77,24 @@ def claimed_vector_budget(epsilon: float, delta: float, num_vectors: int) -> tup
 
 
 def claimed_gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> float:
-    """σ_pr / C1 of the published GM option.
-    epsilon: ε_pr of all vectors, > 0. delta: δ_pr of all vectors, > 0. num_vectors: M ≥ 1. Raises ``PrivacyError``: ε or δ is
-    not finite and > 0.
-    """
+    """σ_pr / C1 of the published GM option."""
     each, each_delta = claimed_vector_budget(epsilon, delta, num_vectors)
     return math.sqrt(2 * math.log(1.25 / each_delta)) / each
 
 
 def claimed_em_epsilon(base: float, top: int, delta: float) -> float:
-    """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base.
-    base: ε of the formula in the module, half of the bounded range of one pick. top: K ≥ 1. delta: δ_v in (0, 1).
-    """
+    """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base; ``base`` is half of the bounded range of one pick."""
     slope = math.tanh(base)
     return 2 * min(top * base, top * base * slope + base * math.sqrt(2 * top * math.log(1 / delta)))
 
 
 def claimed_em_base(epsilon: float, top: int, delta: float) -> float:
-    """The base whose corollary gives an ε; the Gumbel scale is then Δ/base.
-    epsilon: ε_v, > 0. top: K ≥ 1. delta: δ_v in (0, 1). Raises ``PrivacyError``: ε is not finite and > 0.
-    """
+    """The base whose corollary gives an ε; the Gumbel scale is then Δ/base."""
     require_positive("epsilon", epsilon)
     return float(brentq(lambda b: claimed_em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
 
 
-def _moments(noise_multiplier: float, sampling_rate: float) -> ArrayField:
+def _moments(noise_multiplier: float, sampling_rate: float) -> privacy.ArrayField:
     """Rényi divergence of one step at each of ``_ORDERS``, as the authors have it: at fractional orders the integral itself.
 
     ``rdp.of_poisson_row`` takes the chord between whole orders there, which is an upper bound and up to 1 % more noise.
@@ -151,7 +119,6 @@ def claimed_sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: in
 
 def claimed_sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The σ / C for which ``claimed_sgd_epsilon`` returns a given ε.
-
     epsilon: ε_sgd, above ln(1/δ)/62, the least that orders up to 63 can show. sampling_rate: q of Poisson batches, in (0, 1].
     delta: δ_sgd in (0, 1). Raises ``PrivacyError``: ε is out of that range.
 
@@ -221,32 +188,34 @@ class _StageNoise:
     notes: tuple[str, ...] = ()  # what a reader must know
 
 
-def _choices_event(sizes: _Sizes, noise: _StageNoise) -> Event:
+def _choices_event(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
     """The choices (and values) of every source that holds data."""
-    parts: tuple[Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
+    parts: tuple[privacy.Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
-        return Composed(())
+        return privacy.Composed(())
     if sizes.kind == "gm":
-        return Composed((Gaussian(noise.choice / math.sqrt(2 * sizes.cap)), *parts))
-    return Composed((Repeated(events.BoundedRange(2 / noise.choice), sizes.cap * sizes.top), *parts))
+        return privacy.Composed((privacy.Gaussian(noise.choice / math.sqrt(2 * sizes.cap)), *parts))
+    return privacy.Composed((privacy.Repeated(events.BoundedRange(2 / noise.choice), sizes.cap * sizes.top), *parts))
 
 
-def _values_event(sizes: _Sizes, noise: _StageNoise) -> Event:
+def _values_event(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
     """EM1's noisy values: one Laplace per chosen entry."""
-    return Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else Composed(())
+    return privacy.Repeated(events.Laplace(noise.values), sizes.cap * sizes.top) if noise.values else privacy.Composed(())
 
 
-def _round_steps(sizes: _Sizes, multiplier: float) -> Repeated:
+def _round_steps(sizes: _Sizes, multiplier: float) -> privacy.Repeated:
     """The steps of one round: each on rows drawn by coins, or whole passes over fixed batches."""
     if not sizes.fixed_batches:
-        return Repeated(events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced), sizes.local_steps)
+        return privacy.Repeated(
+            events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced), sizes.local_steps
+        )
     one_pass = events.EpochGaussian(multiplier, sizes.groups, sizes.touched, sizes.replaced)
-    return Repeated(one_pass, sizes.local_steps // sizes.groups)
+    return privacy.Repeated(one_pass, sizes.local_steps // sizes.groups)
 
 
-def _whole(sizes: _Sizes, noise: _StageNoise) -> Event:
-    steps = Repeated(_round_steps(sizes, noise.sgd), sizes.rounds)
-    inner = Composed((_choices_event(sizes, noise), _values_event(sizes, noise), steps))
+def _whole(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
+    steps = privacy.Repeated(_round_steps(sizes, noise.sgd), sizes.rounds)
+    inner = privacy.Composed((_choices_event(sizes, noise), _values_event(sizes, noise), steps))
     return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
 
 
@@ -265,9 +234,9 @@ def _as_provable(sizes: _Sizes, epsilon: float, delta: float, split: float) -> _
     chosen = _StageNoise(0.0, 0.0, 0.0)
     if sizes.kind not in _DPAR_NOISE_FREE:
 
-        def cost(multiplier: float) -> Event:
+        def cost(multiplier: float) -> privacy.Event:
             noise = first(multiplier)
-            return Composed((_choices_event(sizes, noise), _values_event(sizes, noise)))
+            return privacy.Composed((_choices_event(sizes, noise), _values_event(sizes, noise)))
 
         chosen = first(calibrate.noise_multiplier_of(cost, share, inner_delta))
     sgd = calibrate.noise_multiplier_of(lambda m: _whole(sizes, _StageNoise(chosen.choice, chosen.values, m)), epsilon, delta)
@@ -386,7 +355,7 @@ class Params(Settings):
     propagation_steps: int = Field(2, ge=0, description="P, power iterations at inference")
 
 
-_IN_CLEAR = Disclose("no noise was asked for")
+_IN_CLEAR = privacy.Disclose("no noise was asked for")
 _LEAST_SAMPLE = 210  # nodes: 9 % of Cora-ML, the paper's smallest sample
 _MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the noise covers"
 
@@ -395,7 +364,7 @@ _MISSED_SHARE = 1e-3  # part of δ spent on "more sources were sampled than the 
 class Made:
     """What the plan made of public facts."""
 
-    layout: Layout  # of the parameters
+    layout: learning.Layout  # of the parameters
     sizes: _Sizes  # public counts
     noise: _StageNoise  # the multipliers of both stages
 
@@ -455,7 +424,7 @@ def _sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> _Sizes:
         expected_batch=rate * mean_rows,
         most_mentions=None if most is None else most - 1,
         touched=1 if params.variant == "features" else marked + 1 if most is None else most,
-        replaced=Relation(params.relation).replaces or (fixed and amplified < 1),
+        replaced=privacy.Relation(params.relation).replaces or (fixed and amplified < 1),
         values_share=params.values_share,
         notes=tuple(_remarks(params, sources, marked, most, max(facts.clients), not central and sampled < 1)),
     )
@@ -500,52 +469,52 @@ def _remarks(params: Params, sources: int, marked: int, most: int | None, nodes:
     return found
 
 
-def _of_neighbours(params: Params, sizes: _Sizes, found: _StageNoise, private: bool) -> tuple[PlannedRelease, ...]:
+def _of_neighbours(params: Params, sizes: _Sizes, found: _StageNoise, private: bool) -> tuple[privacy.PlannedRelease, ...]:
     """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
     if params.variant in _DPAR_NOISE_FREE:
         return ()
     once = range(1)
     if params.variant == "none":
-        rows = NonNegativeRows(1.0, max(1, sizes.cap))
-        return (PlannedRelease("neighbours", rows, _IN_CLEAR, Unprotected("rows used as they are"), once),)
-    bound: SensitivityBound = Box(0.0, params.clip_entry)
-    clear: tuple[NoiseMechanism, Event] = _IN_CLEAR, Unprotected("no noise was asked for")
+        rows = privacy.NonNegativeRows(1.0, max(1, sizes.cap))
+        return (privacy.PlannedRelease("neighbours", rows, _IN_CLEAR, privacy.Unprotected("rows used as they are"), once),)
+    bound: privacy.SensitivityBound = privacy.Box(0.0, params.clip_entry)
+    clear: tuple[privacy.NoiseMechanism, privacy.Event] = _IN_CLEAR, privacy.Unprotected("no noise was asked for")
     noised = {"neighbours": clear, "weights": clear}
     if params.variant == "gm":
-        bound = NonNegativeRows(params.clip_vector, sizes.cap)
+        bound = privacy.NonNegativeRows(params.clip_vector, sizes.cap)
     if private:
-        picks: NoiseMechanism = GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
+        picks: privacy.NoiseMechanism = privacy.GumbelTopK(params.top, params.clip_entry * (found.choice or 1.0))
         if params.variant == "gm":
-            picks = GaussianNoise(params.clip_vector * (found.choice or 1.0))
+            picks = privacy.GaussianNoise(params.clip_vector * (found.choice or 1.0))
         noised["neighbours"] = picks, _choices_event(sizes, found)
     if private and params.variant == "em1":
-        noised["weights"] = LaplaceNoise(params.clip_entry * found.values), _values_event(sizes, found)
+        noised["weights"] = privacy.LaplaceNoise(params.clip_entry * found.values), _values_event(sizes, found)
     paths = ("neighbours", "weights") if params.variant == "em1" else ("neighbours",)
-    return tuple(PlannedRelease(path, bound, *noised[path], once) for path in paths)
+    return tuple(privacy.PlannedRelease(path, bound, *noised[path], once) for path in paths)
 
 
 def _of_training(
     params: Params, facts: PublicFacts, sizes: _Sizes, found: _StageNoise, private: bool
-) -> tuple[PlannedRelease, int]:
+) -> tuple[privacy.PlannedRelease, int]:
     """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
     rounds = range(sizes.rounds)
     if not private:
-        event: Event = Repeated(Unprotected("gradients without noise"), sizes.local_steps)
-        return PlannedRelease("model", Unbounded(), _IN_CLEAR, event, rounds), 1
+        event: privacy.Event = privacy.Repeated(privacy.Unprotected("gradients without noise"), sizes.local_steps)
+        return privacy.PlannedRelease("model", privacy.Unbounded(), _IN_CLEAR, event, rounds), 1
     std, min_clients = params.clip * found.sgd, 1
     if sizes.local_steps == 1:
         std, min_clients = gradient_std(found.sgd, params.clip, facts)
     event = _round_steps(sizes, found.sgd)
-    bound = ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
-    return PlannedRelease("model", bound, GaussianNoise(std), event, rounds), min_clients
+    bound = privacy.ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(aggregated_rows.clipped_sum))
+    return privacy.PlannedRelease("model", bound, privacy.GaussianNoise(std), event, rounds), min_clients
 
 
-def _scaled(graph: Graph, scaling: str) -> Graph:
+def scaled(graph: Graph, scaling: str) -> Graph:
     """``graph`` with feature rows of unit norm, or as they are."""
     return dataclasses.replace(graph, features=unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: Desk) -> AggregatedRows:
+def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> learning.AggregatedRows:
     """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -587,7 +556,12 @@ def _view(
 
 
 def _choices(
-    plan: Plan[Params, Made], view: Graph, sources: np.ndarray, holding: np.ndarray, public: np.random.Generator, desk: Desk
+    plan: Plan[Params, Made],
+    view: Graph,
+    sources: np.ndarray,
+    holding: np.ndarray,
+    public: np.random.Generator,
+    desk: privacy.Desk,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(indices, weights), [S, K] each. Rows of sources that hold no data pass the desk as zeros: noise only."""
     params = plan.params
@@ -601,7 +575,7 @@ def _choices(
     walked = walks.approximate_pagerank(view.adjacency, sources[holding], params.alpha, params.rho, params.gamma)
     vectors[holding] = walked.toarray()
     chosen = released = _passed(desk, "neighbours", vectors)
-    if not isinstance(plan.schedule.releases[0].mechanism, GumbelTopK):
+    if not isinstance(plan.schedule.releases[0].mechanism, privacy.GumbelTopK):
         chosen = neighbour_limits.choose_largest(released, params.top)
     if params.variant == "gm":
         return chosen, np.take_along_axis(released, chosen, axis=1)
@@ -611,7 +585,7 @@ def _choices(
     return np.array(chosen), np.array(_passed(desk, "weights", values))
 
 
-def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, desk: Desk) -> sp.csr_array:
+def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, desk: privacy.Desk) -> sp.csr_array:
     """Π of DPAR without DP: whole PageRank rows at the sources, one-hot rows elsewhere."""
     params = plan.params
     rows = walks.approximate_pagerank(view.adjacency, sources, params.alpha, params.rho, params.gamma)
@@ -622,7 +596,7 @@ def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, des
     return sp.csr_array(place @ rows + sp.csr_array((np.ones(alone.size), (alone, alone)), shape=(view.num_nodes,) * 2))
 
 
-def _passed(desk: Desk, path: str, value: np.ndarray) -> np.ndarray:
+def _passed(desk: privacy.Desk, path: str, value: np.ndarray) -> np.ndarray:
     """What the desk makes of ``value`` in round 0, or made of it then."""
     return desk.release(path, value).value if desk.round == 0 else desk.replay(path, value)
 
@@ -647,15 +621,12 @@ class Batches:
         return np.flatnonzero(np.concatenate([coins.random(size) for size, coins in self._coins]) < self._found.rate)
 
 
-REFERENCE = base.method_bibtex("zhang2024dpar", "fountoulakis2019variational")
-
-
 @dataclass(frozen=True, eq=False)
 class Work:
     """What a client prepares."""
 
     graph: Graph  # of the client, with the features as the learner sees them
-    memo: dict[str, AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
+    memo: dict[str, learning.AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -677,7 +648,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """Everything from public counts and the budget."""
     private = budget.private and params.variant != "none"
     sizes = _sizes_of(params, facts, budget)
-    relation = Relation(params.relation)
+    relation = privacy.Relation(params.relation)
     notes = list(sizes.notes)
     found, published = _StageNoise(0.0, 0.0, 0.0), None
     if private:
@@ -701,8 +672,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             )
     training, min_clients = _of_training(params, facts, sizes, found, private)
     sampled = sizes.amplified if sizes.amplified < 1 else None
-    assumed = base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, Assumption.SAMPLE_SECRET)
-    made = Made(Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
+    assumed = (
+        base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, privacy.Assumption.SAMPLE_SECRET)
+    )
+    made = Made(learning.Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
     # of many clients' union a round's gradient is the sum of theirs where each node is one row, in batches by coins
     alone = params.variant == "features" and sizes.sampled == 1 and not sizes.fixed
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
@@ -718,10 +691,12 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(_scaled(subgraph.graph, plan.params.features))
+    return Work(scaled(subgraph.graph, plan.params.features))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
 
     Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
@@ -736,18 +711,18 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     batches = Batches(parts, sizes, params.batches == "fixed", round_)
     clip = None if params.variant == "none" else params.clip
 
-    def private(state: StatefulDescent) -> np.ndarray:
+    def private(state: learning.StatefulDescent) -> np.ndarray:
         return aggregated_rows.clipped_sum(plan.made.layout, state.vector, rows, batches.next(), clip)
 
-    def follow(state: StatefulDescent, noised: np.ndarray) -> StatefulDescent:
+    def follow(state: learning.StatefulDescent, noised: np.ndarray) -> learning.StatefulDescent:
         state.step(noised, 1.0 / sizes.expected_batch)
         return state
 
     if sizes.local_steps == 1 and plan.facts.num_clients > 1:
-        return {"gradient": desk.release("model", lambda: private(StatefulDescent(model["parameters"], 0.0)))}
+        return {"gradient": desk.release("model", lambda: private(learning.StatefulDescent(model["parameters"], 0.0)))}
     weight = np.float32(work.graph.num_nodes / plan.facts.num_nodes)
-    begin = StatefulDescent(model["parameters"], params.learning_rate, params.optimiser)
-    walk = DeskWalk(begin, private, follow, lambda state: state.vector * weight)
+    begin = learning.StatefulDescent(model["parameters"], params.learning_rate, params.optimiser)
+    walk = privacy.DeskWalk(begin, private, follow, lambda state: state.vector * weight)
     return {"parameters": desk.walk("model", walk)}
 
 
@@ -757,61 +732,33 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
         return base.State({"parameters": inbox.sums["parameters"]}, state.memory)
     params, memory = plan.params, state.memory
     before, moments = state.model["parameters"], (memory.first, memory.second, memory.steps)
-    found = StatefulDescent(before, params.learning_rate, params.optimiser, *moments)
+    found = learning.StatefulDescent(before, params.learning_rate, params.optimiser, *moments)
     found.step(inbox.sums["gradient"], 1.0 / (plan.made.sizes.expected_batch * plan.facts.num_clients))
     return base.State({"parameters": found.vector}, Memory(found.first, found.second, found.steps))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c]: Q ← (1 − α)D⁻¹AQ + αH on a public graph, P times from Q = H (Equation 4)."""
-    features = _scaled(graph, plan.params.features).features
-    scores = layouts.logits(plan.made.layout, state.model["parameters"], FeatureMatrix(features))
+    features = scaled(graph, plan.params.features).features
+    scores = layouts.logits(plan.made.layout, state.model["parameters"], learning.FeatureMatrix(features))
     return walks.personalised_pagerank(graph.adjacency, scores, plan.params.alpha, plan.params.propagation_steps)
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.own_models``)."""
-    x = FeatureMatrix(_scaled(graph, plan.params.features).features)
+    x = learning.FeatureMatrix(scaled(graph, plan.params.features).features)
     own = own_models.tune(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})
 
 
-def reads_rounds(plan: Planned) -> bool:
-    """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
-    return plan.made.sizes.local_steps == 1 and seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters)
-
-
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
-
-    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
-    rounds were not kept, nodes are replaced, or nothing is clipped.
-    """
-    params = plan.params
-    weights = seen.known_shares(plan, state, units)
-    if weights is None or params.variant == "none":
-        return None
-    found = np.zeros(weights.size)
-    rate = plan.made.sizes.expected_batch * plan.facts.num_clients / plan.facts.num_nodes
-    for number, nodes in enumerate(seen.groups_of(plan)):
-        part = _scaled(graph.induced(nodes), params.features)
-        x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())
-        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
-            each = per_sample.gradients(plan.made.layout, model["parameters"], x, labels).clipped(params.clip)
-            found[nodes] += each.left_over_products(message, min(rate, 1.0) * weights[nodes])
-    return found[units[:, 0]]
-
-
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.NODE,),
+    units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(
         base.MethodSituation("inductive", settings={"epochs": 4}),
-        base.MethodSituation("inductive", (Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
-        base.MethodSituation("inductive", (Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
+        base.MethodSituation("inductive", (privacy.Trust.CURATOR,), {"variant": "gm", "epochs": 4}),
+        base.MethodSituation("inductive", (privacy.Trust.CURATOR,), {"variant": "em1", "sampled": 1.0, "epochs": 4}),
     ),
     ignores_budget={"variant": "none"},
     tuned=tuned,
-    reads_rounds=reads_rounds,
-    evidence=evidence,
 )

@@ -11,18 +11,11 @@ carries it, of pairs of words, each step is preconditioned by the curvature they
 spread over the test graph and among look-alikes (``propagation.mean_field``), with the sign and strength with which they
 meet along its edges, and the less the more the features alone decide.
 The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget).
-
-**Attacked** (``_evidence``) by who sees every round: a server, or a client behind secure aggregation (PRIVACY.md §10). A
-message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all that
-is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²) and
-what other canaries have along it (``seen.SeenCoins`` tells them apart). Summed over rounds that is the log-likelihood ratio of
-zero-out, exact for a canary alone: the test that the proof of this method prices.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias
@@ -32,38 +25,15 @@ import scipy.sparse as sp
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import softmax
 
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.learning import (
-    FeatureMatrix,
-    Layout,
-    descents,
-    layouts,
-    mean_field,
-    own_models,
-    per_sample,
-    project_features,
-    projection,
-    torch,
-    torch_device,
-    unit_matrix_rows,
-    walks,
-)
+from fedgraph.learning import descents, layouts, mean_field, own_models, per_sample, projection, torch, walks
 from fedgraph.methods import base
-from fedgraph.methods.base import Plan, PublicFacts, State, gradient_std, seen
-from fedgraph.privacy import (
-    Assumption,
-    ClippedSum,
-    Desk,
-    Gaussian,
-    GaussianNoise,
-    PlannedRelease,
-    Relation,
-    Unit,
-    calibrate,
-    gaussian,
-    sensitivity,
-)
+from fedgraph.methods.base import PublicFacts, gradient_std
+from fedgraph.privacy import calibrate, gaussian, sensitivity
 from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("abadi2016deep")
 
 _NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
 _FAINT = 768.0  # s below which curvature is damped twice as much
@@ -114,7 +84,7 @@ class Params(Settings):
 class Made:
     """What the plan made of public facts. Views and curvature are None where they are not used."""
 
-    layout: Layout  # of the parameters
+    layout: learning.Layout  # of the parameters
     basis: np.ndarray | None  # public directions of words, [d, k]
     pairs: projection.PairProjection | None  # public directions of pairs of words
     curvature: np.ndarray | None  # the inverse public curvature
@@ -123,10 +93,10 @@ class Made:
     learning_rate: float  # resolved
     likeness: float = 0.5  # log-odds of look-alikes, resolved
 
-    def rows(self, graph: Graph) -> FeatureMatrix:
+    def rows(self, graph: Graph) -> learning.FeatureMatrix:
         """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
         if self.basis is None:
-            return FeatureMatrix(unit_matrix_rows(graph.features))
+            return learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
         along = (
             projection.project_features(graph.features, self.basis) if self.pairs is None else self.pairs.rows(graph.features)
         )
@@ -143,7 +113,7 @@ class Memory:
     count: int = 0
 
 
-def _signal_of(facts: PublicFacts, mu: float, relation: Relation) -> float:
+def _signal_of(facts: PublicFacts, mu: float, relation: privacy.Relation) -> float:
     """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
@@ -160,7 +130,7 @@ def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> 
     inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
     alone = logistic and facts.public_graph is None
     scale = 0.1 if newton or alone else 1.0  # of a unit row's clipped gradient, the bias takes the share scale² / (1 + scale²)
-    layout = Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=scale)
+    layout = learning.Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=scale)
     curvature = None
     if newton and public is not None and basis is not None:
         rows = projection.project_features(public.features, basis) if pairs is None else pairs.rows(public.features)
@@ -206,20 +176,18 @@ def _views(
     return projection.basis_of(public, wanted, steps=4, rarity=rarity), None
 
 
-REFERENCE = base.method_bibtex("abadi2016deep")
-
 FEATURES_MOST_HEARD = (
     4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
 )
 _SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
-_ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
+_ASSUMED = (privacy.Assumption.COUNTS_PUBLIC, privacy.Assumption.UNTUNED, privacy.Assumption.SPLIT_PUBLIC)
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
     """What a client prepares."""
 
-    x: FeatureMatrix  # its rows as the learner sees them
+    x: learning.FeatureMatrix  # its rows as the learner sees them
     labels: torch.Tensor  # int64 [n], −1 where unknown
 
 
@@ -228,7 +196,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """Noise, steps and directions from public numbers and the budget alone."""
-    relation = Relation(params.relation)
+    relation = privacy.Relation(params.relation)
     mu, as_published = math.inf, budget.calibrated_by == "published"
     if budget.private and as_published:
         mu = gaussian.moments_mu(budget.epsilon, budget.delta)
@@ -237,7 +205,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     strength = _signal_of(facts, mu, relation)
     made = make(params, facts, strength, budget.private)
     steps = made.steps
-    bound = ClippedSum(made.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
+    bound = privacy.ClippedSum(made.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     mechanism, event = base.PLAN_WITHOUT_NOISE
     min_clients, published = 1, None
     if budget.private:
@@ -245,11 +213,11 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         if not as_published:
             multiplier = calibrate.gaussian_multiplier(steps, budget.epsilon, budget.delta)
         std, min_clients = base.gradient_std(multiplier, sensitivity.l2(bound, relation), facts)
-        mechanism, event = GaussianNoise(std), Gaussian(multiplier)
+        mechanism, event = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
         published = gaussian.moments_epsilon(math.sqrt(steps) / multiplier, budget.delta)
     assumed = (*_ASSUMED, *base.assume_public_facts(facts))
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=False)
-    schedule = base.PlanSchedule(steps, (PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
+    schedule = base.PlanSchedule(steps, (privacy.PlannedRelease("model", bound, mechanism, event, range(steps)),), min_clients)
     return base.Plan("features", params, facts, guarantee, schedule, made, published, sums=base.PlanSums(additive=True))
 
 
@@ -259,10 +227,12 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=torch_device()))
+    return Work(plan.made.rows(subgraph.graph), torch.tensor(subgraph.graph.labels, device=learning.torch_device()))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """The noisy sum of this client's clipped gradients at the current parameters."""
     made = plan.made
     exact = partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, made.clip)
@@ -301,7 +271,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         return walks.personalised_pagerank(graph.adjacency, softmax(scores, axis=1), params.alpha, params.propagation_steps)
     alike: list[tuple[float | np.ndarray, sp.csr_array]] = []
     if basis is not None:
-        along = project_features(graph.features, basis[:, :100])
+        along = learning.project_features(graph.features, basis[:, :100])
         alike.append((plan.made.likeness, mean_field.look_alikes(along, 10)))
     doubt, passes = mean_field.doubt(scores), params.propagation_steps
     if params.coupling == "auto":
@@ -315,45 +285,8 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
     return replace(state, memory=replace(state.memory, average=own))
 
 
-def _evidence(plan: Plan[Params, Made], state: State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
-
-    graph: all nodes, with every canary as in version 1. units: int64 [m, 3].
-    """
-    made, weights = plan.made, seen.known_shares(plan, state, units)
-    if weights is None:
-        return None
-    return seen.find_rows(plan, state, graph, units, made.layout, made.clip, made.rows, weights)
-
-
-@dataclass(frozen=True, eq=False)
-class _GradientSums:
-    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``MethodGradientReader``)."""
-
-    plan: Plan[Params, Made]
-
-    @property
-    def names_words(self) -> bool:
-        """Rows seen through pairs of words name no word."""
-        return self.plan.made.pairs is None
-
-    def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        return np.asarray(sent["gradient"], dtype=np.float64) if "gradient" in sent else None
-
-    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        basis, (inputs, outputs) = self.plan.made.basis, self.plan.made.layout.shapes[0]
-        back = np.eye(self.plan.facts.num_features) if basis is None else np.asarray(basis, dtype=np.float64).T
-        return gradient[: inputs * outputs].reshape(inputs, outputs).T, back
-
-    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
-        """At parameters zero each row is clipped to a known length, so each node's part is known."""
-        c, scale = self.plan.facts.num_classes, self.plan.made.layout.bias_scale
-        norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
-        return np.asarray(gradient[-c:] / (scale * min(1.0, self.plan.made.clip / norm) * num_nodes))
-
-
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.NODE,),
+    units=(privacy.Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.facts.public == "test-graph" else base.MethodReads.OWN_ROW,
     situations=(
         base.MethodSituation("inductive", settings={"steps": 5}),
@@ -364,7 +297,4 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     partial_rounds=True,
     answers_every_round=True,
     tuned=tuned,
-    reads_rounds=lambda plan: seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters),
-    evidence=_evidence,
-    observe=_GradientSums,
 )

@@ -27,26 +27,19 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, field_validator, model_validator
 
+from fedgraph import privacy
 from fedgraph.documents import InfiniteSetting, Settings
-from fedgraph.errors import DataError, PrivacyError, ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import LinearObjective, ObjectiveLoss, ObjectiveLossName, aggregation, scale_to_unit_length, walks
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.privacy import (
-    Assumption,
-    Desk,
-    Event,
-    ObjectivePerturbation,
-    PlannedRelease,
-    Relation,
-    Unit,
-    Unprotected,
-    gaussian_objective,
-)
+from fedgraph.privacy import gaussian_objective
 from fedgraph.privacy import gcon_noise as claim
 from fedgraph.privacy import objective_perturbation as perturbing
 from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("wei2024gcon")
 
 
 class Params(Settings):
@@ -111,11 +104,11 @@ _LEAST_REGULARISER = 0.02  # of "auto"
 
 def _of_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
-) -> PlannedRelease:
+) -> privacy.PlannedRelease:
     """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
     c, s = facts.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
-    event: Event = Unprotected("the minimiser without noise")
+    event: privacy.Event = privacy.Unprotected("the minimiser without noise")
     regulariser, rate, std, output_std = _regulariser(params, 0.0), math.inf, 0.0, 0.0
     if budget.private:
         given = gaussian_objective.Situation(
@@ -140,7 +133,7 @@ def _of_minimiser(
     loss = ObjectiveLoss(params.loss, c, params.width)
     problem = LinearObjective(loss, labels, regulariser, _GRADIENT_NORM, params.scale)
     mechanism = perturbing.ObjectivePerturbation(c, rate, _GRADIENT_NORM, output_std, problem, weight, std)
-    return PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, event, range(1), client=client)
+    return privacy.PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, event, range(1), client=client)
 
 
 def _regulariser(params: Params, least: float) -> float:
@@ -190,9 +183,6 @@ def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
     return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)
 
 
-REFERENCE = base.method_bibtex("wei2024gcon")
-
-
 @dataclass(frozen=True, eq=False)
 class Work:
     """What a client prepares."""
@@ -221,17 +211,19 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         if labels.size and trained:
             planned.append(_of_minimiser(params, facts, budget, client, labels, labels.size / total))
     assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.FEATURES_LABELS_PUBLIC,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.UNTUNED,
-        Assumption.OWN_EDGES_KNOWN if own_edges else Assumption.TEST_GRAPH_PUBLIC,
+        privacy.Assumption.COUNTS_PUBLIC,
+        privacy.Assumption.FEATURES_LABELS_PUBLIC,
+        privacy.Assumption.SPLIT_PUBLIC,
+        privacy.Assumption.UNTUNED,
+        privacy.Assumption.OWN_EDGES_KNOWN if own_edges else privacy.Assumption.TEST_GRAPH_PUBLIC,
     )
     reads_edges = trained and claim.claimed_gcon_psi(params.steps, params.restart, params.cap) > 0
     made = Made(facts.public_attributes, own_edges)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
     per_end = facts.cut_edges_shared
-    guarantee = base.guarantee_from_public_facts(facts, Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end)
+    guarantee = base.guarantee_from_public_facts(
+        facts, privacy.Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end
+    )
     schedule = base.PlanSchedule(int(trained), tuple(planned), 1)
     return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
 
@@ -253,7 +245,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(*walks.open_matrices(own, outside, plan.params.cap), nodes, labelled)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
     if not any(r.client == desk.client for r in plan.schedule.releases):
         return {}
@@ -269,76 +263,6 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """The average: weights are public and already inside the messages."""
     return base.State({"theta": inbox.sums["theta"]}, state.memory)
-
-
-def reads_rounds(plan: Planned) -> bool:
-    """Whether the one round should be kept: a server that sees each client's Θ."""
-    return plan.guarantee.protection.viewer.sees_messages and plan.schedule.rounds > 0
-
-
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """float64 [m]: with which pairs (of global ids) the noise, taken back out of Θ, looks like noise. graph: all that is known,
-    without the pairs. At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
-
-        B(Z) = −n₁ Λ (Θ − Θ₀) − Zᵀ ℓ′(ZΘ; Y),        density of a column of B ∝ e^{−β‖b‖}.
-
-    An edge moves B by D = Zᵀℓ′ without it − with it. The attacker knows all edges but the canaries, each of which is there with
-    probability ½; so B is centred at half of the sum of all D, and a score is β Σ_columns (‖b − D/2‖ − ‖b + D/2‖) with the sign
-    that large means there: the log-likelihood ratio for one canary alone, but for the determinant of the change of variables
-    (ε_Λ, which is the smaller part) and the output noise (10⁻³ of ε).
-
-    None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
-    """
-    alone, shared = plan.facts.num_clients == 1, plan.facts.cut_edges_shared
-    seen = alone or (plan.guarantee.protection.viewer.sees_messages and state.seen)
-    if not plan.schedule.releases or shared or not seen:
-        return None
-    found = np.zeros(len(pairs))
-    for number, release in enumerate(plan.schedule.releases):
-        mechanism = release.mechanism
-        if not isinstance(mechanism, ObjectivePerturbation) or not isinstance(mechanism.problem, LinearObjective):
-            raise PrivacyError(f"the noise of {release.path!r} is {mechanism.words}; allowed: a perturbed objective of gcon")
-        theta = state.model["theta"] if alone else state.seen[0][1].each["theta"][number]
-        nodes = plan.facts.members[release.client or 0]
-        place = np.full(plan.facts.num_nodes, -1)
-        place[nodes] = np.arange(nodes.size)
-        here = np.flatnonzero((place[pairs] >= 0).all(axis=1))
-        if here.size:
-            at = (state.memory.rows[nodes], graph.induced(nodes), theta / mechanism.weight, mechanism.problem, mechanism.rate)
-            found[here] = _scores(plan, *at, place[pairs[here]])
-    return found
-
-
-def _scores(
-    plan: Planned,
-    rows: np.ndarray,
-    known: Graph,
-    theta: np.ndarray,
-    problem: LinearObjective,
-    rate: float,
-    pairs: np.ndarray,
-) -> np.ndarray:
-    """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
-    labelled = np.flatnonzero(known.labels >= 0)
-
-    def pull(adjacency: sp.csr_array) -> np.ndarray:
-        z = walks.rows_after(walks.capped_matrix(adjacency, plan.params.cap), rows, plan.params.steps, plan.params.restart)[
-            labelled
-        ]
-        return z.T @ problem.loss.first(z @ theta, problem.targets)
-
-    def with_edge(one: int, two: int) -> sp.csr_array:
-        added = sp.csr_array((np.ones(2, known.adjacency.dtype), ([one, two], [two, one])), shape=known.adjacency.shape)
-        return sp.csr_array(known.adjacency + added)
-
-    pulled = pull(known.adjacency)
-    moves = np.stack([pulled - pull(with_edge(*pair)) for pair in pairs])
-    apart = theta - problem.centre(len(theta))
-    noise = -labelled.size * problem.regulariser * apart - pulled + moves.sum(axis=0) / 2
-    strength = rate if math.isfinite(rate) else 1.0
-    with_it = np.linalg.norm(noise + moves / 2, axis=1).sum(axis=1)
-    without = np.linalg.norm(noise - moves / 2, axis=1).sum(axis=1)
-    return np.asarray(strength * (without - with_it))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
@@ -358,9 +282,7 @@ def reads(plan: Planned) -> base.MethodReads:
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.EDGE,),
+    units=(privacy.Unit.EDGE,),
     reads=reads,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
-    reads_rounds=reads_rounds,
-    evidence=evidence,
 )

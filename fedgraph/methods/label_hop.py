@@ -9,7 +9,7 @@ anybody else is read, so a hub changes nothing but its own answer. This is joint
 What is released. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
 whatever its degree (``private_counts``): votes are weighed by what was measured, signed. *A short training* of a logistic
 regression on rows, clipped gradients as in ``features`` without anything public, and counts of what it *got right*. By these
-the way to spend the rest is chosen (``choice``): a training on rows alone, answered labels alone, or both in one of
+the way to spend the rest is chosen (``promises``): a training on rows alone, answered labels alone, or both in one of
 two proportions, each priced with what came before. *Labels* are pure ε, each node its own. *Margins*: where rows and answers
 are both heard, noisy counts of how sure and how right the rows' scores are, so that neither drowns the other. Where nothing is
 known of people but their ties (one column, the same for all), all but the sign of the ties is for labels.
@@ -34,52 +34,16 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt
 from scipy.special import log_softmax, softmax
 from scipy.stats import norm
 
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import (
-    Descended,
-    Descent,
-    FeatureMatrix,
-    Layout,
-    MeetingAnswers,
-    MeetingReading,
-    descents,
-    layouts,
-    mean_field,
-    meetings,
-    own_models,
-    per_sample,
-    torch,
-    torch_device,
-    unit_matrix_rows,
-)
+from fedgraph.learning import descents, layouts, mean_field, meetings, own_models, per_sample, torch
 from fedgraph.methods import base
 from fedgraph.methods.base import PLAN_WITHOUT_NOISE, Budget, PublicFacts, gradient_std
-from fedgraph.privacy import (
-    ABSENT_LABEL,
-    Assumption,
-    Box,
-    ClippedSum,
-    Composed,
-    Desk,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    MaskedResponse,
-    MeetingCounts,
-    OneOf,
-    PartOf,
-    PlannedRelease,
-    PureDP,
-    Relation,
-    Released,
-    Repeated,
-    Rows,
-    Unit,
-    calibrate,
-    sensitivity,
-)
+from fedgraph.privacy import calibrate, sensitivity
 from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")
 
 
 class Params(Settings):
@@ -105,8 +69,8 @@ class Params(Settings):
     propagation_steps: int = Field(3, ge=0, description="passes over a public test graph, where there is one")
 
     @property
-    def protects(self) -> Relation:
-        return Relation(self.relation)
+    def protects(self) -> privacy.Relation:
+        return privacy.Relation(self.relation)
 
 
 _PARTS = (0.45, 0.72)  # of ε, for the labels of the ways that train beside them
@@ -129,8 +93,8 @@ class _Training:
     clip: float  # norm to which each node's gradient is clipped
 
     @property
-    def event(self) -> Event:
-        return Repeated(Gaussian(self.noise), self.steps)
+    def event(self) -> privacy.Event:
+        return privacy.Repeated(privacy.Gaussian(self.noise), self.steps)
 
     @property
     def whole(self) -> float:
@@ -147,10 +111,10 @@ class _Way:
     margins: float = math.inf  # noise multiplier of the counts that weigh rows beside answers; 0: in clear; ∞: none
 
     @property
-    def event(self) -> Event:
-        labels = (PureDP(self.labels),) if self.labels else ()
+    def event(self) -> privacy.Event:
+        labels = (privacy.PureDP(self.labels),) if self.labels else ()
         rows = () if self.training is None else (self.training.event,)
-        return Composed((*labels, *rows, *((Gaussian(self.margins),) if self.margins < math.inf else ())))
+        return privacy.Composed((*labels, *rows, *((privacy.Gaussian(self.margins),) if self.margins < math.inf else ())))
 
 
 @dataclass(frozen=True)
@@ -166,8 +130,8 @@ class _Split:
     heavier: float = 1.0  # how much more of it the viewer's sums carry, since each client adds its own
 
     @property
-    def choice(self) -> OneOf | None:
-        return OneOf(tuple(way.event for way in self.ways)) if len(self.ways) > 1 else None
+    def choice(self) -> privacy.OneOf | None:
+        return privacy.OneOf(tuple(way.event for way in self.ways)) if len(self.ways) > 1 else None
 
 
 def _divided(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
@@ -188,9 +152,7 @@ def _divided(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
 
 
 class _Budgeting:
-    """Divides a finite budget.
-    facts: what is public. budget: of which ε is finite.
-    """
+    """Divides a finite budget. facts: what is public. budget: of which ε is finite."""
 
     def __init__(self, params: Params, facts: PublicFacts, budget: Budget) -> None:
         _, num_shares = gradient_std(1.0, 1.0, facts)
@@ -200,34 +162,38 @@ class _Budgeting:
 
     def unknown(self) -> _Split:
         """Nothing is known of people but their ties: labels, and a little for whether like ones meet oftener than others."""
-        counted = MeetingCounts(self.facts.num_nodes, self.facts.num_classes, by_class=False)
+        counted = privacy.MeetingCounts(self.facts.num_nodes, self.facts.num_classes, by_class=False)
         test = self._counts(_SIGN, counted.change(self.params.protects))
-        way = self._labels_alone(Gaussian(test), 1.0)
+        way = self._labels_alone(privacy.Gaussian(test), 1.0)
         return _Split(test, False, None, math.inf, (way,), self.total, self.heavier)
 
     def known(self, asked: bool) -> _Split:
         params, epsilon, relation = self.params, self.budget.epsilon, self.params.protects
         if not asked:
-            way = _Way(0.0, self._trained(self._calibrated(Gaussian)))
+            way = _Way(0.0, self._trained(self._calibrated(privacy.Gaussian)))
             return _Split(math.inf, False, None, math.inf, (way,), self.total, self.heavier)
         given = params.label_epsilon
         if given != "auto" and given >= epsilon:
             raise ScenarioError(f"label_hop: label_epsilon {given} leaves nothing of ε = {epsilon} for training")
         by_class = self._by_class(0.55 * epsilon if given == "auto" else float(given))
-        counted = MeetingCounts(self.facts.num_nodes, self.facts.num_classes, by_class)
+        counted = privacy.MeetingCounts(self.facts.num_nodes, self.facts.num_classes, by_class)
         meetings, margins = self._counts(_MEETINGS, counted.change(relation)), self._counts(_MARGINS, _rows_change(params, 1.0))
         if given != "auto":
-            fixed = Composed((Gaussian(meetings), PureDP(float(given)), Gaussian(margins)))
-            way = _Way(float(given), self._trained(self._calibrated(lambda m: Composed((fixed, Gaussian(m))))), margins)
+            fixed = privacy.Composed((privacy.Gaussian(meetings), privacy.PureDP(float(given)), privacy.Gaussian(margins)))
+            way = _Way(
+                float(given), self._trained(self._calibrated(lambda m: privacy.Composed((fixed, privacy.Gaussian(m))))), margins
+            )
             return _Split(meetings, by_class, None, math.inf, (way,), self.total, self.heavier)
         pilot = self._trained(self.total / math.sqrt(_PILOT))
         judged = self._counts(_JUDGED, _rows_change(params, math.sqrt(2)))
-        found = Composed((Gaussian(meetings), pilot.event, Gaussian(judged)))
-        alone = self._calibrated(lambda m: Composed((found, Gaussian(m))))
+        found = privacy.Composed((privacy.Gaussian(meetings), pilot.event, privacy.Gaussian(judged)))
+        alone = self._calibrated(lambda m: privacy.Composed((found, privacy.Gaussian(m))))
         labels = [part * epsilon for part in _PARTS]
 
         def trained_beside(given: float) -> float:
-            return self._calibrated(lambda m: Composed((found, PureDP(given), Gaussian(margins), Gaussian(m))))
+            return self._calibrated(
+                lambda m: privacy.Composed((found, privacy.PureDP(given), privacy.Gaussian(margins), privacy.Gaussian(m)))
+            )
 
         beside = [trained_beside(e) for e in labels]
 
@@ -235,15 +201,17 @@ class _Budgeting:
             mixed = [_Way(e, self._trained(m * more**_STEEPER), margins) for e, m in zip(labels, beside, strict=True)]
             return _Way(0.0, self._trained(alone * more)), *mixed, self._labels_alone(found, more)
 
-        more = max(1.0, self._calibrated(lambda m: Composed((found, OneOf(tuple(way.event for way in ways(m)))))))
+        more = max(
+            1.0, self._calibrated(lambda m: privacy.Composed((found, privacy.OneOf(tuple(way.event for way in ways(m))))))
+        )
         return _Split(meetings, by_class, pilot, judged, ways(more), self.total, self.heavier)
 
-    def _calibrated(self, make: Callable[[float], Event]) -> float:
+    def _calibrated(self, make: Callable[[float], privacy.Event]) -> float:
         return calibrate.noise_multiplier_of(make, self.budget.epsilon, self.budget.delta)
 
-    def _labels_alone(self, found: Event, more: float) -> _Way:
+    def _labels_alone(self, found: privacy.Event, more: float) -> _Way:
         """All that ``found`` leaves, over ``more``."""
-        return _Way(1 / (self._calibrated(lambda m: Composed((found, PureDP(1 / m)))) * more**_GENTLER), None)
+        return _Way(1 / (self._calibrated(lambda m: privacy.Composed((found, privacy.PureDP(1 / m)))) * more**_GENTLER), None)
 
     def _trained(self, noise: float) -> _Training:
         """noise: multiplier of the whole descent."""
@@ -264,12 +232,12 @@ class _Budgeting:
         return c == 2 or (self.budget.epsilon >= _LEAST_FOR_CLASSES and strength / c * clarity**2 >= _LEAST_SIGNAL)
 
 
-def answering_at(labels: float, classes: int, replaces: bool) -> MeetingAnswers:
+def answering_at(labels: float, classes: int, replaces: bool) -> learning.MeetingAnswers:
     """How answers come about at pure ε ``labels``; ∞: in clear."""
     if math.isinf(labels):
-        return MeetingAnswers.in_clear(classes)
-    response = MaskedResponse(labels, classes, replaces)
-    return MeetingAnswers(response.size, response.odds, response.keep - response.spill)
+        return learning.MeetingAnswers.in_clear(classes)
+    response = privacy.MaskedResponse(labels, classes, replaces)
+    return learning.MeetingAnswers(response.size, response.odds, response.keep - response.spill)
 
 
 def _training(params: Params, noise: float, strength: float) -> _Training:
@@ -288,7 +256,7 @@ def _rows_change(params: Params, clip: float) -> float:
 class Made:
     """What the plan made of public facts."""
 
-    layout: Layout  # of the rows' model
+    layout: learning.Layout  # of the rows' model
     parts: _Split  # how the budget is divided
 
     @property
@@ -319,14 +287,14 @@ class Made:
         return name if self.parts.choice is None else f"{name}_{way}"
 
 
-def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRelease, ...]:
+def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[privacy.PlannedRelease, ...]:
     """What every way releases, and before that meetings, the short training and what it got right."""
     classes, parts, relation, nodes = facts.num_classes, made.parts, params.protects, facts.num_nodes
-    releases: list[PlannedRelease] = []
+    releases: list[privacy.PlannedRelease] = []
     for number, way in enumerate(parts.ways):
 
-        def priced(event: Event, number: int = number) -> Event:
-            return event if parts.choice is None else PartOf(event, parts.choice, number)
+        def priced(event: privacy.Event, number: int = number) -> privacy.Event:
+            return event if parts.choice is None else privacy.PartOf(event, parts.choice, number)
 
         if way.training is not None:
             first = made.first(number)
@@ -334,47 +302,51 @@ def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[PlannedRe
         if way.labels:
             noised = PLAN_WITHOUT_NOISE
             if math.isfinite(way.labels):
-                noised = MaskedResponse(way.labels, classes, relation.replaces), priced(PureDP(way.labels))
+                noised = privacy.MaskedResponse(way.labels, classes, relation.replaces), priced(privacy.PureDP(way.labels))
             now = range(made.says, made.says + 1)
-            releases.append(PlannedRelease(made.path("labels", number), Box(ABSENT_LABEL, classes - 1), *noised, now))
+            releases.append(
+                privacy.PlannedRelease(
+                    made.path("labels", number), privacy.Box(privacy.ABSENT_LABEL, classes - 1), *noised, now
+                )
+            )
         if (round_ := made.weighs(number)) is not None:
-            bound = Rows(1.0, nodes)
+            bound = privacy.Rows(1.0, nodes)
             releases.append(_counted(made.path("margins", number), bound, way.margins, params, facts, round_, priced))
     if parts.pilot is not None and made.judges is not None:
         releases.append(_gradient("pilot", params, facts, parts.pilot, 0, lambda event: event))
-        bound = Rows(math.sqrt(2), nodes)
+        bound = privacy.Rows(math.sqrt(2), nodes)
         releases.append(_counted("judged", bound, parts.judged, params, facts, made.judges, lambda event: event))
     if made.measures:
-        noised, counted = PLAN_WITHOUT_NOISE, MeetingCounts(nodes, classes, parts.by_class)
+        noised, counted = PLAN_WITHOUT_NOISE, privacy.MeetingCounts(nodes, classes, parts.by_class)
         if parts.meetings:
             std, _ = gradient_std(parts.meetings, counted.change(relation), facts)
-            noised = GaussianNoise(std), Gaussian(parts.meetings)
-        releases.append(PlannedRelease("meetings", counted, *noised, range(1)))
+            noised = privacy.GaussianNoise(std), privacy.Gaussian(parts.meetings)
+        releases.append(privacy.PlannedRelease("meetings", counted, *noised, range(1)))
     return tuple(releases)
 
 
-_Priced = Callable[[Event], Event]
+_Priced = Callable[[privacy.Event], privacy.Event]
 
 
 def _counted(
-    path: str, bound: Rows, multiplier: float, params: Params, facts: PublicFacts, round_: int, priced: _Priced
-) -> PlannedRelease:
+    path: str, bound: privacy.Rows, multiplier: float, params: Params, facts: PublicFacts, round_: int, priced: _Priced
+) -> privacy.PlannedRelease:
     noised = PLAN_WITHOUT_NOISE
     if multiplier:
         std, _ = gradient_std(multiplier, sensitivity.l2(bound, params.protects), facts)
-        noised = GaussianNoise(std), priced(Gaussian(multiplier))
-    return PlannedRelease(path, bound, *noised, range(round_, round_ + 1))
+        noised = privacy.GaussianNoise(std), priced(privacy.Gaussian(multiplier))
+    return privacy.PlannedRelease(path, bound, *noised, range(round_, round_ + 1))
 
 
 def _gradient(
     path: str, params: Params, facts: PublicFacts, training: _Training, first: int, priced: _Priced
-) -> PlannedRelease:
+) -> privacy.PlannedRelease:
     noised = PLAN_WITHOUT_NOISE
-    bound = ClippedSum(training.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
+    bound = privacy.ClippedSum(training.clip, facts.num_nodes, sensitivity.kernel_name(per_sample.clipped_sum))
     if training.noise:
         std, _ = gradient_std(training.noise, sensitivity.l2(bound, params.protects), facts)
-        noised = GaussianNoise(std), priced(Gaussian(training.noise))
-    return PlannedRelease(path, bound, *noised, range(first, first + training.steps))
+        noised = privacy.GaussianNoise(std), priced(privacy.Gaussian(training.noise))
+    return privacy.PlannedRelease(path, bound, *noised, range(first, first + training.steps))
 
 
 _SEPARATIONS = np.concatenate([[0.0], np.geomspace(0.02, 200, 48)])
@@ -396,7 +368,7 @@ _BELIEF, _BELIEF_SPREAD = 0.7, 0.7  # of scores, before it is measured, and the 
 class Spending:
     """One way, as ``promises`` needs it."""
 
-    answers: MeetingAnswers | None  # how answers come about; None: nobody answers
+    answers: learning.MeetingAnswers | None  # how answers come about; None: nobody answers
     variance: float  # of the rows' noise, over that of the whole budget; ∞: no rows
 
 
@@ -416,7 +388,6 @@ def judged_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
     A row has at most two ones: at its class, if that has the largest score; and at the bin of its lead, by whether the label
     is the first class or the second. Nothing where it is another.
-
     scores: [n, c] logits. labels: int64 [n]; a node with a negative label has zeros.
     """
     classes = scores.shape[1]
@@ -448,7 +419,6 @@ def confidence_of(leads: np.ndarray, std: float) -> float:
 
     Of two classes of which one leads by m, it is right with probability 1/(1 + e^(−κm)). κ explains the counts best, and is
     drawn towards what is usual where noise covers them.
-
     leads: float64 [NUM_LEADS], noisy counts (``judged``).
     """
     first, second = leads.reshape(2, -1)
@@ -460,9 +430,15 @@ def confidence_of(leads: np.ndarray, std: float) -> float:
     return float(tried[cost.argmin()])
 
 
-def promises(ways: Sequence[Spending], reading: MeetingReading, correlation: float, rows: Seen) -> np.ndarray:
-    """The accuracy, as a mean over classes, that each way promises: float64 [ways].
-    correlation: of neighbours' labels, as in ``meetings.vote``. rows: what the short training got right.
+def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correlation: float, rows: Seen) -> np.ndarray:
+    """The accuracy, as a mean over classes, that each way promises: float64 [ways]; all of it post-processing.
+
+    What rows tell and what answers tell is put on one scale, the separation s: c classes are told apart as well as by scores
+    s·1[own class] + √s·N(0, I), and separations of independent sources add up. Of answers the separation follows from how
+    classes were measured to meet, from the mean degree and from ε (``meetings.information_of``). Of rows trained with noise of
+    variance v, 1/s = t + b·v: t is what no budget mends, b·v what noise adds. Neither is known before rows are trained, so each
+    of a few pairs (t, b) is weighed by how well it explains what a short training, with a small part of the budget, got right.
+    Each way is judged by its accuracy over all of these and over what noise leaves open of the meetings: no threshold decides.
     """
     curve = _accuracies(len(reading.shares))
     guess = _PER_COLUMN * rows.columns * rows.noise**2
@@ -497,8 +473,6 @@ def _accuracies(classes: int) -> np.ndarray:
     return np.asarray((density * norm.cdf(z) ** (classes - 1)).sum(axis=1) * (z[1] - z[0]))
 
 
-REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")
-
 _SURE = 1.5  # standard errors below chance from which neighbours are taken for unlike, where nothing but ties is known
 _CLEAR = 3.0  # squared standard errors per class that sizes of classes must be apart before they count for much
 _MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
@@ -508,7 +482,7 @@ _MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on
 class Work:
     """What a client prepares."""
 
-    x: FeatureMatrix  # its rows, at unit length
+    x: learning.FeatureMatrix  # its rows, at unit length
     labels: torch.Tensor  # int64 [n], −1 where unknown
     said: np.ndarray  # int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask
     nodes: np.ndarray  # int64 [n], their global ids
@@ -519,7 +493,7 @@ class Work:
 class Memory:
     """What the server remembers."""
 
-    descent: Descended  # where it is
+    descent: learning.Descended  # where it is
     way: int = 0  # which of the ways is gone; 0 before one is chosen
     # float32 [p], the model of the short training; None before it ended, or where there is none
     pilot: np.ndarray | None = None
@@ -536,10 +510,16 @@ Planned: TypeAlias = base.Plan[Params, Made]
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """What decides first, then the ways; all of it priced from public numbers alone."""
     parts, layout = _divided(params, facts, budget), (facts.num_features, facts.num_classes)
-    made = Made(Layout(layout, bias_scale=0.1), parts)
+    made = Made(learning.Layout(layout, bias_scale=0.1), parts)
     planned = _plan_for(params, facts, made)
-    asks = (Assumption.ANSWERS_PRIVATE,) if facts.asks else ()
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *asks, *base.assume_public_facts(facts))
+    asks = (privacy.Assumption.ANSWERS_PRIVATE,) if facts.asks else ()
+    assumed = (
+        privacy.Assumption.COUNTS_PUBLIC,
+        privacy.Assumption.UNTUNED,
+        privacy.Assumption.SPLIT_PUBLIC,
+        *asks,
+        *base.assume_public_facts(facts),
+    )
     guarantee = base.guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=False)
     min_clients = base.gradient_std(1.0, 1.0, facts)[1] if budget.private else 1
     schedule = base.PlanSchedule(max(release.rounds[-1] for release in planned) + 1, planned, min_clients)
@@ -550,8 +530,8 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return _state(plan, Memory(_begun(plan)), 0)
 
 
-def _begun(plan: Planned) -> Descended:
-    return Descent(1.0, 0.0, 1, 1.0).start(np.zeros(plan.made.layout.num_parameters, dtype=np.float32))
+def _begun(plan: Planned) -> learning.Descended:
+    return learning.Descent(1.0, 0.0, 1, 1.0).start(np.zeros(plan.made.layout.num_parameters, dtype=np.float32))
 
 
 def _state(plan: Planned, memory: Memory, round_: int) -> base.State[Memory]:
@@ -563,24 +543,26 @@ def _state(plan: Planned, memory: Memory, round_: int) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
-    said = np.where(np.isin(nodes, plan.facts.asking), ABSENT_LABEL, graph.labels)
-    x = FeatureMatrix(unit_matrix_rows(graph.features))
-    return Work(x, torch.tensor(graph.labels, device=torch_device()), said, nodes, graph.adjacency)
+    said = np.where(np.isin(nodes, plan.facts.asking), privacy.ABSENT_LABEL, graph.labels)
+    x = learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
+    return Work(x, torch.tensor(graph.labels, device=learning.torch_device()), said, nodes, graph.adjacency)
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """Meetings, and a short training with what it got right; then what the chosen way releases."""
     made, facts, way = plan.made, plan.facts, int(model["way"][0])
     if not 0 <= way < len(made.parts.ways):
         raise PrivacyError(f"label_hop: a way is refused: found {way}; allowed: 0 to {len(made.parts.ways) - 1}")
     chosen, first = made.parts.ways[way], made.first(way)
-    sent: dict[str, Released] = {}
+    sent: dict[str, privacy.Released] = {}
     if made.measures and round_ == 0:
-        counted = MeetingCounts(facts.num_nodes, facts.num_classes, made.parts.by_class)
+        counted = privacy.MeetingCounts(facts.num_nodes, facts.num_classes, made.parts.by_class)
         exact = partial(meetings.count, work.adjacency, work.said, work.nodes, counted)
         sent["meetings"] = desk.release("meetings", exact)
 
-    def gradient(path: str, training: _Training) -> Released:
+    def gradient(path: str, training: _Training) -> privacy.Released:
         return desk.release(
             path, partial(per_sample.clipped_sum, made.layout, model["parameters"], work.x, work.labels, training.clip)
         )
@@ -597,7 +579,7 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
             sent["judged"] = desk.release("judged", partial(judged, pilot))
         return sent
     if chosen.labels and round_ == made.says:
-        everybody = np.full(facts.num_nodes, ABSENT_LABEL, dtype=np.int64)
+        everybody = np.full(facts.num_nodes, privacy.ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
         sent["labels"] = desk.release(made.path("labels", way), everybody)
     if (training := chosen.training) is None:
@@ -668,7 +650,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
             return np.tile(_shares(plan, memory), (graph.num_nodes, 1))
         answers = base.require_received(plan, memory.answers)
         return np.asarray(softmax(_sign(plan, memory) * (graph.adjacency @ _of_all(answers, graph)), axis=1))
-    scores = _tempered(plan, training, parameters, FeatureMatrix(unit_matrix_rows(graph.features)))
+    scores = _tempered(plan, training, parameters, learning.FeatureMatrix(learning.unit_matrix_rows(graph.features)))
     if facts.public == "test-graph":
         most = _MOST_HEARD * mean_field.doubt(scores)
         return mean_field.couple(scores, graph.adjacency, [], most, plan.params.propagation_steps)
@@ -726,7 +708,7 @@ def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
     """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
-    memory, x = state.memory, FeatureMatrix(unit_matrix_rows(graph.features))
+    memory, x = state.memory, learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
     pilot = plan.made.parts.ways[memory.way].training is None
     if pilot and memory.pilot is None:
         return state
@@ -736,7 +718,7 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
     return replace(state, memory=after)
 
 
-def _tempered(plan: Planned, training: _Training, parameters: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+def _tempered(plan: Planned, training: _Training, parameters: np.ndarray, x: learning.FeatureMatrix) -> np.ndarray:
     """Scores [n, c], less sure by the standard deviation that noise alone gives them on a unit row (MacKay 1992, eq. 9)."""
     std, _ = base.gradient_std(training.noise, training.clip * (2 if plan.params.protects.replaces else 1), plan.facts)
     clients = plan.facts.num_clients
@@ -747,32 +729,24 @@ def _tempered(plan: Planned, training: _Training, parameters: np.ndarray, x: Fea
 def _std(plan: Planned, path: str) -> float:
     """Standard deviation of the noise in a sum of all clients; small where there is none."""
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
-    return noise.std * math.sqrt(plan.facts.num_clients) if isinstance(noise, GaussianNoise) else 1e-3
+    return noise.std * math.sqrt(plan.facts.num_clients) if isinstance(noise, privacy.GaussianNoise) else 1e-3
 
 
-def _answering(plan: Planned, memory: Memory) -> MeetingAnswers:
+def _answering(plan: Planned, memory: Memory) -> learning.MeetingAnswers:
     labels = plan.made.parts.ways[memory.way].labels
     return answering_at(labels, plan.facts.num_classes, plan.params.protects.replaces)
 
 
-def _meetings_of(plan: Planned, memory: Memory) -> MeetingReading:
+def _meetings_of(plan: Planned, memory: Memory) -> learning.MeetingReading:
     """How classes meet, as was measured; all of it post-processing."""
     facts = plan.facts
-    counted = MeetingCounts(facts.num_nodes, facts.num_classes, plan.made.parts.by_class)
+    counted = privacy.MeetingCounts(facts.num_nodes, facts.num_classes, plan.made.parts.by_class)
     found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
     return meetings.read(found, _std(plan, "meetings"), counted, facts.num_train)
 
 
-def _descent(plan: Planned, training: _Training) -> Descent:
-    return Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
-
-
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
-    if state.memory.answers is None:
-        return None
-    named, (node, before, after) = state.memory.answers, units[:, :3].T
-    return np.asarray(named[node, after].astype(float) - named[node, before])
+def _descent(plan: Planned, training: _Training) -> learning.Descent:
+    return learning.Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
 
 
 def reads(plan: Planned) -> base.MethodReads:
@@ -784,7 +758,7 @@ def reads(plan: Planned) -> base.MethodReads:
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.NODE,),
+    units=(privacy.Unit.NODE,),
     reads=reads,
     situations=(
         base.MethodSituation("asking", settings={"steps": 5}),
@@ -792,5 +766,4 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     ),
     private_test_nodes=True,  # each answers from its own row and its own edges
     tuned=tuned,
-    evidence=evidence,
 )

@@ -7,21 +7,30 @@ once more first; then every row depends on all that the client holds, so that is
 (``client``).
 
 Two paths, priced apart and together. **model**: the updates, ε = ∞ in the paper (``training: fedavg``); protected, or not sent
-at all, under the other values of ``training`` (``updates``). **embedding**: what ``encoders`` states for rows,
-and for one vector per graph; retrievals add up.
+at all, under the other values of ``training``; **embedding**, by an encoder; retrievals add up.
+
+    fedavg      the paper's own: updates in clear, ε = ∞
+    dp_fedavg   client-level DP-FedAvg (McSherry, Ramage, Talwar & Zhang 2018): every client's whole update is clipped to norm C
+    dp_sgd      one step a round: every graph's gradient is clipped to norm C, and a client sends the sum over its graphs
+    public      no update leaves a client: the encoder is trained on public labelled nodes
+    none        no update leaves a client: the encoder is its random start
+
+Who takes part is drawn by public coins, fixed before the run, so that every release can be planned. A client leaves for good
+before a round with the drop-out probability (never before round 0). Of those still there a share trains; all of them are asked
+for embeddings in retrieval rounds. Who has left keeps, at the server, what it sent last.
 
 The unit is the graph where clients hold whole graphs (graph-replace of known size; graphs of one client are apart, the worst
 counts), or where ``unit: graph`` says so: then all that a client holds is one unit. Otherwise it is the node: a node may be in
 several ego-networks, and its loss adds up over all of them. Under ``fedavg`` the budget is each graph's, as the paper has it,
 so a node may pay more; under every other training the budget is the unit's, for all that is released. What text, proof and
-released code disagree on is in ``published``.
+released code disagree on stands at ``EncoderSettings``.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
@@ -30,45 +39,16 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from fedgraph import learning, seeds
+from fedgraph import learning, privacy, seeds
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import GinNorm, descend, descend_by_adam, gin, layouts, shared_gnn, torch
+from fedgraph.learning import GinNorm, descend_by_adam, layouts, shared_gnn, torch
 from fedgraph.methods import base
-from fedgraph.methods.base import Budget, Plan, PlanInbox, PublicFacts, State, assume_public_setting, seen
-from fedgraph.privacy import (
-    Assumption,
-    Box,
-    ClippedSum,
-    Desk,
-    Disclose,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    Guarantee,
-    KaryResponse,
-    L2Ball,
-    MultiBit,
-    MultiBitEncoder,
-    NoiseMechanism,
-    PerBlock,
-    PlannedRelease,
-    Protection,
-    RandomizedResponse,
-    Relation,
-    SensitivityBound,
-    SimplexRows,
-    Trust,
-    Unbounded,
-    Unit,
-    Unprotected,
-    blocks,
-    calibrate,
-    likelihood_ratios,
-    require_positive,
-    sensitivity,
-)
-from fedgraph.types import Graph, Partition, Subgraph, subgraph_with_rows_of
+from fedgraph.methods.base import Budget, Plan, PlanInbox, PublicFacts, assume_public_setting
+from fedgraph.privacy import blocks, calibrate, require_positive, sensitivity
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 
 def claimed_entries(epsilon: float, num_entries: int) -> int:
@@ -79,7 +59,7 @@ def claimed_entries(epsilon: float, num_entries: int) -> int:
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
 
 
-def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> Event:
+def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> privacy.Event:
     """Algorithm 1 at ε/(m·n) per bit.
     epsilon: ε > 0, finite. num_sampled: m ≥ 1, entries that are sent. num_rows: n ≥ 1. in_total: m bits in all (literal
     reading); else m bits in each row. Raises ``PrivacyError``: a number out of its range.
@@ -87,10 +67,10 @@ def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_to
     require_positive("epsilon", epsilon)
     if num_sampled < 1 or num_rows < 1:
         raise PrivacyError(f"need at least one entry and one row, found {num_sampled} and {num_rows}")
-    return MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
+    return privacy.MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
 
 
-def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> Event:
+def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> privacy.Event:
     """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
     noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. Raises ``PrivacyError``: a
     number out of its range.
@@ -98,18 +78,25 @@ def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softma
     require_positive("noise_std", noise_std)
     if num_columns < 1 or num_rows < 1:
         raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")
-    return Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
+    return privacy.Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
 
 
 _EncoderReleaseKind = Literal["rows", "mean", "labels"]
 _PooledEncoderName = Literal["gaussian", "multi-bit", "response"]
 
-_IN_CLEAR = Disclose("no noise: the graph's own vector")
+_IN_CLEAR = privacy.Disclose("no noise: the graph's own vector")
 
 
 @dataclass(frozen=True)
 class _PooledEncoder:
-    """How one vector of a whole graph is sent."""
+    """How one vector of a whole graph is sent, a histogram of classes: replacing the graph may make it any point of it.
+
+        gaussian    + N(0, s²), Δ₂ = √2 (``SimplexRows(1)``)                                        the multiplier is s/√2
+        multi-bit   m of the c entries, one bit each at ε/m (``MultiBitEncoder`` on one row)         pure ε
+        response    the largest class alone, through c-ary randomised response                      pure ε
+
+    One release of the unit ``graph``; for the unit ``node``, each client that holds the node is priced whole.
+    """
 
     by: _PooledEncoderName  # the mechanism
     epsilon: float  # of one release; ∞: in clear
@@ -117,18 +104,22 @@ class _PooledEncoder:
     width: int  # c, entries of the vector
     bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
 
-    def of_client(self) -> tuple[SensitivityBound, NoiseMechanism, Event]:
+    def of_client(self) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of one graph's release."""
-        simplex = SimplexRows(1)
+        simplex = privacy.SimplexRows(1)
         if math.isinf(self.epsilon):
-            return simplex, _IN_CLEAR, Unprotected("the vector is sent without noise")
+            return simplex, _IN_CLEAR, privacy.Unprotected("the vector is sent without noise")
         if self.by == "gaussian":
-            std = sensitivity.l2(simplex, Relation.GRAPH_REPLACE) / self.mu
-            return simplex, GaussianNoise(std), Gaussian(1.0 / self.mu)
+            std = sensitivity.l2(simplex, privacy.Relation.GRAPH_REPLACE) / self.mu
+            return simplex, privacy.GaussianNoise(std), privacy.Gaussian(1.0 / self.mu)
         if self.by == "response":
-            return Box(0, self.width - 1), KaryResponse(self.epsilon, self.width), RandomizedResponse(self.epsilon, self.width)
+            return (
+                privacy.Box(0, self.width - 1),
+                privacy.KaryResponse(self.epsilon, self.width),
+                privacy.RandomizedResponse(self.epsilon, self.width),
+            )
         m = min(self.bits, self.width) if self.bits is not None else claimed_entries(self.epsilon, self.width)
-        return simplex, MultiBitEncoder(self.epsilon / m, m), MultiBit(self.epsilon / m, m)
+        return simplex, privacy.MultiBitEncoder(self.epsilon / m, m), privacy.MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
         """What is handed to the desk, of a vector float64 [c]: itself as one row, or its largest class."""
@@ -139,9 +130,9 @@ class _PooledEncoder:
     def read(self, received: np.ndarray) -> np.ndarray:
         """The server's estimate, float64 [1, c]: bits made unbiased, a response as one 1. Post-processing."""
         mechanism = self.of_client()[1]
-        if isinstance(mechanism, MultiBitEncoder):
+        if isinstance(mechanism, privacy.MultiBitEncoder):
             return np.asarray(mechanism.rectify(received))
-        if isinstance(mechanism, KaryResponse):
+        if isinstance(mechanism, privacy.KaryResponse):
             return np.eye(self.width)[received]
         return np.asarray(received)
 
@@ -155,12 +146,21 @@ def histogram(labels: np.ndarray, width: int) -> np.ndarray:
 _LocalEncoderName = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
 _EncoderRule = Literal["epsilon", "1/n"]
 
-_NO_ENCODING = Disclose("no encoding: the embedding itself")
+_NO_ENCODING = privacy.Disclose("no encoding: the embedding itself")
 
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """How the embedding of every node is sent."""
+    """How the embedding of every node is sent: that of a graph of n nodes in [0, 1]^(n×h), at ε_n = ε, or ε/n by rule "1/n".
+
+        multi-bit          m bits of every row at ε_n/(m·n) each: ε_n per graph (Jin & Chen, Algorithm 1 as its proof counts)
+        multi-bit-total    m bits of the whole matrix at ε_n/(m·n) each (Algorithm 1 read literally): ε_n/n per graph
+        multi-bit-node     m bits of every row at ε_n/m each (LPGNN), priced as a graph: n·ε_n
+        gaussian-as-coded  H + N(0, ε_n²), the released code: no ε-LDP; (ε, δ) with Δ₂ = √(2n) (softmax rows) or √(n·h)
+        none               in clear: ε = ∞
+
+    Each sent bit at budget a has likelihood ratio at most e^a; bits of the protected unit add up.
+    """
 
     encoder: _LocalEncoderName  # one of the table above
     epsilon: float  # ε of one release of a graph, before ``rule``
@@ -173,29 +173,33 @@ class EncoderSettings:
         """ε_n of a graph of this size."""
         return self.epsilon / num_nodes if self.rule == "1/n" else self.epsilon
 
-    def of_graph(self, num_nodes: int) -> tuple[NoiseMechanism, Event]:
+    def of_graph(self, num_nodes: int) -> tuple[privacy.NoiseMechanism, privacy.Event]:
         """One graph's mechanism, and what it costs the protected unit."""
         if self.encoder == "none" or math.isinf(self.epsilon):
-            return _NO_ENCODING, Unprotected("the embedding is sent without encoding")
+            return _NO_ENCODING, privacy.Unprotected("the embedding is sent without encoding")
         epsilon = self.epsilon_of(num_nodes)
         if self.encoder == "gaussian-as-coded":
-            return GaussianNoise(epsilon), claimed_code_event(epsilon, num_nodes, self.width, self.softmax)
+            return privacy.GaussianNoise(epsilon), claimed_code_event(epsilon, num_nodes, self.width, self.softmax)
         in_total = self.encoder == "multi-bit-total"
         available = num_nodes * self.width if in_total else self.width
         m = min(self.bits, available) if self.bits is not None else claimed_entries(epsilon, available)
         if self.encoder == "multi-bit-node":
-            return MultiBitEncoder(epsilon / m, m), MultiBit(epsilon / m, m * num_nodes)
+            return privacy.MultiBitEncoder(epsilon / m, m), privacy.MultiBit(epsilon / m, m * num_nodes)
         event = claimed_encoder_event(epsilon, m, num_nodes, in_total)
-        return MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
+        return privacy.MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
 
-    def of_client(self, sizes: Sequence[int]) -> tuple[SensitivityBound, NoiseMechanism, Event]:
+    def of_client(self, sizes: Sequence[int]) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
         on_simplex = self.softmax and self.encoder == "gaussian-as-coded"
-        bound: SensitivityBound = SimplexRows(sum(sizes)) if on_simplex else Box(0.0, 1.0)
+        bound: privacy.SensitivityBound = privacy.SimplexRows(sum(sizes)) if on_simplex else privacy.Box(0.0, 1.0)
         made = {n: self.of_graph(n) for n in sorted(set(sizes))}
         if len(sizes) == 1:
             return bound, *made[sizes[0]]
-        return bound, PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)), _worst([event for _, event in made.values()])
+        return (
+            bound,
+            privacy.PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)),
+            _worst([event for _, event in made.values()]),
+        )
 
     def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
         """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price; ∞
@@ -204,7 +208,7 @@ class EncoderSettings:
 
         def of_all_bits(num_nodes: int) -> float:
             mechanism = self.of_graph(num_nodes)[0]
-            if not isinstance(mechanism, MultiBitEncoder):
+            if not isinstance(mechanism, privacy.MultiBitEncoder):
                 return math.inf
             return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
 
@@ -212,21 +216,21 @@ class EncoderSettings:
         return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
 
 
-def _worst(events: Sequence[Event]) -> Event:
-    gaussian = [e.noise_multiplier for e in events if isinstance(e, Gaussian)]
-    pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, MultiBit)]
+def _worst(events: Sequence[privacy.Event]) -> privacy.Event:
+    gaussian = [e.noise_multiplier for e in events if isinstance(e, privacy.Gaussian)]
+    pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, privacy.MultiBit)]
     if len(gaussian) == len(events):
         return blocks.worst_gaussian(gaussian)
     return blocks.worst_pure(pure) if len(pure) == len(events) else events[0]
 
 
-def _part_of(mechanism: NoiseMechanism, index: int) -> NoiseMechanism:
+def _part_of(mechanism: privacy.NoiseMechanism, index: int) -> privacy.NoiseMechanism:
     """What graph ``index`` of the client goes through."""
-    return mechanism.parts[index] if isinstance(mechanism, PerBlock) else mechanism
+    return mechanism.parts[index] if isinstance(mechanism, privacy.PerBlock) else mechanism
 
 
-_UPDATE = Disclose("plain FedAvg: the change of the parameters")
-_VOCABULARY = Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
+_UPDATE = privacy.Disclose("plain FedAvg: the change of the parameters")
+_VOCABULARY = privacy.Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
 
 
 @dataclass(frozen=True)
@@ -272,16 +276,16 @@ def _idle_attendance(num_clients: int, dropout: float, seed: int) -> _Attendance
     return replace(table, training=((),), trains=((),) * num_clients)
 
 
-def _updates_in_clear(table: _Attendance) -> list[PlannedRelease]:
+def _updates_in_clear(table: _Attendance) -> list[privacy.PlannedRelease]:
     """What the model path releases: nothing of it is protected."""
-    event = Unprotected("FedAvg updates are sent in clear")
+    event = privacy.Unprotected("FedAvg updates are sent in clear")
     whose: list[tuple[int | None, range | tuple[int, ...]]] = [(c, own) for c, own in enumerate(table.trains) if own]
     if table.everyone:
         whose = [(None, range(len(table.training)))]
     found = []
     for client, own in whose:
-        found.append(PlannedRelease("vocabulary", Unbounded(), _VOCABULARY, event, own[:1], client=client))
-        found.append(PlannedRelease("model", Unbounded(), _UPDATE, event, own, client=client))
+        found.append(privacy.PlannedRelease("vocabulary", privacy.Unbounded(), _VOCABULARY, event, own[:1], client=client))
+        found.append(privacy.PlannedRelease("model", privacy.Unbounded(), _UPDATE, event, own, client=client))
     return found
 
 
@@ -289,8 +293,8 @@ _UpdateTraining = Literal["fedavg", "dp_fedavg", "dp_sgd", "public", "none"]
 _UpdatesSeen = Literal["sum", "each"]
 _UpdateUnit = Literal["node", "graph"]
 
-_CLIPPED_ONLY = Disclose("clipped, but no noise was asked for")
-_NO_NOISE = Unprotected("updates are sent without noise")
+_CLIPPED_ONLY = privacy.Disclose("clipped, but no noise was asked for")
+_NO_NOISE = privacy.Unprotected("updates are sent without noise")
 
 
 @dataclass(frozen=True)
@@ -332,8 +336,18 @@ def _plan_protected(
     table: _Attendance,
     given: _Shares,
     delta: float,
-) -> tuple[list[PlannedRelease], int]:
-    """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum)."""
+) -> tuple[list[privacy.PlannedRelease], int]:
+    """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum).
+
+    One graph changes one client's clipped value by at most 2C (unit ``graph``); a node that k clients hold changes all their
+    values, each by at most 2C. M is the largest number of values that a unit enters, over rounds and holders. Each is priced as
+    one Gaussian release of multiplier z, so a unit pays √M/z in μ, and z follows from the budget of the path.
+
+        updates: each   the server sees every noisy value: std = 2C·z at each client; k values of a round compose, k·(1/z)²
+        updates: sum    it sees one sum a round: there k changes add up *before* the noise, (k·2C)², which is the k·(1/z)² that
+                        is charged where the whole sum has std 2C·z·√k; each of the n − 1 clients that are no colluder adds its
+                        share
+    """
     counts = np.array([len(own) for own in table.trains], dtype=np.int64)
     entered = _most_entered(counts, facts, unit)
     if not entered:
@@ -341,7 +355,7 @@ def _plan_protected(
     least = min(len(who) for who in table.training)
     if seen == "sum" and least < 2:
         raise PrivacyError(f"updates: sum hides a client among the others of a round; some round has {least} client(s)")
-    noised: tuple[NoiseMechanism, Event] = _CLIPPED_ONLY, _NO_NOISE
+    noised: tuple[privacy.NoiseMechanism, privacy.Event] = _CLIPPED_ONLY, _NO_NOISE
     if math.isfinite(given.training):
         if given.squares:
             multiplier = math.sqrt(entered) / given.training_mu
@@ -351,14 +365,16 @@ def _plan_protected(
         if seen == "sum":
             together = _most_entered((counts > 0).astype(np.int64), facts, unit)
             std *= math.sqrt(together / (least - 1))
-        noised = GaussianNoise(std), Gaussian(multiplier)
+        noised = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
     found = []
     for client, own in enumerate(table.trains):
         if own:
             graphs = len(facts.graphs[client]) if facts.graphs else 1
             kernel = sensitivity.kernel_name(clip_gradients)
-            bound: SensitivityBound = ClippedSum(clip, graphs, kernel) if training == "dp_sgd" else L2Ball(clip)
-            found.append(PlannedRelease("model", bound, *noised, own, client=client))
+            bound: privacy.SensitivityBound = (
+                privacy.ClippedSum(clip, graphs, kernel) if training == "dp_sgd" else privacy.L2Ball(clip)
+            )
+            found.append(privacy.PlannedRelease("model", bound, *noised, own, client=client))
     return found, least if seen == "sum" else 0
 
 
@@ -517,19 +533,19 @@ def _own_epsilon(params: Params, client: int, num_clients: int, budget: float) -
     return own.get(client, budget)
 
 
-def _protection_of(params: Params, facts: PublicFacts, whole: bool) -> Protection:
-    relation = Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE
-    assumed = [Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
-    assumed += [Assumption.UNTUNED, *assume_public_setting(facts, relation)]
+def _protection_of(params: Params, facts: PublicFacts, whole: bool) -> privacy.Protection:
+    relation = privacy.Relation.GRAPH_REPLACE if whole else privacy.Relation.NODE_REPLACE
+    assumed = [privacy.Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
+    assumed += [privacy.Assumption.UNTUNED, *assume_public_setting(facts, relation)]
     if facts.graphs:
-        assumed.append(Assumption.SIZES_PUBLIC)
+        assumed.append(privacy.Assumption.SIZES_PUBLIC)
     if params.protects and params.updates == "sum":
-        assumed.append(Assumption.UPDATES_SUMMED)
+        assumed.append(privacy.Assumption.UPDATES_SUMMED)
     if facts.public_graph is not None and (params.training == "public" or params.projection is not None):
-        assumed.append(Assumption.PUBLIC_NODES)
+        assumed.append(privacy.Assumption.PUBLIC_NODES)
     if params.training == "public":
-        assumed.append(Assumption.PUBLIC_LABELS)
-    return Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)))
+        assumed.append(privacy.Assumption.PUBLIC_LABELS)
+    return privacy.Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)))
 
 
 def _notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
@@ -558,7 +574,7 @@ class Made:
     projection: np.ndarray | None  # public, of the features before it, [d, k]; or None
     public: Graph | None  # the graph that it trains on where it trains on public nodes alone; else None
     attendance: _Attendance  # who takes part in which round
-    sent: tuple[PlannedRelease, ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    sent: tuple[privacy.PlannedRelease, ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
     sizes: tuple[tuple[int, ...], ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
     encoding: EncoderSettings  # how rows are encoded
     pooled: _PooledEncoder | None  # how a graph is sent as one vector; None where every node has a row
@@ -617,44 +633,22 @@ def _viewed(plan: Planned, graph: Graph) -> Graph:
 
 def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
     """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
-    layout, whole = work.network.layout, work.inputs
-    batched = work.network.norm == "batch" or work.batches is not None
-    if batched and isinstance(layout, gin.GinLayout) and isinstance(whole, gin.GinInputs):
-        return _trained_in_batches(params, work, layout, whole, before)
-    if params.optimiser == "adam":
-        return descend_by_adam(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, 0.0)
-    momentum = _MOMENTUM if params.optimiser == "momentum" else 0.0
-    return descend(before, _gradient(params, work, before), params.local_epochs, params.learning_rate, momentum)
-
-
-def _gradient(params: Params, work: Work, before: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-    def gradient(vector: torch.Tensor) -> torch.Tensor:
-        found = shared_gnn.gradient(work.network, vector, work.inputs)
-        return found + params.proximal * (vector - before) if params.proximal else found
-
-    return gradient
-
-
-def _trained_in_batches(
-    params: Params, work: Work, layout: gin.GinLayout, whole: gin.GinInputs, before: torch.Tensor
-) -> torch.Tensor:
-    """As ``train_locally``, a step for each batch of graphs; running statistics of batch norm follow the batches."""
     vector, first, second, step = before, torch.zeros_like(before), torch.zeros_like(before), 0
     for epoch in range(params.local_epochs):
-        parts = [whole]
+        parts = [work.inputs]
         if work.batches is not None and params.batch_size is not None:
-            parts = work.batches.inputs(whole, params.batch_size, epoch)
+            parts = work.batches.inputs(work.inputs, params.batch_size, epoch)
         for part in parts:
             seen: list[torch.Tensor] = []
-            found = gin.gin_gradient(layout, vector, part, seen)
+            found, rate, step = shared_gnn.gradient(work.network, vector, part, seen), params.learning_rate, step + 1
             found = found + params.proximal * (vector - before) if params.proximal else found
-            step += 1
             if params.optimiser == "adam":
                 first, second = 0.9 * first + 0.1 * found, 0.999 * second + 0.001 * found * found
-                found = (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
-            elif params.optimiser == "momentum":
-                found = first = _MOMENTUM * first + found
-            vector = gin.update_gin_statistics(layout, vector - params.learning_rate * found, seen)
+                moved = rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+            else:
+                first = _MOMENTUM * first + found if params.optimiser == "momentum" else found
+                moved = rate * first
+            vector = shared_gnn.moved_statistics(work.network, vector - moved, seen)
     return vector
 
 
@@ -670,15 +664,15 @@ def clip_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.nda
     """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
     total = np.zeros_like(parameters)
     for graph in work.graphs:
-        total[graph.where] += _clip_gradient(params, graph, parameters)
+        total[graph.where] += clip_gradient(params, graph, parameters)
     return total
 
 
-def _clip_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
+def clip_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
     """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
     before = layouts.to_device(parameters[graph.where])
     found = shared_gnn.gradient(graph.network, before, graph.inputs).cpu().numpy()
-    return L2Ball(params.clip).enforce(found)
+    return privacy.L2Ball(params.clip).enforce(found)
 
 
 def embedding_of(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
@@ -718,7 +712,6 @@ def merged(
     plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
     """The parameters after a round in clear: FedAvg's weighted average over those who trained.
-
     before: float32 [p]. changes: of each who trained, float32, weighted by its share of all clients. where: per client, which
     entries of ``before`` it changes.
     """
@@ -740,162 +733,9 @@ def _received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.
         return received
     parts = blocks.split(received, plan.made.sizes[client])
     made = [_part_of(mechanism, i) for i in range(len(parts))]
-    return np.concatenate([m.rectify(h) if isinstance(m, MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)])
-
-
-_CLEAR = 1e-3  # share of the clip that stands for the noise of updates that were clipped and sent without
-
-
-@dataclass(frozen=True, eq=False)
-class _Both:
-    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none.
-
-    settings: where several graphs are clipped as one, (versions of all graphs, bool [graphs]; the work; per graph the work with
-    that one in its other version).
-    """
-
-    zero: Work
-    one: Work
-    units: np.ndarray
-    settings: tuple[tuple[np.ndarray, Work, dict[int, Work]], ...] = ()
-
-
-def reads_rounds(plan: Planned) -> bool:
-    """Whether an attack wants the rounds kept: updates are protected, so what they show is in question."""
-    return plan.params.protects
-
-
-def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
-    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
-
-    zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
-    the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
-    """
-    if not state.seen:
-        return None
-    parts = zip(zero.subgraphs, one.subgraphs, units, plan.made.sizes, strict=True)
-    clients = [_Both(prepare(plan, a), prepare(plan, b), own, _settings(plan, a, b, own, sizes)) for a, b, own, sizes in parts]
-    count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
-    gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
-    for model, inbox in state.seen:
-        for squares, projected in _of_updates(plan, clients, model["parameters"], inbox, count):
-            gram += squares
-            along += projected
-        ratios += _of_embeddings(plan, clients, model["parameters"], inbox, count)
-    return likelihood_ratios.of_coins(gram, along) + ratios
-
-
-def _settings(
-    plan: Planned, zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
-) -> tuple[tuple[np.ndarray, Work, dict[int, Work]], ...]:
-    """Two opposite settings of a client's graphs, each with every canary turned over; none where a graph stands alone."""
-    if plan.params.training != "dp_fedavg" or units.size < 2 or (units < 0).all():
-        return ()
-    first = np.random.default_rng(0).random(units.size) < 0.5
-    found = []
-    for setting in (first, ~first):
-        versions = np.where(units >= 0, setting, False)
-        turned = {}
-        for place in np.flatnonzero(units >= 0).tolist():
-            other = versions.copy()
-            other[place] = not other[place]
-            turned[place] = prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(other, sizes)))
-        found.append((versions, prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(versions, sizes))), turned))
-    return tuple(found)
-
-
-def _of_updates(
-    plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
-    each, total = inbox.each.get("model"), inbox.sums.get("model")
-    if each is None and total is None:
-        return
-    training = plan.made.attendance.training[inbox.round]
-    mechanism = next(r.mechanism for r in plan.schedule.releases if r.path == "model")
-    std = mechanism.std if isinstance(mechanism, GaussianNoise) else _CLEAR * plan.params.clip
-    middles = np.zeros(parameters.size)
-    moved = np.zeros((parameters.size, 0 if each is not None else count), dtype=np.float32)
-    known = seen.colluders_of(plan)
-    for place, client in enumerate(training):
-        if each is None and client in known:
-            continue
-        middle, own = _versions(plan, clients[client], parameters)
-        if each is None:
-            middles += middle
-            for unit, half in own.items():
-                moved[:, unit] += half
-        elif own:
-            ids, columns = np.array(list(own)), np.column_stack(list(own.values()))
-            squares, projected = np.zeros((count, count)), np.zeros(count)
-            squares[np.ix_(ids, ids)] = columns.T @ columns / std**2
-            projected[ids] = columns.T @ (each[place] - middle) / std**2
-            yield squares, projected
-    if each is None and total is not None:
-        variance = len(set(training) - set(known)) * std**2
-        left = total - inbox.colluding.get("model", 0) - middles
-        yield moved.T @ moved / variance, moved.T @ left / variance
-
-
-def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
-    params = plan.params
-    if both.settings:
-        return _clipped_as_one(plan, both, parameters)
-    if params.training == "dp_fedavg":
-        bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
-        one = bound.enforce(update_of(params, both.one, parameters))
-        if unit < 0:
-            return one.astype(np.float64), {}
-        zero = bound.enforce(update_of(params, both.zero, parameters))
-        return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
-    middle, halves = np.zeros(parameters.size), {}
-    for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
-        one, zero = np.zeros_like(parameters), np.zeros_like(parameters)
-        for found, graph in ((one, in_one), (zero, in_zero)):
-            found[graph.where] = _clip_gradient(params, graph, parameters)
-        middle += (one.astype(np.float64) + zero) / 2
-        if decides >= 0:
-            halves[int(decides)] = (one - zero) / 2
-    return middle, halves
-
-
-def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """``_versions`` of a client whose graphs are clipped together: means over its settings."""
-    bound = L2Ball(plan.params.clip)
-    middle = np.zeros(parameters.size)
-    halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
-    share = 1 / len(both.settings)
-    for versions, work, turned in both.settings:
-        value = bound.enforce(update_of(plan.params, work, parameters)).astype(np.float64)
-        middle += share * value
-        for place, other in turned.items():
-            half = (value - bound.enforce(update_of(plan.params, other, parameters))) / 2
-            halves[int(both.units[place])] += share * (half if versions[place] else -half)
-    for versions, _, _ in both.settings:
-        for place, unit in enumerate(both.units.tolist()):
-            if unit >= 0:
-                middle -= share * (1.0 if versions[place] else -1.0) * halves[unit]
-    return middle, halves
-
-
-def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int) -> np.ndarray:
-    found = np.zeros(count)
-    for client, sent in zip(plan.made.attendance.present[inbox.round], inbox.each.get("embedding", ()), strict=False):
-        both = clients[client]
-        if (both.units < 0).all():
-            continue
-        release, sizes = plan.made.sent[client], plan.made.sizes[client]
-        rows = [embedding_of(plan, work, parameters) for work in (both.one, both.zero)]
-        one, zero = (release.bound.enforce(own) for own in rows)
-        blocks = sizes if both.units.size > 1 else (len(sent),)
-        told = likelihood_ratios.of_blocks(release.mechanism, sent, one, zero, blocks)
-        for unit, ratio in zip(both.units, told, strict=True):
-            found[unit] += ratio if unit >= 0 else 0.0
-    return found
-
-
-REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
+    return np.concatenate(
+        [m.rectify(h) if isinstance(m, privacy.MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)]
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -930,7 +770,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         own = _own_epsilon(params, client, len(sizes), budget.epsilon)
         mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
         noised = mine.of_client(graphs) if pooled is None else pooled.of_client()
-        sent.append(PlannedRelease("embedding", *noised, table.sends[client], client=client))
+        sent.append(privacy.PlannedRelease("embedding", *noised, table.sends[client], client=client))
         graph_epsilons += mine.pure_losses([graphs], [sent[-1].count])
     of_model = _updates_in_clear(table) if params.training == "fedavg" else []
     least = 0
@@ -954,7 +794,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
     sums = base.PlanSums(paths=(("model", least),) if least else ())
     holdings = None if whole else facts.holdings
-    guarantee = Guarantee(_protection_of(params, facts, whole), budget.delta, holdings, per_end=False)
+    guarantee = privacy.Guarantee(_protection_of(params, facts, whole), budget.delta, holdings, per_end=False)
     rounds, releases = len(table.training) + 1, (*of_model, *(r for r in sent if r.count))
     if params.protects and of_model:
         key = f"{key}/{of_model[0].mechanism}/{of_model[0].event}"
@@ -1018,7 +858,9 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     return base.State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """The change of the parameters, and in retrieval rounds its encoded embedding.
 
     Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
@@ -1079,11 +921,9 @@ def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="embedder",
-    units=(Unit.NODE, Unit.GRAPH),
+    units=(privacy.Unit.NODE, privacy.Unit.GRAPH),
     situations=(
-        base.MethodSituation("ego", (Trust.OWN_CLIENT,), {"rounds": 2}),
-        base.MethodSituation("collection", (Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.MethodSituation("ego", (privacy.Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.MethodSituation("collection", (privacy.Trust.OWN_CLIENT,), {"rounds": 2}),
     ),
-    reads_rounds=reads_rounds,
-    graph_evidence=of_graphs,
 )

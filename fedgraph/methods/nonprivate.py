@@ -6,12 +6,18 @@ a client that joins, or one whose machine starts again, goes on where the federa
 is central training, bit for bit, however it is cut into rounds.
 
 **Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
-report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has (``clients``). A
+report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has. A
 candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
 ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and lets those within a standard
-error of the best answer together (``phases``); one that is two standard errors below the best after 100 steps is not
+error of the best answer together; one that is two standard errors below the best after 100 steps is not
 trained to its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best;
 with a validation mask of the split they are not, as published work does not.
+
+**Phases.** A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates are
+tried with the first fold; those within two standard errors of the best go on to the next one, until one is left or the folds
+are through. What a candidate showed is added up over folds, round by round, so that one number of rounds is chosen on all
+validation nodes together: a choice on 150 nodes follows chance. The last phases train the chosen ones on all training nodes.
+Phases that end early leave rounds over; they pass with empty messages at the end.
 
 **The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
 the graph that is asked. Where nodes ask, one candidate of ``model: ceiling`` reads the labels of their neighbours, too, as a
@@ -24,35 +30,23 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 from scipy.special import log_softmax
 
+from fedgraph import learning
 from fedgraph.documents import Settings
-from fedgraph.learning import (
-    NETWORK_SHAPE_PREFIX,
-    FittingScaling,
-    NetworkShape,
-    fitting,
-    own_models,
-    require_short_network_shape,
-    walks,
-)
-from fedgraph.methods.base import Plan, PlanInbox, State
-from fedgraph.types import Graph
-
-if TYPE_CHECKING:
-    from fedgraph.learning import Network
-from collections.abc import Iterator
-
 from fedgraph.errors import PrivacyError
-from fedgraph.learning import torch
+from fedgraph.learning import fitting, own_models, require_short_network_shape, walks
 from fedgraph.methods import base
+from fedgraph.methods.base import Plan, PlanInbox, State
 from fedgraph.privacy import Assumption, Desk, Disclose, PlannedRelease, Relation, Unbounded, Unit, Unprotected
-from fedgraph.types import Subgraph
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")
 
 _CHOSEN = "ceiling"
 _ENOUGH, _MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
@@ -74,9 +68,9 @@ class Candidate:
     columns: bool = False  # as in ``NetworkShape``
     hears: bool = False  # it reads the labels of a node's neighbours beside its row, when it answers, too
 
-    def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> NetworkShape:
+    def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> learning.NetworkShape:
         sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
-        return NetworkShape(self.model, *sizes, arguments, self.columns)
+        return learning.NetworkShape(self.model, *sizes, arguments, self.columns)
 
     def __str__(self) -> str:
         spread = f", spread with α = {self.alpha:g}" if self.alpha < 1 else ""
@@ -98,7 +92,7 @@ class Made:
 
 
 # Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
-# In the order of their cost: a later one that is far behind is left early (``phases``).
+# In the order of their cost: a later one that is far behind is left early.
 CEILING_GRID = (
     Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
     Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
@@ -127,7 +121,7 @@ class Params(Settings):
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout on hidden layers")
     input_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the features")
-    features: FittingScaling = Field(
+    features: learning.FittingScaling = Field(
         "unit",
         description="feature rows of length one (unit), or of sum one, as GCN and GAT were published; or columns of mean 0 and "
         "variance 1 over the training rows (default of model: ceiling where more than half of the entries are not zero)",
@@ -167,7 +161,7 @@ class Params(Settings):
                 raise ValueError("among is for model: ceiling")
             if self.folds not in ("auto", 1):
                 raise ValueError("folds is for model: ceiling")
-            if self.model.startswith(NETWORK_SHAPE_PREFIX):
+            if self.model.startswith(learning.NETWORK_SHAPE_PREFIX):
                 from fedgraph.learning import networks  # not before it is used: it imports torch
 
                 networks.require_callable_network(self.model, self.arguments)
@@ -328,7 +322,7 @@ class PhasePlace:
         return seed_of_step(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
-def shape_of(plan: Planned, index: int) -> NetworkShape:
+def shape_of(plan: Planned, index: int) -> learning.NetworkShape:
     facts = plan.facts
     return plan.made.candidates[index].shape(facts.num_features, facts.num_classes, plan.params.arguments)
 
@@ -344,7 +338,6 @@ def _later(fold: int) -> tuple[int, ...]:
 
 def divide_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
-
     drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
     """
     if graph.validation is not None:
@@ -489,7 +482,7 @@ class Work:
     graph: Graph  # of the client
     rows: fitting.FittingScaling  # how feature rows are scaled
     # candidate → network, built when first needed (its parameters are always broadcast)
-    networks: dict[int, Network] = field(default_factory=dict)
+    networks: dict[int, learning.Network] = field(default_factory=dict)
     # of the latest run's seed, phase and fold, the labels that train and those that validate
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     # of the latest run's seed and fold, the graph on which nodes validate
@@ -512,7 +505,11 @@ class Work:
 
 
 def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], number: int) -> np.ndarray:
-    """What client ``number`` sends."""
+    """What client ``number`` sends, one float64 vector whose parts add up over clients.
+
+    Parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number; then right answers, summed
+    loss and number of validation nodes of the broadcast model; and 1 where the client has a validation mask of the split.
+    """
     place = PhasePlace.of(model)
     if not place.going:
         return np.zeros(1)
@@ -536,7 +533,7 @@ def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numb
 
 
 def _scores_of(
-    plan: Planned, index: int, network: Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
+    plan: Planned, index: int, network: learning.Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
 ) -> np.ndarray:
     """[n, c] of ``graph``, spread over its edges where the candidate says so."""
     return _spread(plan, index, fitting.score_after_fitting(network, parameters, given), graph)
@@ -604,7 +601,7 @@ def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: PhaseP
     return work.thinned[key]
 
 
-def _network(plan: Planned, work: Work, index: int) -> Network:
+def _network(plan: Planned, work: Work, index: int) -> learning.Network:
     if index not in work.networks:
         work.networks[index] = fitting.build_network_for_fitting(shape_of(plan, index), 0)
     return work.networks[index]
@@ -615,9 +612,6 @@ def _spread(plan: Planned, index: int, found: np.ndarray, graph: Graph) -> np.nd
     if alpha == 1:
         return found
     return walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
-
-
-REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")
 
 
 _TOO_FEW = (
@@ -706,49 +700,6 @@ def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
     return (said, _TOO_FEW) if first.count < _CEILING_FEW else (said,)
 
 
-@dataclass(frozen=True, eq=False)
-class _Updates:
-    """A gradient as an update of FedAvg shows it: the mean over nodes, whose rows are read as they are."""
-
-    plan: Planned
-    names_words: bool = True
-
-    def gradient(self, sent: Mapping[str, np.ndarray], model: base.Model) -> np.ndarray | None:
-        """An update is parameters and Adam's moments after t local steps, times the number of labelled nodes.
-
-        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way: what attacks on FedAvg
-        updates read. None without a labelled node.
-        """
-        if "update" not in sent or "parameters" not in model:
-            return None
-        p = model["parameters"].size
-        if sent["update"].size <= 3 * p or not sent["update"][3 * p]:
-            return None
-        update = sent["update"] / sent["update"][3 * p]
-        return np.asarray(update[p : 2 * p] / (1 - 0.9**self.plan.params.local_epochs), dtype=np.float64)
-
-    def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first weights that read rows; zeros where there are none."""
-        d = self.plan.facts.num_features
-        for parameter, values in self._parts(gradient):
-            if parameter.dim() == 2 and parameter.shape[1] == d:
-                return values.reshape(tuple(parameter.shape)), np.eye(d)
-        return np.zeros((1, d)), np.eye(d)
-
-    def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
-        """The last bias with a number for each class; zeros where there is none."""
-        c = self.plan.facts.num_classes
-        found = [values for parameter, values in self._parts(gradient) if parameter.dim() == 1 and parameter.numel() == c]
-        return found[-1] if found else np.zeros(c)
-
-    def _parts(self, gradient: np.ndarray) -> Iterator[tuple[torch.Tensor, np.ndarray]]:
-        """Every parameter of the network with its part of the flat gradient."""
-        at = 0
-        for parameter in fitting.build_network_for_fitting(shape_of(self.plan, 0), 0).parameters():
-            yield parameter, gradient[at : at + parameter.numel()]
-            at += parameter.numel()
-
-
 _FEWER = {"rounds": 3}
 OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     units=(Unit.NODE,),
@@ -766,5 +717,4 @@ OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     answers_every_round=True,
     tuned=tuned,
     says=_says,
-    observe=_Updates,
 )

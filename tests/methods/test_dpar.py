@@ -136,19 +136,6 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     assert found == pytest.approx(follower.vector, abs=1e-6)
 
 
-@pytest.mark.parametrize("variant", [*PRIVATE, "random", "features", "none"])
-@pytest.mark.parametrize("clients", [1, 3])
-def test_either_reading_of_the_budget_is_met(variant: str, clients: int) -> None:
-    graph = random_graph(90)
-    published, provable = (planned(graph, 2.0, reading, clients, variant=variant) for reading in ("published", "provable"))
-    if variant == "none":
-        assert math.isinf(published.provable().epsilon)
-        return
-    assert 1.9 < provable.provable().epsilon <= 2.0
-    assert published.epsilon_published == pytest.approx(2.0, rel=1e-6)
-    assert published.provable().epsilon > 2.0 or variant == "features"
-
-
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
 def test_federated_noise_is_shared_only_where_each_step_is_summed(viewer: Viewer) -> None:
     graph = random_graph(90)

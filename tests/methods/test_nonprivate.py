@@ -374,11 +374,7 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
 def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
     rng = np.random.default_rng(0)
     chooses = rng.random(library.num_nodes) < 0.3
-    graph = replace(
-        library,
-        labels=np.where(chooses, -1, library.labels),
-        validation=np.where(chooses, library.labels, -1),
-    )
+    graph = replace(library, labels=np.where(chooses, -1, library.labels), validation=np.where(chooses, library.labels, -1))
     training, validation = nonprivate.divide_labels(graph, 0.5, rng.random(graph.num_nodes))
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()

@@ -29,9 +29,10 @@ METHOD = f'''
 import dataclasses
 
 import fedgraph.methods.features as model
+from fedgraph.attacks.base.evidence import features as read
 
 globals().update({{name: value for name, value in vars(model).items() if not name.startswith("__")}})
-OFFERS = dataclasses.replace(model.OFFERS, ignores_budget={{"model": "mlp"}})
+OFFERS = dataclasses.replace(model.OFFERS, observe=read.observe, ignores_budget={{"model": "mlp"}})
 
 
 def plan(params, facts, budget):

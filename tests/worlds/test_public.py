@@ -26,7 +26,7 @@ def made(graph: Graph, public: PublicSetChoice, protocol: protocols.WorldProtoco
     return protocols.make_setting(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
 
 
-def planned(setting: protocols.ProtocolSetting) -> features.Plan:
+def planned(setting: protocols.ProtocolSetting) -> features.Planned:
     held = setting.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.CURATOR_TRUSTED, None,

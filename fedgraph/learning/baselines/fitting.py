@@ -93,9 +93,7 @@ def vector_of(network: torch.nn.Module) -> np.ndarray:
 
 
 def start_fitting(shape: NetworkShape, seed: int) -> FittingProgress:
-    """Where a training by Adam begins: initial parameters, and moments of zero.
-    shape: what the network is built from.
-    """
+    """Where a training by Adam begins: initial parameters, and moments of zero. shape: what the network is built from."""
     vector = vector_of(build_network_for_fitting(shape, seed))
     return FittingProgress(vector, np.zeros((2, vector.size), np.float32))
 

@@ -205,9 +205,7 @@ def train_progressive_stage(
 
 
 def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """What is aggregated after stage s = len(sums): float32 [n, hidden].
-    sums: x₁ … x_s, float [n, hidden] each.
-    """
+    """What is aggregated after stage s = len(sums): float32 [n, hidden]. sums: x₁ … x_s, float [n, hidden] each."""
     network = _progressive(public, sums, hidden)
     fitting.load_vector(network, parameters)
     network.eval()
@@ -216,9 +214,7 @@ def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.nd
 
 
 def score_progressive_stage(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """Scores of stage s = len(sums): float32 [n, c].
-    sums: x₁ … x_s, float [n, hidden] each.
-    """
+    """Scores of stage s = len(sums): float32 [n, c]. sums: x₁ … x_s, float [n, hidden] each."""
     return fitting.score_after_fitting(_progressive(public, sums, hidden), parameters, _feature_inputs(public))
 
 

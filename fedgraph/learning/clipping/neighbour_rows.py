@@ -16,8 +16,14 @@ from fedgraph.learning.layers.layouts import Layout
 
 def make(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndarray:
     """[x_u; P(Σ_v W_uv x_v / c)], where P projects on the unit ball.
-    features: CSR [n, d]; a row longer than 1 is scaled down to norm 1. weights: W, CSR [n, n]. scale: c, above 0. Returns
-    float64 [n, 2d], both halves of norm at most 1.
+
+    Args:
+        features: CSR [n, d]; a row longer than 1 is scaled down to norm 1.
+        weights: W, CSR [n, n].
+        scale: c, above 0.
+
+    Returns:
+        float64 [n, 2d], both halves of norm at most 1.
     """
     own = np.asarray(features.astype(np.float64).todense())
     own /= np.maximum(1.0, np.linalg.norm(own, axis=1, keepdims=True))
@@ -28,7 +34,11 @@ def make(features: sp.csr_array, weights: sp.csr_array, scale: float) -> np.ndar
 
 def limit_weights(layout: Layout, vector: np.ndarray, bound: float) -> np.ndarray:
     """``vector`` with the weights of the neighbours' part (rows d … 2d of the first layer) projected on ‖·‖_F ≤ bound.
-    layout: one layer, 2d inputs. vector: [num_parameters]; it is copied. bound: at least 0.
+
+    Args:
+        layout: One layer, 2d inputs.
+        vector: [num_parameters]; it is copied.
+        bound: At least 0.
     """
     inputs, outputs = layout.shapes[0]
     found = np.array(vector)
@@ -41,18 +51,32 @@ def clipped_sum(
     layout: Layout, vector: np.ndarray, inputs: np.ndarray, labels: np.ndarray, clip: float, bound: float
 ) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C). A row whose norm is not finite counts as zero.
-    layout: one layer, 2d inputs. vector: [num_parameters]; ``limit_weights`` is applied first. inputs: float64 [n, 2d], of
-    ``make``. labels: int64 [n]; a row labelled −1 contributes nothing. Returns flat float64 [num_parameters].
+
+    Args:
+        layout: One layer, 2d inputs.
+        vector: [num_parameters]; ``limit_weights`` is applied first.
+        inputs: float64 [n, 2d], of ``make``.
+        labels: int64 [n]; a row labelled −1 contributes nothing.
+        clip: C.
+        bound: Of the neighbours' weights.
+
+    Returns:
+        Flat float64 [num_parameters].
     """
     return gradients(layout, vector, inputs, labels, clip, bound).total()
 
 
 @dataclass(frozen=True, eq=False)
 class NeighbourRowGradients:
-    """The clipped gradients of all rows, each the outer product of (its inputs, 1) and its errors."""
+    """The clipped gradients of all rows, each the outer product of (its inputs, 1) and its errors.
 
-    inputs: np.ndarray  # float64 [n, 2d]
-    errors: np.ndarray  # float64 [n, c]
+    Attributes:
+        inputs: float64 [n, 2d].
+        errors: float64 [n, c].
+    """
+
+    inputs: np.ndarray
+    errors: np.ndarray
 
     def total(self) -> np.ndarray:
         """Their sum, flat [num_parameters]."""

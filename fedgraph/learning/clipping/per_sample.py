@@ -47,7 +47,6 @@ _ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 def room_for(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
-
     num_rows: a public number. spread: κ.
 
     >>> room_for(1000)[1] > 0.999, room_for(10**6)[1] > 0.999, room_for(10**6, PER_SAMPLE_SPREAD)[1] > 0.94
@@ -149,9 +148,7 @@ def clipped_sum(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torc
 
 
 def overlaps(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
-    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m].
-    x: rows [n, d]. of: int64 [m], numbers of rows.
-    """
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m]. x: rows [n, d]. of: int64 [m], numbers of rows."""
     found = np.zeros((of.size, of.size), dtype=np.float32)
     for first in range(0, of.size, 500):
         chosen = torch.zeros((x.squared_norms.numel(), of[first : first + 500].size), device=x.squared_norms.device)

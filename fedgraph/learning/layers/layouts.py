@@ -6,7 +6,7 @@ noised, summed over clients and averaged, so that is how it is kept; layers are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -81,15 +81,25 @@ def to_device(vector: np.ndarray) -> torch.Tensor:
 
 
 def logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Scores before the softmax: float32 [n, c].
-    vector: [num_parameters]. x: rows [n, d].
-    """
+    """Scores before the softmax: float32 [n, c]. vector: [num_parameters]. x: rows [n, d]."""
     return forward_layout(layout.layers(to_device(vector)), x)[1].cpu().numpy()
+
+
+def gradient(loss: Callable[[torch.Tensor], torch.Tensor], vector: torch.Tensor) -> torch.Tensor:
+    """Autograd's gradient of ``loss`` (parameters → a number) at ``vector``, flat."""
+    leaf = vector.detach().requires_grad_(True)
+    (found,) = torch.autograd.grad(loss(leaf), leaf)
+    return found
+
+
+def cross_entropy(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Mean over the rows with a label ≥ 0; 0 where there is none. scores: [n, c]; labels: int64 [n]."""
+    known = labels >= 0
+    return torch.nn.functional.cross_entropy(scores[known], labels[known]) if bool(known.any()) else 0.0 * scores.sum()
 
 
 def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
     """[n, c]: ∂loss/∂scores, softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
-
     scores: [n, c] before the softmax. labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
     """
     known = labels >= 0

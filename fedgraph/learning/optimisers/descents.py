@@ -33,21 +33,6 @@ def descend_by_adam(
     return vector
 
 
-def descend(
-    vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float, momentum: float = 0.0
-) -> torch.Tensor:
-    """Full-batch steps w ← w − rate · v, where v ← momentum · v + gradient.
-    vector: w, [p], where it begins. gradient: parameters → gradient, [p] each. momentum: Heavy-ball momentum in [0, 1); v
-    begins at zero. Returns a new vector [p].
-    """
-    velocity = torch.zeros_like(vector)
-    for _ in range(epochs):
-        found = gradient(vector)
-        velocity = momentum * velocity + found if momentum else found
-        vector = vector - rate * velocity
-    return vector
-
-
 _SINGLES, _VECTOR = compiled_constant(nt.float32), nt.Array(nt.float32, 1, "C")
 
 
@@ -124,9 +109,7 @@ class Descent:
         return float(np.linalg.norm(met))
 
     def step(self, memory: Descended, mean_gradient: np.ndarray, number: int) -> Descended:
-        """The memory after one step.
-        mean_gradient: [p]. number: of the step: 0, 1, ….
-        """
+        """The memory after one step. mean_gradient: [p]. number: of the step: 0, 1, …."""
         velocity = self.momentum * memory.velocity + mean_gradient.astype(np.float32, copy=False)
         parameters = memory.parameters - np.float32(self.rate) * velocity
         first = self.steps - max(1, round(self.averaged * self.steps))
@@ -141,7 +124,6 @@ def full_width(strength: float) -> tuple[int, float, float]:
 
     Every row is clipped far below the norm that its gradient has at first, so each has the same say. The more signal there is,
     the further the descent goes before noise is all that it adds. Chosen on Cora-ML (ε = 1 and 8) and CS, test nodes in sight.
-
     strength: s = n·μ. Returns (steps, rate, clip).
     """
     steps = int(np.clip(round(40 * np.sqrt(strength / 1000)), 20, 200))

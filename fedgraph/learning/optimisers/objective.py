@@ -87,7 +87,6 @@ class LinearObjective:
 
         Each column halves its own step until F falls enough (Armijo, 1e-4). Near the minimum, where F no longer resolves the
         fall, the full step is taken.
-
         rows: z, float64 [n₁, d]. noise: B, float64 [d, c]. Returns Θ, float64 [d, c].
         """
         theta = self.centre(rows.shape[1])

@@ -38,7 +38,6 @@ def _fit_network(
     layout: Layout, x: TorchMatrix, labels: np.ndarray, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
     """Parameters of ``layout`` trained on the rows with a label ≥ 0; flat float32 [num_parameters].
-
     labels: int64 [n]. Without a labelled row the initial parameters come back.
     """
     known = int((labels >= 0).sum())
@@ -60,9 +59,7 @@ def centred_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Activations of the first hidden layer: float32 [n, hidden].
-    vector: [num_parameters]. x: rows [n, d].
-    """
+    """Activations of the first hidden layer: float32 [n, hidden]. vector: [num_parameters]. x: rows [n, d]."""
     weight, bias = layout.layers(layouts.to_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()
 
@@ -112,7 +109,6 @@ _KEEP = 4
 def encode(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
     """The encoder's outputs for every node. They depend on features, labels, the number of classes and ``encoder`` alone, so
     they are computed once (``learning.public_cache``). Entries of features, labels and ``encoder`` name the random stream.
-
     public: a graph whose features and labels are public.
     """
     digest = hashlib.sha256(encoder.stream_words.encode())

@@ -68,7 +68,6 @@ def aggregate_weighted_neighbours(weights: sp.csr_array, rows: np.ndarray) -> np
     """W·rows, added in their stored order: float64 [n, h].
 
     With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
-
     weights: W, CSR [n, m] of float64. rows: [m, h], read as float32.
     """
     values = np.ascontiguousarray(weights.data, dtype=np.float64)
@@ -80,7 +79,6 @@ def scale_to_unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
 
     **Guarantee.** Every row of the result has norm at most ``length``, also after rounding, or the input held NaN
     or infinity, which the desk refuses.
-
     rows: float [n, h]. length: above 0. Returns float32 [n, h].
     """
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
@@ -129,7 +127,6 @@ def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
 
     **Guarantee.** Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows
     are shorter than 1 by what ``_hop_rounding`` says of their number.
-
     adjacency: a, CSR [n, m]; its values are not read. rows: float [m, h]. Returns [n, h], float32 for fewer than 2¹⁶ rows, else
     float64.
     """

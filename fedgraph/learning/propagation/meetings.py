@@ -233,7 +233,6 @@ def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: flo
     """What the answers of so many neighbours tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
     Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
-
     correlation: as in ``vote``. heard: [m], numbers of answers.
     """
     c, k, (a, b) = len(reading.shares), by.size, by.odds

@@ -146,7 +146,6 @@ _SETTINGS = (nt.float64, nt.float64, nt.float64)
 @compiled(nt.int64(_INPUT, _INPUT, nt.int64, *_SETTINGS, _FLOATS, _FLOATS, _FLOATS, _INTS, _INTS, _INTS))
 def _one_source(indptr, indices, source, alpha, rho, gamma, p, r, step, queue, touched, mark):  # type: ignore[no-untyped-def]
     """Solve for one source; returns how many nodes are active (``queue``). Scratch arrays are left clean but p.
-
     p, r, step: float64 [n], zero on entry. mark: int64 [n], 0 untouched, 1 touched, 2 active.
     """
     threshold = rho * alpha

@@ -61,14 +61,10 @@ class MethodSituation:
 
 
 class MethodGradientReader(Protocol):
-    """How somebody who sees one client's message reads a gradient in it.
-
-    Attributes:
-        names_words: the first layer reads rows as they are, so that its gradient names words.
-    """
+    """How somebody who sees one client's message reads a gradient in it."""
 
     @property
-    def names_words(self) -> bool: ...
+    def names_words(self) -> bool: ...  # the first layer reads rows as they are, so that its gradient names words
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """float64 [p], the gradient that a message (by the names of its parts) shows; None where it shows none. model: what was
         broadcast in its round.
@@ -106,9 +102,10 @@ class Offers(Generic[_P, _M, _W, _S]):
     tuned: Callable[[Plan[_P, _M], State[_S], Graph, np.random.Generator], State[_S]] | None = None
     # what the training found, as sentences for the report
     says: Callable[[Plan[_P, _M], State[_S]], tuple[str, ...]] | None = None
-    # for attacks: whether (model, inbox) of every round is kept in ``State.seen``
+    # the next four for attacks, of methods of other packages (ours: ``attacks.base.evidence``): whether (model, inbox) of every
+    # round is kept in ``State.seen``
     reads_rounds: Callable[[Plan[_P, _M]], bool] | None = None
-    # for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
+    # float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
     # (``attacks.base.canaries``); None where the viewer sees too little
     evidence: Callable[[Plan[_P, _M], State[_S], Graph, np.ndarray], np.ndarray | None] | None = None
     # the same of whole graphs: from clients with every canary in version 0, in version 1, and which canary decides each graph

@@ -17,31 +17,15 @@ from typing import Any, Generic, TypeAlias
 import numpy as np
 from typing_extensions import TypeVar
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.documents import canonical
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
-from fedgraph.privacy import (
-    Disclose,
-    Epsilon,
-    Event,
-    Guarantee,
-    NoiseMechanism,
-    PlannedRelease,
-    Released,
-    Unit,
-    Unprotected,
-    Viewer,
-    desk,
-    events,
-    ledger,
-    priced_noise,
-    settle,
-)
+from fedgraph.privacy import desk, events, ledger, priced_noise, settle
 from fedgraph.types import Graph
 
 Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts
-PlanSent: TypeAlias = dict[str, Released]  # one client's message
+PlanSent: TypeAlias = dict[str, privacy.Released]  # one client's message
 
 _S_co = TypeVar("_S_co", default=object, covariant=True)
 
@@ -122,7 +106,7 @@ class PlanSchedule:
     """What is released when."""
 
     rounds: int  # how many there are
-    releases: tuple[PlannedRelease, ...]  # what each client will release
+    releases: tuple[privacy.PlannedRelease, ...]  # what each client will release
     min_clients: int  # a round in which fewer clients finish is aborted (secure aggregation)
     # so many first rounds are the same for all cells of one ``shared_key``; 0: they share the start alone
     shared_rounds: int = 0
@@ -134,14 +118,14 @@ class PlanSchedule:
         return tuple(dict.fromkeys(r.path for r in self.releases))
 
     @cached_property
-    def _of_one(self) -> dict[int, tuple[PlannedRelease, ...]]:
-        own: dict[int, tuple[PlannedRelease, ...]] = {}
+    def _of_one(self) -> dict[int, tuple[privacy.PlannedRelease, ...]]:
+        own: dict[int, tuple[privacy.PlannedRelease, ...]] = {}
         for release in self.releases:
             if release.client is not None:
                 own[release.client] = (*own.get(release.client, ()), release)
         return own
 
-    def of_client(self, client: int) -> tuple[PlannedRelease, ...]:
+    def of_client(self, client: int) -> tuple[privacy.PlannedRelease, ...]:
         """What ``client`` will release: what all clients release, and what is planned for it alone."""
         if not self._of_one:
             return self.releases
@@ -165,7 +149,6 @@ class PlanSums:
 @dataclass(frozen=True)
 class _Watch:
     """What is kept for an attack.
-
     keeps_rounds: what every round broadcast and received (``State.seen``). opened: an attack reads every value that is priced,
     so clients also send what otherwise stays with them.
     """
@@ -184,7 +167,7 @@ class Plan(Generic[_P, _M]):
     method: str  # the name of the method
     params: _P  # its settings
     facts: PublicFacts  # the public facts that it was made from
-    guarantee: Guarantee  # what its releases are counted for, before any data are read
+    guarantee: privacy.Guarantee  # what its releases are counted for, before any data are read
     schedule: PlanSchedule  # what is released when
     made: _M  # what the method made of its settings and of public facts, of the method's own type
     epsilon_published: float | None = None  # what the paper's formula says of this noise; None: it claims nothing
@@ -194,15 +177,15 @@ class Plan(Generic[_P, _M]):
 
     def __post_init__(self) -> None:
         protection = self.guarantee.protection
-        protected = [r.path for r in self.schedule.releases if not isinstance(r.event, Unprotected)]
+        protected = [r.path for r in self.schedule.releases if not isinstance(r.event, privacy.Unprotected)]
         if isinstance(self.facts, ClearFacts) and protected:
             raise PrivacyError(
                 f"{self.method} is made from what was counted in private rows (ClearFacts), so every release must be "
                 f"Unprotected; found a price on {', '.join(protected)}: make the plan from PublicFacts"
             )
-        if protection.unit is not Unit.GRAPH and self.guarantee.holdings is not self.facts.holdings:
+        if protection.unit is not privacy.Unit.GRAPH and self.guarantee.holdings is not self.facts.holdings:
             raise PrivacyError(f"{self.method}: who holds which node is counted otherwise than the public facts say")
-        secure, fewest = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION, dict(self.sums.paths)
+        secure, fewest = protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION, dict(self.sums.paths)
         others = self.facts.cohort - self.facts.colluders if secure else 1
         for release in self.schedule.releases:
             # how many clients' noise hides one unit in what the viewer sees: of a path's own sum one colluder knows its part
@@ -251,12 +234,12 @@ class Plan(Generic[_P, _M]):
         """As ``fingerprint``, of the first rounds that plans with one ``shared_key`` have in common."""
         return hashlib.sha256(canonical.text((self.schedule.shared_key, self.public_text)).encode()).hexdigest()[:16]
 
-    def declared(self, path: str | None = None) -> dict[int, Event]:
+    def declared(self, path: str | None = None) -> dict[int, privacy.Event]:
         """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
         clients, releases = range(self.facts.num_clients), self.schedule.releases
         return settle.amplified(self.guarantee, {c: desk.declared(releases, c, path) for c in clients})
 
-    def provable(self, path: str | None = None) -> Epsilon:
+    def provable(self, path: str | None = None) -> privacy.Epsilon:
         """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
         return settle.of_plan(self.guarantee, self.schedule.releases, path)
 
@@ -302,7 +285,10 @@ def _public_part(graph: Graph | None) -> object:
     return None if graph is None else (graph.num_classes, graph.adjacency, graph.features, graph.labels)
 
 
-PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
+PLAN_WITHOUT_NOISE: tuple[privacy.NoiseMechanism, privacy.Event] = (
+    privacy.Disclose("no noise was asked for"),
+    privacy.Unprotected("no noise"),
+)
 _R = TypeVar("_R")
 
 
@@ -324,7 +310,7 @@ def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts
     Returns (standard deviation that each client adds, in data units; clients that must finish a round). Raises
     ``PrivacyError``: behind secure aggregation no more clients answer than collude.
     """
-    if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+    if facts.viewer is not privacy.Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1
     if facts.cohort <= facts.colluders:
         raise PrivacyError(

@@ -90,9 +90,7 @@ class ClearFacts(PublicFacts):
 
 @dataclass(frozen=True)
 class Budget:
-    """What a method may spend.
-    Raises ``PrivacyError``: ε or δ is out of range.
-    """
+    """What a method may spend. Raises ``PrivacyError``: ε or δ is out of range."""
 
     epsilon: float  # ε, above 0; ∞: no noise is asked for
     delta: float  # δ, between 0 and 1
@@ -133,7 +131,6 @@ def assume_public_facts(facts: PublicFacts) -> tuple[Assumption, ...]:
 
 def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
     """What is taken as public although it was computed from what ``relation`` protects.
-
     edges_private: False where a method gives all edges away (``edges-public``).
     """
     stated = {
