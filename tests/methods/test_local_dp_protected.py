@@ -184,7 +184,7 @@ def test_public_training_learns_and_random_does_not(library: Graph) -> None:
     partition, facts = dealt(library)
     found = {}
     for training in ("public", "none"):
-        plan = plan_of(facts, training=training, epsilon=math.inf, personal=False, unit="graph", projection=None)
+        plan = plan_of(facts, training=training, epsilon=math.inf, unit="graph", projection=None)
         rows = trained(plan, partition).state.memory.embeddings
         guessed = np.concatenate([r.argmax(axis=1) for r in rows])
         found[training] = float((guessed == np.concatenate([s.graph.labels for s in partition.subgraphs])).mean())

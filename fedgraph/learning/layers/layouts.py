@@ -93,9 +93,9 @@ def gradient(loss: Callable[[torch.Tensor], torch.Tensor], vector: torch.Tensor)
 
 
 def cross_entropy(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean over the rows with a label ≥ 0; 0 where there is none. scores: [n, c]; labels: int64 [n]."""
-    known = labels >= 0
-    return torch.nn.functional.cross_entropy(scores[known], labels[known]) if bool(known.any()) else 0.0 * scores.sum()
+    """Mean over the rows with a label; 0 where there is none. scores: [n, c]; labels: int64 [n], −1 where unknown."""
+    total = torch.nn.functional.cross_entropy(scores, labels, ignore_index=-1, reduction="sum")
+    return total / (labels >= 0).sum().clamp(min=1)
 
 
 def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:

@@ -188,17 +188,24 @@ def select_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np
 _Seen: TypeAlias = "list[torch.Tensor]"  # while training: mean and variance [2, hidden] of every batch norm, as it is met
 
 
-def _last_rows(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, seen: _Seen | None = None) -> torch.Tensor:
-    """h⁽ᴸ⁾ of a GIN, or relu(Â X W₀ + b₀) of a GCN: [n, hidden] ≥ 0."""
+def _around(given: SharedGnnInputs, rows: torch.Tensor) -> torch.Tensor:
+    """around · rows."""
+    if given.around.layout == torch.strided:
+        return given.around @ rows
     from fedgraph.learning.layers.products import multiply  # not before it is used: it imports torch
 
+    return multiply(given.around, given.around, rows)
+
+
+def _last_rows(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, seen: _Seen | None = None) -> torch.Tensor:
+    """h⁽ᴸ⁾ of a GIN, or relu(Â X W₀ + b₀) of a GCN: [n, hidden] ≥ 0."""
     layers, rows = net.layout.layers(vector), given.x
     norms = iter(net.layout.statistics(vector)) if isinstance(net.layout, GinLayout) and net.layout.norms else None
     if net.model == "gcn":
-        return torch.relu(multiply(given.around, given.around, rows @ layers[0][0]) + layers[0][1])
+        return torch.relu(_around(given, rows @ layers[0][0]) + layers[0][1])
     for (w, b), (w2, b2) in zip(layers[:-2:2], layers[1:-2:2], strict=True):
         # A(hW) = (Ah)W, over the narrower of the two; A + I is its own transpose
-        summed = multiply(given.around, given.around, rows @ w) + b
+        summed = _around(given, rows @ w) + b
         rows = torch.relu(_normed(summed, norms, seen)) @ w2 + b2
         rows = torch.relu(_normed(rows, norms, seen))
         if net.norm == "rows":
@@ -220,11 +227,9 @@ def _normed(rows: torch.Tensor, norms: Iterator[torch.Tensor] | None, seen: _See
 
 def _scores(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, seen: _Seen | None = None) -> torch.Tensor:
     """Z, [n, c], or [graphs, c] where labels belong to graphs."""
-    from fedgraph.learning.layers.products import multiply  # not before it is used: it imports torch
-
     layers, rows = net.layout.layers(vector), _last_rows(net, vector, given, seen)
     (v, c), (v2, c2) = layers[-2:]
-    found = multiply(given.around, given.around, rows @ v2) + c2 if net.model == "gcn" else torch.relu(rows @ v + c) @ v2 + c2
+    found = _around(given, rows @ v2) + c2 if net.model == "gcn" else torch.relu(rows @ v + c) @ v2 + c2
     return found if given.pool is None else given.pool(found)
 
 
