@@ -4,7 +4,7 @@
 
 Every candidate of ``nonprivate`` (but GAT) is trained once for each fold, 400 steps at most, and judged every ten steps. Both
 ways to choose then read the same trainings: the best of one fold alone, and up to three within a standard error of the best by
-all folds (``methods.nonprivate.phases``). The chosen ones are trained on all training nodes. Beside them a plain GCN and
+all folds (``methods.nonprivate``). The chosen ones are trained on all training nodes. Beside them a plain GCN and
 one without decay, each for as many steps as its own validation found best, and the larger class. Test labels are read at the
 end. A line for each seed, then means with standard errors. About a minute and a half of one core for a seed of Twitch PTBR.
 """
@@ -23,13 +23,12 @@ import scipy.sparse as sp
 from fedgraph import data, seeds
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.propagation import walks
-from fedgraph.methods.nonprivate import phases
-from fedgraph.methods.nonprivate.params import NONPRIVATE_CEILING_GRID, Candidate
-from fedgraph.methods.nonprivate.phases import BestCandidate, TriedCandidate
+from fedgraph.methods import nonprivate
+from fedgraph.methods.nonprivate import CEILING_GRID, BestCandidate, Candidate, TriedCandidate
 from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols
 
-CANDIDATES = tuple(c for c in NONPRIVATE_CEILING_GRID if c.model != "gat")
+CANDIDATES = tuple(c for c in CEILING_GRID if c.model != "gat")
 EVERY, MOST, PATIENCE, SHARE = 10, 400, 8, 0.1
 NONE = np.zeros(0, np.float32)
 
@@ -42,7 +41,7 @@ class Course:
         shape = candidate.shape(held.num_features, held.num_classes, {})
         self.network, self.at, self.steps = (
             fitting.build_network_for_fitting(shape, 0),
-            fitting.start_fitting(shape, phases.seed_of_step(*seed)),
+            fitting.start_fitting(shape, nonprivate.seed_of_step(*seed)),
             0,
         )
 
@@ -55,7 +54,7 @@ class Course:
         """Ten more steps."""
         how = fitting.FittingSteps(EVERY, self.steps, self.candidate.rate, self.candidate.decay)
         self.at = fitting.continue_fitting(
-            self.network, self.inputs, labels, self.at, how, lambda step: phases.seed_of_step(*self.seed, step)
+            self.network, self.inputs, labels, self.at, how, lambda step: nonprivate.seed_of_step(*self.seed, step)
         )
         self.steps += EVERY
 
@@ -65,7 +64,7 @@ def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.Fitti
     curve: list[np.ndarray] = []
     highest, lowest, waited = -1.0, np.inf, 0
     while course.steps < MOST:
-        row = phases.count_validation(course.scores(*on), course.held.labels[on[2]])
+        row = nonprivate.count_validation(course.scores(*on), course.held.labels[on[2]])
         curve.append(row)
         waited = 0 if row[0] > highest or row[1] < lowest else waited + 1
         highest, lowest = max(highest, row[0]), min(lowest, row[1])
@@ -76,7 +75,7 @@ def validated(course: Course, labels: np.ndarray, on: tuple[Graph, fitting.Fitti
 
 
 def like_asked(held: Graph, share: float, drawn: np.ndarray, validation: np.ndarray) -> Graph:
-    """``held`` with as few edges as a test graph has (``nonprivate.clients``)."""
+    """``held`` with as few edges as a test graph has (``nonprivate``)."""
     kept = sp.diags_array(((drawn < share) | validation).astype(held.adjacency.dtype))
     thin = sp.csr_array(kept @ held.adjacency @ kept)
     thin.eliminate_zeros()
@@ -93,7 +92,7 @@ def one_seed(name: str, graph: Graph, protocol: protocols.Protocol, num_folds: i
     first: dict[int, TriedCandidate] = {}
     tried: dict[int, TriedCandidate] = {}
     for fold in range(num_folds):
-        training, validation = phases.divide_labels(held, SHARE, drawn, fold)
+        training, validation = nonprivate.divide_labels(held, SHARE, drawn, fold)
         judged = held if share == 1 else like_asked(held, share, other, validation >= 0)
         on = (judged, inputs if share == 1 else fitting.prepare_fitting_inputs(judged), np.flatnonzero(validation >= 0))
         for i, candidate in enumerate(CANDIDATES):
@@ -119,12 +118,12 @@ def answered(made: Federation, shown: dict[str, dict[int, TriedCandidate]], seed
             while (i, rounds) not in known and course.steps < rounds * EVERY:
                 course.on(made.held.labels)
             known.setdefault((i, rounds), course.scores(made.asked, asked, tested))
-        scores = phases.candidates_together([known[m] for m in members])
+        scores = nonprivate.candidates_together([known[m] for m in members])
         return float((scores.argmax(axis=1) == made.truth[tested]).mean())
 
     alone, tried = shown["one fold, one network"], shown["folds, members"]
-    best = phases.candidates_within(alone, 0.0)[0]
-    near = phases.candidates_within(tried, phases.NEAR_CANDIDATES)[:3]
+    best = nonprivate.candidates_within(alone, 0.0)[0]
+    near = nonprivate.candidates_within(tried, nonprivate.NEAR_CANDIDATES)[:3]
     gcns = [i for i, c in enumerate(CANDIDATES) if c.model == "gcn"]
     rows = {"one fold, one network": right([(best, alone[best].best.updates)])}
     rows["folds, one network"] = right([(near[0], tried[near[0]].best.updates)])

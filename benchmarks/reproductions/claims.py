@@ -3,7 +3,7 @@
     python -m benchmarks.reproductions.claims [PAPER …]
 
 No data, no learning, only accounting. PAPER: beginnings of the papers' names, e.g. DPAR; a name that no paper has is an error.
-``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``published.py`` of ``dpar``,
+``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``dpar``,
 ``sage_node`` and ``local_dp``, ``privacy/mechanisms/gcon_noise.py``); those of GAP, which no method reads, stand here.
 
 GAP (Sajadmanesh et al., slides 2022 and released code): aggregation perturbation, edge and node level.
@@ -35,8 +35,7 @@ from functools import cache
 
 import numpy as np
 
-from fedgraph.methods.dpar import published as dpar
-from fedgraph.methods.local_dp import published as local_dp
+from fedgraph.methods import dpar, local_dp
 from fedgraph.methods.sage_node import published as sage
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, rdp
@@ -110,8 +109,8 @@ def dpar_rows() -> list[Claim]:
 
 def _dpar_table(claimed: float) -> list[Claim]:
     half, half_delta = claimed / _SAMPLED / 2, 1e-3 / _SAMPLED
-    sigma = dpar.claimed_dpar_sgd_multiplier(half, _RATE, _STEPS, half_delta)
-    pr = dpar.claimed_dpar_gm_multiplier(half, half_delta, _SOURCES)
+    sigma = dpar.claimed_sgd_multiplier(half, _RATE, _STEPS, half_delta)
+    pr = dpar.claimed_gm_multiplier(half, half_delta, _SOURCES)
     inputs = _dpar_inputs(half, half_delta, sigma, pr)
     steps = _dpar_steps(sigma)
 
@@ -126,7 +125,7 @@ def _dpar_table(claimed: float) -> list[Claim]:
 
     published, provable, lower = "epsilon_published", "epsilon_provable", "epsilon_lower_bound"
     paper, sound = events.Repeated(events.Gaussian(pr), _SOURCES), events.Repeated(events.Gaussian(pr / math.sqrt(2)), _SOURCES)
-    inner = half + dpar.claimed_dpar_sgd_epsilon(sigma, _RATE, _STEPS, half_delta)
+    inner = half + dpar.claimed_sgd_epsilon(sigma, _RATE, _STEPS, half_delta)
     revealed = ((events.PoissonGaussian(sigma, _RATE, 4, True), _STEPS), (events.Gaussian(pr / math.sqrt(2)), _SOURCES))
     elementary = amplified_epsilon(rdp.epsilon(revealed, _DELTA / _SAMPLED)[0], _SAMPLED)
     same = amplified_epsilon(inner, _SAMPLED)
@@ -171,11 +170,11 @@ def _dpar_exponential(
     claimed: float, half: float, half_delta: float, sigma: float, once: Callable[[events.Event, events.Event], float]
 ) -> list[Claim]:
     """EM0 and EM1: scale Δ/base is 2Δ/ε₀ with ε₀ = 2·base, so each pick is 2·base-bounded-range."""
-    each, each_delta = dpar.claimed_dpar_vector_budget(half, half_delta, _SOURCES)
+    each, each_delta = dpar.claimed_vector_budget(half, half_delta, _SOURCES)
     training = events.Repeated(events.PoissonGaussian(sigma, _RATE, 1, True), _STEPS)
     out = []
     for name, share in (("EM0", 1.0), ("EM1", 0.5)):
-        base = dpar.claimed_dpar_em_base(each * share, _TOP, each_delta)
+        base = dpar.claimed_em_base(each * share, _TOP, each_delta)
         picks = events.Repeated(events.BoundedRange(2 * base), _SOURCES * _TOP)
         values = events.Repeated(events.PureDP(each * (1 - share) / _TOP), _SOURCES * _TOP)
         inputs = _dpar_inputs(half, half_delta, sigma, math.nan)
@@ -353,15 +352,15 @@ def local_rows() -> list[Claim]:
     """MUTAG-sized graphs (n = 18, h = 16) at the default ε = 1/n, LPGNN at ε = 1, and the model path."""
     n, h, delta = 18, 16, 1e-5
     epsilon = 1 / n
-    m = local_dp.claimed_local_entries(epsilon, n * h)
+    m = local_dp.claimed_entries(epsilon, n * h)
     inputs: dict[str, float | str] = {"n": n, "h": h, "m": m, "epsilon": epsilon}
     literal, per_row = (
-        local_dp.claimed_local_encoder_event(epsilon, m, n, True),
-        local_dp.claimed_local_encoder_event(epsilon, m, n, False),
+        local_dp.claimed_encoder_event(epsilon, m, n, True),
+        local_dp.claimed_encoder_event(epsilon, m, n, False),
     )
     softmax, box = (
-        local_dp.claimed_local_code_event(epsilon, n, h, True),
-        local_dp.claimed_local_code_event(epsilon, n, h, False),
+        local_dp.claimed_code_event(epsilon, n, h, True),
+        local_dp.claimed_code_event(epsilon, n, h, False),
     )
     cases: tuple[tuple[str, Event, float, float | None, str], ...] = (
         ("Algorithm 1, m bits of the matrix", literal, 0.0, epsilon, "read literally the loss is ε/n"),

@@ -12,10 +12,11 @@ import numpy as np
 from pydantic import Field
 
 from fedgraph.attacks.base import attack_scene, coin_game
+from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents import Settings
 from fedgraph.learning import unit_matrix_rows
-from fedgraph.methods import Plan, method_kinds
+from fedgraph.methods import Plan
 from fedgraph.privacy import Viewer
 
 REFERENCE = (
@@ -35,7 +36,7 @@ def refuses(made: Plan) -> str | None:
     """It reads single messages about private rows."""
     if why := attack_scene.refuse_messages(made):
         return why
-    observe = method_kinds.load(made.method).OFFERS.observe
+    observe = evidence_of.readers(made.method).observe
     if observe is None:
         return "the messages are not gradients of a layer that reads rows as they are"
     if not observe(made).names_words:

@@ -19,15 +19,15 @@ from .clipping import per_sample as per_sample
 from .clipping.aggregated_rows import AggregatedRows as AggregatedRows
 from .late import torch as torch
 from .layers import gcn as gcn
-from .layers import gin as gin
 from .layers import graphsage as graphsage
 from .layers import layouts as layouts
 from .layers import shared_gnn as shared_gnn
-from .layers.gin import GinNorm as GinNorm
 from .layers.layouts import Layout as Layout
+from .layers.shared_gnn import GinNorm as GinNorm
 from .layers.torch_matrices import DenseMatrix as DenseMatrix
 from .layers.torch_matrices import FeatureMatrix as FeatureMatrix
 from .layers.torch_matrices import TorchMatrix as TorchMatrix
+from .layers.torch_matrices import seed_learner as seed_learner
 from .layers.torch_matrices import torch_device as torch_device
 from .layers.torch_matrices import unit_matrix_rows as unit_matrix_rows
 from .optimisers import descents as descents
@@ -35,7 +35,6 @@ from .optimisers import public_training as public_training
 from .optimisers.descents import Descended as Descended
 from .optimisers.descents import Descent as Descent
 from .optimisers.descents import StatefulDescent as StatefulDescent
-from .optimisers.descents import descend as descend
 from .optimisers.descents import descend_by_adam as descend_by_adam
 from .optimisers.noisy_graph import NoisyGraphChannel as NoisyGraphChannel
 from .optimisers.noisy_graph import NoisyGraphCorrection as NoisyGraphCorrection

@@ -26,13 +26,8 @@ _ODD = 0x9E3779B97F4A7C15
 
 def draw_neighbour_limit_coins(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
     """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
-    return hash_neighbour_limit_keys(one, two, coin * _ODD % 2**64)
-
-
-def hash_neighbour_limit_keys(one: np.ndarray, two: np.ndarray, key: int) -> np.ndarray:
-    """uint64 [m]: a hash of a key in 0 … 2⁶⁴ − 1 and of two ids in either order."""
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
-    return _mix(_mix(low + np.uint64(key)) ^ (high * np.uint64(_ODD)))
+    return _mix(_mix(low + np.uint64(coin * _ODD % 2**64)) ^ (high * np.uint64(_ODD)))
 
 
 def _mix(value: np.ndarray) -> np.ndarray:
@@ -43,15 +38,8 @@ def _mix(value: np.ndarray) -> np.ndarray:
 
 def at_most(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0) -> sp.csr_array:
     """The graph with at most ``degree`` neighbours per node.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, without self-loops.
-        degree: The most neighbours that a node keeps.
-        ids: int64 [n], public node ids, which name the coins.
-        coin: A public number that names these coins.
-
-    Returns:
-        Symmetric CSR [n, n] of float32 ones.
+    adjacency: CSR [n, n], symmetric, without self-loops. degree: the most neighbours that a node keeps. ids: int64 [n], public
+    node ids, which name the coins. coin: a public number that names these coins. Returns symmetric CSR [n, n] of float32 ones.
     """
     n = adjacency.shape[0]
     degrees = np.diff(adjacency.indptr)
@@ -73,16 +61,8 @@ def _ones(adjacency: sp.csr_array) -> sp.csr_array:
 
 def log_weights(adjacency: sp.csr_array, factors: np.ndarray) -> sp.csr_array:
     """The weights W of all edges, which fall with the larger degree of their two ends.
-
-    Args:
-        adjacency: CSR [n, n], simple and symmetric, sorted or not.
-        factors: float64 [n], h(0) … h(n − 1).
-
-    Returns:
-        CSR [n, n] of float64 with the pattern of ``adjacency``.
-
-    Raises:
-        DataError: A node has more neighbours than ``factors`` knows.
+    adjacency: CSR [n, n], simple and symmetric, sorted or not. factors: float64 [n], h(0) … h(n − 1). Returns CSR [n, n] of
+    float64 with the pattern of ``adjacency``. Raises ``DataError``: a node has more neighbours than ``factors`` knows.
     """
     degrees = np.diff(adjacency.indptr)
     if degrees.max(initial=0) >= factors.size:
@@ -97,14 +77,8 @@ def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
 
     Such input breaks the platform's own schema: it is refused, never cut in silence. A refusal is outside of the guarantee,
     whose neighbours are pairs of graphs that both keep the limit.
-
-    Args:
-        adjacency: CSR [n, n].
-        limit: The most neighbours.
-        ids: int64 [n], public names of the nodes.
-
-    Raises:
-        DataError: A node has more.
+    adjacency: CSR [n, n]. limit: the most neighbours. ids: int64 [n], public names of the nodes. Raises ``DataError``: a node
+    has more.
     """
     degrees = np.diff(adjacency.indptr)
     beyond = np.flatnonzero(degrees > limit)
@@ -117,13 +91,7 @@ def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
 
 def choose_largest(values: np.ndarray, k: int) -> np.ndarray:
     """The places of the k largest entries of each row, largest first; equal ones go by their place.
-
-    Args:
-        values: float [rows, columns].
-        k: 1 … columns.
-
-    Returns:
-        int64 [rows, k].
+    values: float [rows, columns]. k: 1 … columns. Returns int64 [rows, k].
     """
     count = values.shape[1]
     if k == count or values.shape[0] == 0:
@@ -140,15 +108,9 @@ def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority:
     """Choices in which a node is named by few rows.
 
     It is a function of Π and coins alone, so which entries survive tells nothing that Π does not.
-
-    Args:
-        sources: int [S], the node of each row.
-        chosen: int [S, K], best first.
-        most: How many *other* rows may name a node. A row may always name its own node.
-        priority: Public coins [S]. First choices go before second ones, and among equals the smaller coin wins.
-
-    Returns:
-        ``chosen`` with −1 where a node was named too often.
+    sources: int [S], the node of each row. chosen: int [S, K], best first. most: how many *other* rows may name a node. A row
+    may always name its own node. priority: public coins [S]. First choices go before second ones, and among equals the smaller
+    coin wins. Returns ``chosen`` with −1 where a node was named too often.
     """
     kept = chosen.copy()
     rows, ranks = np.nonzero((chosen >= 0) & (chosen != sources[:, None]))

@@ -40,17 +40,11 @@ _HELD_OUT = 0.2
 
 @dataclass(frozen=True, eq=False)
 class OwnModelInputs:
-    """What a head reads of a graph's nodes.
+    """What a head reads of a graph's nodes."""
 
-    Attributes:
-        x: CSR [n, d], rows of unit norm or zero.
-        shared: float64 [n, c], log-probabilities of the shared model.
-        around: float64 [n, c], the mean of its probabilities over a node's neighbours.
-    """
-
-    x: sp.csr_array
-    shared: np.ndarray
-    around: np.ndarray
+    x: sp.csr_array  # CSR [n, d], rows of unit norm or zero
+    shared: np.ndarray  # float64 [n, c], log-probabilities of the shared model
+    around: np.ndarray  # float64 [n, c], the mean of its probabilities over a node's neighbours
 
     def at(self, rows: np.ndarray) -> OwnModelInputs:
         """The given rows, by number."""
@@ -80,12 +74,7 @@ class _Head:
 
 
 def prepare(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
-    """What a head reads of the nodes of a graph.
-
-    Args:
-        graph: Its features and edges.
-        chances: float [n, c], the shared model's probabilities for its nodes.
-    """
+    """What a head reads of the nodes of a graph. chances: float [n, c], the shared model's probabilities for its nodes."""
     degrees = np.maximum(graph.degrees, 1)[:, None]
     around = np.asarray(graph.adjacency @ chances) / degrees
     return OwnModelInputs(unit_matrix_rows(graph.features), np.log(np.maximum(chances, 1e-9)), around)
@@ -94,11 +83,7 @@ def prepare(graph: Graph, chances: np.ndarray) -> OwnModelInputs:
 def fit_head(given: OwnModelInputs, labels: np.ndarray, rng: np.random.Generator) -> _Head:
     """The client's head, after the number of steps that a held-out fifth chooses; without a step where there are too few
     labels.
-
-    Args:
-        given: Of the client's nodes.
-        labels: int64 [n], −1 where unknown.
-        rng: Chooses what is held out.
+    labels: int64 [n], −1 where unknown.
     """
     order = rng.permutation(labels.size)
     known = order[labels[order] >= 0]
@@ -152,16 +137,8 @@ _RATES = (0.1, 0.02)  # of a linear model, and of a network with hidden units
 
 def tune(layout: Layout, shared: np.ndarray, x: TorchMatrix, labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The client's own weights, fine-tuned from the shared ones.
-
-    Args:
-        layout: Of the shared model.
-        shared: float32 [p], its weights.
-        x: The client's rows [n, d].
-        labels: int64 [n], −1 where unknown.
-        rng: Chooses what is held out.
-
-    Returns:
-        float32 [p]; the shared weights where too few labels are known, or where no step helps.
+    layout: of the shared model. shared: float32 [p], its weights. x: the client's rows [n, d]. labels: int64 [n], −1 where
+    unknown. Returns float32 [p]; the shared weights where too few labels are known, or where no step helps.
     """
     rate = _RATES[len(layout.shapes) > 1]
 
@@ -185,16 +162,9 @@ def choose_steps(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """The weights after the number of steps at which the held-out fifth is best; then all labelled nodes train.
-
-    Args:
-        descended: (labels that train, steps) → weights after 0, ``OWN_MODEL_EVERY``, 2·``OWN_MODEL_EVERY`` … steps.
-        scores: weights → float [n, c].
-        shared: The weights to begin with.
-        labels: int64 [n], −1 where unknown.
-        rng: Chooses what is held out.
-
-    Returns:
-        Weights; ``shared`` itself where too few labels are known, or where no step helps.
+    descended: (labels that train, steps) → weights after 0, ``OWN_MODEL_EVERY``, 2·``OWN_MODEL_EVERY`` … steps. scores: weights
+    → float [n, c]. labels: int64 [n], −1 where unknown. Returns weights; ``shared`` itself where too few labels are known, or
+    where no step helps.
     """
     order = rng.permutation(labels.size)
     known = order[labels[order] >= 0]

@@ -28,26 +28,14 @@ _CANCELLED = 1e-4  # of its two parts: a squared norm that is less is taken as t
 
 def start(blocks: int, width: int) -> np.ndarray:
     """W and b before the first step: W is the mean of the first directions of all blocks, b is 0.
-
-    Args:
-        blocks: How many blocks of columns a row has.
-        width: Columns of each block.
-
-    Returns:
-        float32 [RANK·blocks·width + 1].
+    blocks: how many blocks of columns a row has. Returns float32 [RANK·blocks·width + 1].
     """
     one = np.eye(_RANK, width, dtype=np.float32)
     return np.append(np.tile(one, blocks).ravel() / math.sqrt(blocks), np.float32(0.0))
 
 
 def score(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """The score s of each pair: float64 [m].
-
-    Args:
-        vector: [p], W and b.
-        rows: [n, w].
-        pairs: int64 [m, 2].
-    """
+    """The score s of each pair: float64 [m]. vector: [p], W and b. rows: [n, w]. pairs: int64 [m, 2]."""
     found = rows.astype(np.float64) @ _weights(vector, rows).T
     return np.asarray(_SHARPNESS * np.einsum("ij,ij->i", found[pairs[:, 0]], found[pairs[:, 1]]) - float(vector[-1]))
 
@@ -57,12 +45,7 @@ def clipped_sum(vector: np.ndarray, rows: np.ndarray, pairs: np.ndarray, wanted:
 
     **Guarantee.** One pair more or less changes it by at most 1 in L2 norm, whatever vector and rows are, as long as they are
     finite.
-
-    Args:
-        vector: [p], W and b.
-        rows: [n, w], read by everybody.
-        pairs: int64 [m, 2].
-        wanted: 1 for edges, 0 for random pairs.
+    vector: [p], W and b. rows: [n, w], read by everybody. pairs: int64 [m, 2]. wanted: 1 for edges, 0 for random pairs.
     """
     weights, many = _weights(vector, rows), rows.astype(np.float64)
     one, two = many[pairs[:, 0]], many[pairs[:, 1]]
@@ -85,30 +68,19 @@ def _weights(vector: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class PairScorerState:
-    """Where the learner is.
+    """Where the learner is."""
 
-    Attributes:
-        descended: Parameters and their average.
-        counted: The noisy numbers of pairs of all steps so far, added up.
-    """
-
-    descended: Descended
-    counted: float
+    descended: Descended  # parameters and their average
+    counted: float  # the noisy numbers of pairs of all steps so far, added up
 
 
 @dataclass(frozen=True)
 class PairScorer:
-    """Follows noisy sums. All of it is post-processing of them, of public rows and of public coins.
+    """Follows noisy sums. All of it is post-processing of them, of public rows and of public coins."""
 
-    Attributes:
-        steps: How many there will be.
-        std: Of the noise in each entry of a sum.
-        key: Of the random pairs.
-    """
-
-    steps: int
-    std: float
-    key: int
+    steps: int  # how many there will be
+    std: float  # of the noise in each entry of a sum
+    key: int  # of the random pairs
 
     def start(self, vector: np.ndarray) -> PairScorerState:
         """Before the first step; ``vector`` as ``start`` gives it."""
@@ -119,15 +91,8 @@ class PairScorer:
 
         Noise alone leads W by about rate · √(steps · p) · std / (1 − momentum) / (pairs of a step); the rate keeps that at
         ``_WALK``.
-
-        Args:
-            before: Where the learner is.
-            rows: [n, w], read by everybody.
-            total: [1 + p], the noisy sum of this step.
-            number: Of the step: 0, 1, ….
-
-        Returns:
-            Where it is afterwards.
+        rows: [n, w], read by everybody. total: [1 + p], the noisy sum of this step. number: of the step: 0, 1, …. Returns where
+        it is afterwards.
         """
         counted = before.counted + float(total[0]) / _COUNTED
         drawn = max(1.0, counted / (number + 1))

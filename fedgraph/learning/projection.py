@@ -38,9 +38,7 @@ _DOUBLED = 1 << 26  # numbers up to which dense rows are kept in double precisio
 
 class ProjectedRows(FeatureMatrix):
     """Dense rows [n, k] with the products of ``TorchMatrix``; many of them go to double precision by parts.
-
-    Args:
-        rows: float [n, k].
+    rows: float [n, k].
     """
 
     def __init__(self, rows: np.ndarray) -> None:
@@ -72,18 +70,11 @@ def _rarity_weights(public: Graph, power: float) -> np.ndarray:
 @lru_cache(maxsize=8)
 def basis_of(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
     """Directions of the public features, strongest first. It is deterministic (fixed start block).
-
-    Args:
-        public: A graph whose features and edges are public.
-        num_directions: How many at most.
-        alpha: Share of a node's own row in every step of the smoothing.
-        steps: Steps of the smoothing over the public graph.
-        rarity: The power of ``_rarity_weights``. Where it is 0 the columns are orthonormal. Else they are orthonormal
-            directions of the weighted features, times the weights, so that ``project_features_sparsely`` takes unweighted rows
-            either way.
-
-    Returns:
-        float32 [d, k] with k = min(num_directions, rank of the public rows), at least 1.
+    public: a graph whose features and edges are public. num_directions: how many at most. alpha: share of a node's own row in
+    every step of the smoothing. steps: steps of the smoothing over the public graph. rarity: the power of ``_rarity_weights``.
+    Where it is 0 the columns are orthonormal. Else they are orthonormal directions of the weighted features, times the weights,
+    so that ``project_features_sparsely`` takes unweighted rows either way. Returns float32 [d, k] with k = min(num_directions,
+    rank of the public rows), at least 1.
     """
     weights = _rarity_weights(public, rarity)
     rows = unit_matrix_rows(sp.csr_array(public.features @ sp.diags_array(weights)))
@@ -120,16 +111,8 @@ def _unit_or_zero(rows: np.ndarray, least: float) -> np.ndarray:
 
 def project_features(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
     """Unit rows of ``features`` · basis. Every row is on its own; one outside the basis becomes zero.
-
-    Args:
-        features: CSR [n, d].
-        basis: float32 [d, k].
-
-    Returns:
-        float32 [n, k], rows of length one or zero.
-
-    Raises:
-        MemoryError: The rows need more memory than this machine has free.
+    features: CSR [n, d]. basis: float32 [d, k]. Returns float32 [n, k], rows of length one or zero. Raises ``MemoryError``: the
+    rows need more memory than this machine has free.
     """
     num_rows = features.shape[0]
     num_directions = basis.shape[1]
@@ -155,11 +138,7 @@ def curvature_of(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndar
     The Hessian of a multinomial logistic regression depends on features and not on labels, and is at most ½ S
     (Böhning 1992). Public rows estimate S, so a step preconditioned by this matrix is a damped Newton step whose
     only private part is the gradient.
-
-    Args:
-        rows: float [n, k], public.
-        bias_scale: The constant that stands for the bias in every row.
-        damping: Above 0.
+    rows: float [n, k], public. bias_scale: the constant that stands for the bias in every row. damping: above 0.
     """
     second = np.zeros((rows.shape[1] + 1, rows.shape[1] + 1))
     for first in range(0, len(rows), _ROWS):
@@ -179,26 +158,15 @@ _COMPARED_ROWS = 2048  # rows whose similarities are held at a time
 
 @dataclass(frozen=True, eq=False)
 class PairProjection:
-    """A map of features to directions of pairs of words, made from public rows.
+    """A map of features to directions of pairs of words, made from public rows."""
 
-    Attributes:
-        basis: float32 [d, k] (``basis_of``).
-        landmarks: float32 [m, k], public rows that are compared with, of length one or zero.
-        mixing: float32 [m, p], from similarities to directions.
-    """
-
-    basis: np.ndarray
-    landmarks: np.ndarray
-    mixing: np.ndarray
+    basis: np.ndarray  # float32 [d, k] (``basis_of``)
+    landmarks: np.ndarray  # float32 [m, k], public rows that are compared with, of length one or zero
+    mixing: np.ndarray  # float32 [m, p], from similarities to directions
 
     def rows(self, features: sp.csr_array) -> np.ndarray:
         """Unit rows in the p directions; a row that no public direction sees is zero.
-
-        Args:
-            features: CSR [n, d].
-
-        Returns:
-            float32 [n, p].
+        features: CSR [n, d]. Returns float32 [n, p].
         """
         inner = project_features(features, self.basis)
         found = np.empty((len(inner), self.mixing.shape[1]), dtype=np.float32)
@@ -225,11 +193,8 @@ def of_pairs(public: Graph, num_directions: int, rarity: float = 0.0) -> PairPro
     """The strongest directions of S K Sᵀ, K the kernel of the public rows and S the smoothing.
 
     It is deterministic (fixed start block and sample), by randomised subspace iteration (Halko, Martinsson & Tropp 2011).
-
-    Args:
-        public: A graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
-        num_directions: How many at most; fewer where the rank is lower.
-        rarity: As in ``basis_of``.
+    public: a graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
+    num_directions: how many at most; fewer where the rank is lower. rarity: as in ``basis_of``.
     """
     basis = basis_of(public, _WORD_DIRECTIONS, alpha=_ALPHA, steps=_STEPS, rarity=rarity)
     key = public_cache.key_of("pairs", public.features, public.adjacency, num_directions, _ALPHA, _STEPS, rarity)

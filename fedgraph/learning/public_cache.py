@@ -27,9 +27,7 @@ _CHECKSUM_BYTES = hashlib.sha256().digest_size
 
 def set_folder(folder: str | None) -> None:
     """Keep what is made in this folder and look there, from now on.
-
-    Args:
-        folder: On a machine that has no such folder, and for None, nothing is shared.
+    folder: on a machine that has no such folder, and for None, nothing is shared.
     """
     global _folder
     _folder = Path(folder) if folder is not None and os.path.isdir(folder) else None
@@ -89,10 +87,7 @@ def key_of(*parts: object) -> str:
 
 def make(key: str, make: Callable[[], _Made]) -> _Made:
     """``make()``, or what another process made under this key; while one makes it, others wait.
-
-    Args:
-        key: names what is made, from public data (``key_of``).
-        make: of arrays alone, in tuples or records that can be pickled.
+    key: names what is made, from public data (``key_of``). make: of arrays alone, in tuples or records that can be pickled.
     """
     if _folder is None:
         return make()

@@ -8,7 +8,6 @@ what. After round K the server trains the classifier on [H⁰ … Hᴷ].
   it; of the private graph only the noisy hops have been used.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
@@ -20,9 +19,11 @@ from fedgraph.learning import HopNetworkShape, aggregate_hop, scale_to_unit_leng
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
+from fedgraph.methods.base.noisy_hops import Made, NoisyHopSettings, Work
 from fedgraph.privacy import Unit
 from fedgraph.types import Graph
+
+REFERENCE = base.method_bibtex("sajadmanesh2023gap")
 
 
 class Params(NoisyHopSettings):
@@ -50,11 +51,7 @@ class Params(NoisyHopSettings):
 
     @property
     def chooses(self) -> bool:
-        """Whether the number of hops is chosen on held-out labels.
-
-        It is not where a node's own row comes from a network that was trained on its label: such rows look better than any
-        neighbour, so that no hop would ever be read.
-        """
+        """Whether the number of hops is chosen on held-out labels: not where own rows saw their labels and would always win."""
         return self.depth == "chosen" and not self.in_sample
 
     @property
@@ -62,8 +59,6 @@ class Params(NoisyHopSettings):
         """Whether own rows of labelled nodes come from a network that was trained on their labels."""
         return self.encoder == "hidden" or (self.encoder == "classes" and self.folds == 1)
 
-
-REFERENCE = base.method_bibtex("sajadmanesh2023gap")
 
 _ALL_HOPS = (
     "All hops are read: the encoder saw the labels on which their number would be chosen. Rows of the classes out of fold "
@@ -74,23 +69,19 @@ _ALL_HOPS = (
 prepare, client = noisy_hops.prepare, noisy_hops.client
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Memory(NoisyHopMemory):
-    """What the server remembers: released sums and what followed from them.
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the server remembers: the encoder and what it gives, the noisy sums, and what is trained on them."""
 
-    Attributes:
-        seed: of the classifier.
-        encoder: its parameters, flat.
-        inputs: [H⁰ …], float32 [n, h] each.
-        classifier: once every hop is there, else None.
-        scores: float [n, c], of the classifier; None before it is trained.
-    """
+    seed: int  # of the classifier
+    encoded: public.PublicTrainingEncoded
+    sums: tuple[np.ndarray, ...] = ()  # as they came, [n, h] each
+    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None  # once every hop is there
 
-    seed: int
-    encoder: np.ndarray
-    inputs: tuple[np.ndarray, ...]
-    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None
-    scores: np.ndarray | None = None
+    @property
+    def sent(self) -> list[np.ndarray]:
+        """The rows that were broadcast for each hop, and those of the last one."""
+        return [self.encoded.message, *map(scale_to_unit_length, self.sums)]
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -110,70 +101,50 @@ def _encoder(params: Params) -> public.PublicTrainingEncoder:
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """The encoder, from public features and labels."""
     encoded = public.encode(plan.made.attributes, _encoder(plan.params))
-    memory = Memory(seed=int(rng.integers(2**63)), encoder=encoded.parameters, inputs=(encoded.own,), sent=(encoded.message,))
-    return _after_hop(plan, memory, encoded.message)
+    return _after_hop(plan, Memory(int(rng.integers(2**63)), encoded))
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
-    sums = noisy_hops.receive(plan, inbox)
-    rows = scale_to_unit_length(sums)
-    m = state.memory
-    return _after_hop(plan, replace(m, inputs=(*m.inputs, rows), sent=(*m.sent, rows), sums=(*m.sums, sums)), rows)
+    return _after_hop(plan, replace(state.memory, sums=(*state.memory.sums, noisy_hops.receive(plan, inbox))))
 
 
-def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores: from the cached hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
-    memory = state.memory
-    if memory.classifier is None or memory.scores is None:
-        raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
-    if not plan.made.new_nodes:
-        return memory.scores
-    inputs = [public.encode_after(memory.encoder, _encoder(plan.params), graph)]
-    for _ in range(plan.params.hops):
-        inputs.append(scale_to_unit_length(aggregate_hop(graph.adjacency, inputs[-1])))
-    return _scores(memory.classifier, inputs)
-
-
-def _after_hop(plan: Planned, memory: Memory, rows: np.ndarray) -> base.State[Memory]:
-    """The next broadcast, or the trained classifier and its scores when every hop is there."""
-    p, inputs = plan.params, list(memory.inputs)
-    if len(inputs) <= p.hops:
-        return base.State({"rows": rows}, memory)
-    labels, rng, classes = plan.made.attributes.labels, np.random.default_rng(memory.seed), plan.facts.num_classes
+def _after_hop(plan: Planned, memory: Memory) -> base.State[Memory]:
+    p, sent = plan.params, memory.sent
+    if len(sent) <= p.hops:
+        return base.State({"rows": sent[-1]}, memory)
+    inputs, labels, classes = [memory.encoded.own, *sent[1:]], plan.made.attributes.labels, plan.facts.num_classes
+    rng, widths = np.random.default_rng(memory.seed), (*((p.classifier,) if p.classifier else ()), classes)
     chosen: HopNetworkShape | public.PublicTrainingClassifier
     if p.encoder == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
         chosen = gap_networks.train_gap_network_classifier(inputs, labels, p.hidden, classes, p.epochs, rng)
     else:
-        widths, how = (
-            (*((p.classifier,) if p.classifier else ()), classes),
-            public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3),
-        )
+        how = public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3)
         chosen = public.classify(inputs, labels, widths, how, p.chooses, rng)
-    return base.State({}, replace(memory, classifier=chosen, scores=_scores(chosen, inputs)))
+    return base.State({}, replace(memory, classifier=chosen))
 
 
-def _scores(chosen: HopNetworkShape | public.PublicTrainingClassifier, inputs: Sequence[np.ndarray]) -> np.ndarray:
-    if isinstance(chosen, public.PublicTrainingClassifier):
-        return chosen.scores(inputs)
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores: from the kept hops (``graph`` is not read), or of the new nodes of a public ``graph``."""
+    memory, classifier = state.memory, state.memory.classifier
+    if classifier is None:
+        raise RuntimeFailure("gap_edge was asked for predictions before its last hop")
+    inputs = [memory.encoded.own, *memory.sent[1:]]
+    if plan.made.new_nodes:
+        inputs = [public.encode_after(memory.encoded.parameters, _encoder(plan.params), graph)]
+        for _ in range(plan.params.hops):
+            inputs.append(scale_to_unit_length(aggregate_hop(graph.adjacency, inputs[-1])))
+    if isinstance(classifier, public.PublicTrainingClassifier):
+        return classifier.scores(inputs)
     from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-    return gap_networks.score_with_gap_network(chosen, inputs)
+    return gap_networks.score_with_gap_network(classifier, inputs)
 
 
-_QUICK, _FEATURES_ALONE = {"epochs": 30}, {"label": "no edges", "hops": 0, "folds": 2}
-_NO_EDGES = "reads no edge: a private method has to be better than this"
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     units=(Unit.EDGE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING,
     situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
-    drafts=(
-        base.MethodDraft("graph", "edge", {"label": "GAP-EDP"}, "noisy sums over neighbours; features and labels are public"),
-        base.MethodDraft("graph", "edge", {"hops": 0, "label": "no edges"}, _NO_EDGES, compared=True),
-        base.MethodDraft("federation", "edge", {"label": "GAP-EDP", "folds": 2}, "noisy sums over neighbours", quick=_QUICK),
-        base.MethodDraft("federation", "edge", _FEATURES_ALONE, _NO_EDGES, compared=True, quick=_QUICK),
-    ),
-    evidence=noisy_hops.evidence,
 )

@@ -14,21 +14,10 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from pydantic import Field
 
-from fedgraph.learning import (
-    DenseMatrix,
-    Descended,
-    FeatureMatrix,
-    Layout,
-    TorchMatrix,
-    descents,
-    layouts,
-    own_models,
-    per_sample,
-    public_training,
-    scale_to_unit_length,
-)
+from fedgraph import learning
+from fedgraph.learning import descents, layouts, own_models, per_sample, public_training, scale_to_unit_length
 from fedgraph.methods import base
-from fedgraph.methods.base import node_caps, seen
+from fedgraph.methods.base import node_caps
 from fedgraph.methods.base.node_caps import NodeCaps, NodeCapSettings, Work
 from fedgraph.privacy import Desk, Released, Unit, sensitivity
 from fedgraph.types import Graph, Subgraph
@@ -55,26 +44,19 @@ class Params(NodeCapSettings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        first: T, the rounds of the encoder; 0 where there is none.
-        caps: how much of each neighbour a hop hears.
-        basis: public directions [d, k] that features are projected on, or None.
-        layouts: of the parameters of each stage.
-    """
-
-    first: int
-    caps: NodeCaps
-    basis: np.ndarray | None
-    layouts: Mapping[_Stage, Layout]
+    first: int  # T, the rounds of the encoder; 0 where there is none
+    caps: NodeCaps  # how much of each neighbour a hop hears
+    basis: np.ndarray | None  # public directions [d, k] that features are projected on, or None
+    layouts: Mapping[_Stage, learning.Layout]  # of the parameters of each stage
 
     def stage(self, round_: int) -> _Stage:
         return "encoder" if round_ < self.first else "classifier"
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
-_Memory: TypeAlias = Mapping[_Stage, Descended]  # how far the descent of each stage is
+_Memory: TypeAlias = Mapping[_Stage, learning.Descended]  # how far the descent of each stage is
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -86,7 +68,10 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         classes = facts.num_classes
         widths = (inputs, params.hidden, classes) if params.encoder == "hidden" else (inputs, classes)
         sent = {"none": inputs, "hidden": params.hidden, "classes": classes}[params.encoder]
-        layouts: dict[_Stage, Layout] = {"encoder": Layout(widths), "classifier": Layout((sent * (params.hops + 1), classes))}
+        layouts: dict[_Stage, learning.Layout] = {
+            "encoder": learning.Layout(widths),
+            "classifier": learning.Layout((sent * (params.hops + 1), classes)),
+        }
         return Made(first, capped, basis, layouts)
 
     gradients = {"classifier": range(first, first + params.steps), "encoder": range(first)}
@@ -100,6 +85,9 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
     return base.State({stage: descended.parameters for stage, descended in memory.items()}, memory)
 
 
+rows_of = node_caps.rows_of
+
+
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return node_caps.prepare(plan.made.caps, plan.made.basis, subgraph)
 
@@ -107,16 +95,16 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
     stage, shown = plan.made.stage(round_), dict[str, Released]()
-    x: TorchMatrix = work.x
+    x: learning.TorchMatrix = work.x
     if stage == "classifier":  # [H⁰ … Hᴷ] with the noise of round T, from the cache where it is there
         key, first = node_caps.key(streams, model["encoder"]), plan.made.first
         if key not in work.hops or round_ == first:
-            rows = [scale_to_unit_length(_sent(plan, model["encoder"], work.x))]
+            rows = [scale_to_unit_length(sent_rows(plan, model["encoder"], work.x))]
             for number in range(plan.params.hops):
                 sums = node_caps.aggregate_capped_rows(work.adjacency, rows[-1])
-                rows.append(node_caps.release_hop(desk, "aggregate", _hop_name(number), sums, first, shown))
+                rows.append(node_caps.release_hop(desk, "aggregate", hop_name(number), sums, first, shown))
             work.hops.clear()
-            work.hops[key] = DenseMatrix(np.concatenate(rows, axis=1))
+            work.hops[key] = learning.DenseMatrix(np.concatenate(rows, axis=1))
         x = work.hops[key]
 
     def gradient() -> np.ndarray:
@@ -127,11 +115,11 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
     return {"gradient": desk.release(stage, gradient), **(shown if plan.watch.opened else {})}
 
 
-def _hop_name(number: int) -> str:
+def hop_name(number: int) -> str:
     return f"hop {number}"
 
 
-def _sent(plan: Planned, encoder: np.ndarray, x: FeatureMatrix) -> np.ndarray:
+def sent_rows(plan: Planned, encoder: np.ndarray, x: learning.FeatureMatrix) -> np.ndarray:
     """What a node's neighbours will sum, before scaling: [n, h]."""
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
@@ -154,14 +142,14 @@ def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarr
     return layouts.logits(plan.made.layouts["classifier"], state.model["classifier"], _in_clear(plan, state, graph))
 
 
-def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> DenseMatrix:
+def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> learning.DenseMatrix:
     """[H⁰ … Hᴷ] of ``graph`` without noise."""
     adjacency = plan.made.caps.weights(graph.adjacency, np.arange(graph.num_nodes))
     own = node_caps.rows_of(graph, plan.made.basis)
-    rows = [scale_to_unit_length(_sent(plan, state.model["encoder"], own))]
+    rows = [scale_to_unit_length(sent_rows(plan, state.model["encoder"], own))]
     for _ in range(plan.params.hops):
         rows.append(scale_to_unit_length(node_caps.aggregate_capped_rows(adjacency, rows[-1])))
-    return DenseMatrix(np.concatenate(rows, axis=1))
+    return learning.DenseMatrix(np.concatenate(rows, axis=1))
 
 
 def tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.random.Generator) -> base.State[_Memory]:
@@ -171,62 +159,9 @@ def tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.rando
     return replace(state, model={**state.model, "classifier": own})
 
 
-def reads_rounds(plan: Planned) -> bool:
-    """Whether the rounds of a run should be kept: some message is a sum over rows that somebody who sees it knows."""
-    size = max(layout.num_parameters for layout in plan.made.layouts.values())
-    readable = plan.made.first > 0 or plan.watch.opened
-    return readable and plan.params.sampling_rate == 1 and seen.rounds_worth_keeping(plan, size)
-
-
-def evidence(plan: Planned, state: base.State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all readable messages say; None where the rounds were not kept, or nodes are
-    replaced. graph: all nodes, with every canary as in version 1.
-
-    **Encoder** (rounds 0 … T−1): a message is a noisy sum of clipped gradients at known rows. Half of each canary's row is
-    taken off, as its coin is unknown, and what is left is held against the canary's own gradient.
-
-    **Classifier** (rounds T … 2T−1): rows are [H⁰ … Hᴷ], and the noisy hops stay with their client. A viewer of messages does
-    not know these rows, so they are left unread. Where the hops are shown (``plan.watch.opened``), rows are known exactly, and
-    read as before. A canary without edges has the same hops in both versions, so they tell nothing of it by themselves, and
-    cost the share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most
-    (``benchmarks.one_run_limits --rows``).
-    """
-    weights = seen.known_shares(plan, state, units)
-    if weights is None:
-        return None
-    hops = _shown_hops(plan, state)
-
-    def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
-        part = graph.induced(nodes)
-        x = node_caps.rows_of(part, plan.made.basis)
-        rows = {"encoder": seen.SeenRows(coins, x, part.labels, weights[nodes])}
-        for round_, model, message in seen.messages_of(plan, state, number, "gradient"):
-            stage = plan.made.stage(round_)
-            if stage not in rows:
-                if not hops:
-                    break
-                every = [scale_to_unit_length(h) for h in (_sent(plan, model["encoder"], x), *(hop[number] for hop in hops))]
-                joined = DenseMatrix(np.concatenate(every, axis=1))
-                rows[stage] = seen.SeenRows(coins, joined, part.labels, weights[nodes])
-            rows[stage].read(plan.made.layouts[stage], model[stage], plan.params.clip, message)
-
-    return seen.coins_of(plan, units, seen.groups_of(plan), "classifier", plan.params.clip, read)
-
-
-def _shown_hops(plan: Planned, state: base.State) -> list[list[np.ndarray]]:
-    """The noisy hops as they were released, each a list over clients; none where they stayed with their client."""
-    for _, inbox in state.seen:
-        if inbox.round == plan.made.first:
-            return [inbox.each[name] for name in map(_hop_name, range(plan.params.hops)) if name in inbox.each]
-    return []
-
-
 OFFERS: base.Offers[Params, Made, Work, _Memory] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,
     situations=(base.MethodSituation("inductive", settings={"steps": 4, "projection": 16}),),
-    drafts=(base.MethodDraft("graph", "node", {"label": "GAP-NDP"}, "noisy sums over neighbours, bounded without a promise"),),
     tuned=tuned,
-    reads_rounds=reads_rounds,
-    evidence=evidence,
 )

@@ -25,6 +25,7 @@ them. A score is computed from released values, so any pair may be asked, and an
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, TypeAlias, cast
@@ -33,37 +34,19 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import aggregation, links, pair_scorer, scale_to_unit_length
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.privacy import (
-    Composed,
-    Desk,
-    EdgeClippedSum,
-    EdgeRows,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    NeighbourSums,
-    NoiseMechanism,
-    PlannedRelease,
-    PoissonGaussian,
-    Relation,
-    Repeated,
-    SensitivityBound,
-    Unit,
-    calibrate,
-    neighbour_sums,
-    sensitivity,
-)
+from fedgraph.privacy import calibrate, neighbour_sums, sensitivity
 from fedgraph.types import Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap", "huang2025relational")
 
 _CLIP = math.hypot(1.0, links.LINK_ROW_LENGTH)  # the row of one edge: a 1 that counts it, and what is known of it
+_BLOCK = 200_000  # pairs that are held in memory at once
 _RANDOM = 20_000  # random pairs that stand for pairs without an edge
 
 
@@ -90,53 +73,34 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        public: float32 [n, w], hop 0.
-        split: how many of its columns are features; the others are random signs.
-        key: of the public coins and the random pairs.
-        std: standard deviation of the noise in the whole sum that teaches the decoder; 0: none.
-    """
-
-    public: np.ndarray
-    split: int
-    key: int
-    std: float
+    public: np.ndarray  # float32 [n, w], hop 0
+    split: int  # how many of its columns are features; the others are random signs
+    key: int  # of the public coins and the random pairs
+    std: float  # standard deviation of the noise in the whole sum that teaches the decoder; 0: none
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's edges.
+    """A client's edges."""
 
-    Attributes:
-        adjacency: CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it.
-        supervision: int64 [m, 2], global ids of those that supervise.
-        shares: float64 [m], how much of each this client counts.
-        nodes: int64 [n_i], global ids of its nodes.
-    """
-
-    adjacency: sp.csr_array
-    supervision: np.ndarray
-    shares: np.ndarray
-    nodes: np.ndarray
+    adjacency: sp.csr_array  # CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it
+    supervision: np.ndarray  # int64 [m, 2], global ids of those that supervise
+    shares: np.ndarray  # float64 [m], how much of each this client counts
+    nodes: np.ndarray  # int64 [n_i], global ids of its nodes
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        direction: float64 [d], of the discriminant, once it is there.
-        learnt: where DP-SGD is, once it began.
-    """
-
-    direction: np.ndarray | None = None
-    learnt: pair_scorer.PairScorerState | None = None
+    direction: np.ndarray | None = None  # float64 [d], of the discriminant, once it is there
+    learnt: pair_scorer.PairScorerState | None = None  # where DP-SGD is, once it began
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
-_Priced: TypeAlias = tuple[NoiseMechanism, Event]
+_Priced: TypeAlias = tuple[privacy.NoiseMechanism, privacy.Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
@@ -149,22 +113,22 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     split = 0 if params.rows == "random" else features.shape[1]
     parts = [features] if split else []
     if params.hops and (params.rows in ("random", "both") or not split):
-        parts.append(links.random_rows(facts.num_nodes, params.width, key))
+        parts.append(_random_rows(facts.num_nodes, params.width, key))
     if not parts:
         raise ScenarioError("link_hops with hops: 0 reads features, and these data have none: write hops: 1 or more")
-    n, rounds, relation = facts.num_nodes, params.hops, Relation.EDGE_UNDIRECTED
+    n, rounds, relation = facts.num_nodes, params.hops, privacy.Relation.EDGE_UNDIRECTED
     per_end = facts.cut_edges_shared and params.decoder == "sum"
     if facts.cut_edges_shared and params.decoder == "steps" and params.hops:
         raise ScenarioError("hops read an edge at both clients, decoder: steps at one: write cut_edges: dropped, or hops: 0")
     hops, teaching, min_clients = _noise(params, facts, budget)
-    releases = (PlannedRelease("aggregate", NeighbourSums(n), *hops, range(rounds)),) if rounds else ()
+    releases = (privacy.PlannedRelease("aggregate", privacy.NeighbourSums(n), *hops, range(rounds)),) if rounds else ()
     last = range(rounds, rounds + (1 if params.decoder == "sum" else params.steps))
     most = max(1, n * (n - 1) // 2)
-    bound: SensitivityBound = EdgeRows(_CLIP, most)
+    bound: privacy.SensitivityBound = privacy.EdgeRows(_CLIP, most)
     if params.decoder == "steps":
-        bound = EdgeClippedSum(1.0, most, sensitivity.kernel_name(pair_scorer.clipped_sum))
-    supervision = PlannedRelease("supervision", bound, *teaching, last)
-    whole = teaching[0].std * math.sqrt(facts.num_clients) if isinstance(teaching[0], GaussianNoise) else 0.0
+        bound = privacy.EdgeClippedSum(1.0, most, sensitivity.kernel_name(pair_scorer.clipped_sum))
+    supervision = privacy.PlannedRelease("supervision", bound, *teaching, last)
+    whole = teaching[0].std * math.sqrt(facts.num_clients) if isinstance(teaching[0], privacy.GaussianNoise) else 0.0
     assumed = base.FACTS_ATTRIBUTES_PUBLIC
     made = Made(np.concatenate(parts, axis=1), split, key, whole)
     guarantee = base.guarantee_from_public_facts(facts, relation, assumed, budget.delta, per_end=per_end)
@@ -182,21 +146,23 @@ def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tupl
     of_last = whole / math.sqrt(share)
     change = _CLIP
     ends = math.sqrt(2) if facts.cut_edges_shared else 1.0
-    hop_event, last_event = Gaussian(ends * of_hop), cast(Event, Gaussian(ends * of_last))
+    hop_event, last_event = privacy.Gaussian(ends * of_hop), cast(privacy.Event, privacy.Gaussian(ends * of_last))
     if params.decoder == "steps":
 
-        def step(multiplier: float) -> Event:
-            return PoissonGaussian(multiplier, params.sampling_rate, touched_rows=1, replaced=False)
+        def step(multiplier: float) -> privacy.Event:
+            return privacy.PoissonGaussian(multiplier, params.sampling_rate, touched_rows=1, replaced=False)
 
-        def everything(multiplier: float) -> Event:
-            return Composed((Repeated(hop_event, params.hops), Repeated(step(multiplier), params.steps)))
+        def everything(multiplier: float) -> privacy.Event:
+            return privacy.Composed(
+                (privacy.Repeated(hop_event, params.hops), privacy.Repeated(step(multiplier), params.steps))
+            )
 
         of_last, change = calibrate.noise_multiplier_of(everything, budget.epsilon, budget.delta), 1.0
         last_event = step(of_last)
     std, min_clients = base.gradient_std(of_last, change, facts)
-    hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(Relation.EDGE_UNDIRECTED), facts)[0]
-    hop_noise = (GaussianNoise(hop_std), hop_event) if params.hops else base.PLAN_WITHOUT_NOISE
-    return hop_noise, (GaussianNoise(std), last_event), min_clients
+    hop_std = base.gradient_std(of_hop, neighbour_sums.sensitivity(privacy.Relation.EDGE_UNDIRECTED), facts)[0]
+    hop_noise = (privacy.GaussianNoise(hop_std), hop_event) if params.hops else base.PLAN_WITHOUT_NOISE
+    return hop_noise, (privacy.GaussianNoise(std), last_event), min_clients
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -225,13 +191,14 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 def supervises(plan: Planned, pairs: np.ndarray) -> np.ndarray:
     """bool [m], whether a pair would supervise if it were an edge: a public coin of each pair, which no edge changes.
-
     pairs: int64 [m, 2], global ids.
     """
     return seeds.coins(plan.made.key, "supervision", things=np.sort(pairs, axis=1)) < plan.params.supervision
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
     if round_ >= plan.params.hops:
         if plan.params.decoder == "sum":
@@ -249,7 +216,7 @@ def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanSt
 
 def _read(plan: Planned, model: base.Model) -> np.ndarray:
     """float32 [n, (K + 1)·w], what the scorer reads: unit rows of all hops."""
-    hops = _blocks(plan, model["rows"]).hops
+    hops = _hops(plan, model["rows"])
     return np.concatenate([scale_to_unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
@@ -259,14 +226,54 @@ def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
 
-def _blocks(plan: Planned, rows: np.ndarray) -> links.LinkRows:
-    """rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
-    return links.LinkRows(tuple(np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)), plan.made.split)
+def _hops(plan: Planned, rows: np.ndarray) -> list[np.ndarray]:
+    """[n, w] each. rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
+    return np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)
+
+
+def likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
+    """What rows of every node say of pairs: float64 [m, d], in an order that depends on K and the widths alone.
+
+    Of features the cosine of every two hops. Of random rows the inner products that count paths (hops 1·1: shared neighbours),
+    but not those that count the pair's own edge (0·1); and both ends' degrees, as the rows' lengths show them.
+    hops: float32 [n, w] each, of hop 0 (public) to hop K. split: how many of the w columns come from features; the others come
+    from random rows. pairs: int64 [m, 2].
+    """
+    parts = [_likenesses(hops, split, pairs[at : at + _BLOCK]) for at in range(0, max(1, len(pairs)), _BLOCK)]
+    return np.concatenate(parts)
+
+
+def _likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
+    one, two, last = pairs[:, 0], pairs[:, 1], len(hops)
+    columns: list[np.ndarray] = []
+    if split:
+        rows = [scale_to_unit_length(h[:, :split]).astype(np.float64) for h in hops]
+        columns += [_inner(rows[i], rows[j], one, two) for i in range(last) for j in range(i, last)]
+    if hops[0].shape[1] > split:
+        random = [h[:, split:].astype(np.float64) for h in hops]
+        columns += [_inner(random[i], random[j], one, two) for i in range(last) for j in range(i, last) if i + j > 1]
+        lengths = [np.log1p(np.square(h).sum(axis=1)) for h in random[1:]]
+        columns += [length[one] + length[two] for length in lengths]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(pairs), 0))
+
+
+def _inner(left: np.ndarray, right: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """The mean of ⟨left_u, right_v⟩ and ⟨right_u, left_v⟩ of every pair."""
+    here = np.einsum("ij,ij->i", left[one], right[two])
+    return here if left is right else (here + np.einsum("ij,ij->i", right[one], left[two])) / 2
+
+
+def _random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
+    """float32 [n, width], random signs at unit length: sums of such rows keep inner products (Johnson-Lindenstrauss)."""
+    signs = np.random.default_rng(seed).integers(0, 2, size=(num_nodes, width)) * 2 - 1
+    return scale_to_unit_length(signs.astype(np.float32))
 
 
 def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
     """[m, d], what the rows of ``model`` say of pairs, on the scale of random pairs."""
-    return links.LinkScale(model["centre"], model["spread"]).apply(_blocks(plan, model["rows"]).known_of(asked))
+    return links.LinkScale(model["centre"], model["spread"]).apply(
+        likenesses(_hops(plan, model["rows"]), plan.made.split, asked)
+    )
 
 
 def _random(plan: Planned) -> np.ndarray:
@@ -276,7 +283,7 @@ def _random(plan: Planned) -> np.ndarray:
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
     """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
     if plan.params.decoder == "sum":
-        scale = links.LinkScale.of_random(_blocks(plan, rows).known_of(_random(plan)))
+        scale = links.LinkScale.of_random(likenesses(_hops(plan, rows), plan.made.split, _random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
     if hops < plan.params.hops:
         return base.State({"rows": rows}, Memory())
@@ -311,13 +318,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
     kind="linker",
     reads=lambda plan: base.MethodReads.NOTHING,
-    units=(Unit.EDGE,),
-    drafts=(
-        base.MethodDraft("links", "edge", {"label": "noisy hops"}, "noisy sums over neighbours; one edge is private"),
-        base.MethodDraft(
-            "links", "edge", {"label": "pairs", "decoder": "steps", "hops": 0}, "learns which features join two ends"
-        ),
-    ),
+    units=(privacy.Unit.EDGE,),
     situations=(
         base.MethodSituation("links"),
         base.MethodSituation("links", settings={"hops": 0, "rows": "features"}),

@@ -31,7 +31,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import base
 from fedgraph.privacy import Desk, Gaussian, GaussianNoise, OwnedRows, PlannedRelease, Relation, Unit, Viewer, calibrate
-from fedgraph.types import Subgraph
+from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("kasiviswanathan2013node")
 
@@ -49,23 +49,14 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        rows: float32 [n, ≤ 128], unit rows, for the cosine.
-        few: float32 [n, ≤ width], whose products are learnt from.
-        centre: float64 [d], mean of what is said of random pairs.
-        spread: float64 [d], standard deviation of it; 1 where it does not vary.
-        key: of the random pairs.
-        std: standard deviation of the noise in the whole sum; 0: none.
-    """
-
-    rows: np.ndarray
-    few: np.ndarray
-    centre: np.ndarray
-    spread: np.ndarray
-    key: int
-    std: float
+    rows: np.ndarray  # float32 [n, ≤ 128], unit rows, for the cosine
+    few: np.ndarray  # float32 [n, ≤ width], whose products are learnt from
+    centre: np.ndarray  # float64 [d], mean of what is said of random pairs
+    spread: np.ndarray  # float64 [d], standard deviation of it; 1 where it does not vary
+    key: int  # of the random pairs
+    std: float  # standard deviation of the noise in the whole sum; 0: none
 
     def said_of(self, pairs: np.ndarray) -> np.ndarray:
         """float64 [m, d] in 0 … 1, from public features alone."""
@@ -139,12 +130,34 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
     """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
     entity = plan.params.unit == "entity"
-    own, owners = links.list_records(subgraph.graph) if entity else (links.list_all(subgraph.graph.adjacency), None)
+    own, owners = _records_of(subgraph.graph) if entity else (links.list_all(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
     owners = ids if owners is None else owners
     if not subgraph.graph.edge_owners and entity:
         raise DataError(f"{subgraph.graph.name}: no edge names an owner")
     return np.concatenate([np.ones((len(own), 1)), plan.made.said_of(ids), owners], axis=1)
+
+
+def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
+    """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
+    if not graph.edge_owners or not len(pairs):
+        return np.zeros((len(pairs), len(graph.edge_owners)), dtype=np.int64)
+    columns = [np.asarray(owners[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.int64) - 1 for owners in graph.edge_owners]
+    return np.stack(columns, axis=1)
+
+
+def _records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """(int64 [r, 2], the edge of each record; int64 [r, k], its owners). A record is an edge with all its owners.
+
+    Where each owner has a record of its own (``graph.one_owner_a_record``), an edge is there once for each owner. One owner's
+    records then go without the edge, and without what others own of it.
+    """
+    pairs = links.list_all(graph.adjacency)
+    owners = owners_of(graph, pairs)
+    if not graph.one_owner_a_record:
+        return pairs, owners
+    records, place = np.nonzero(owners >= 0)
+    return pairs[records], owners[records, place][:, None]
 
 
 def client(
@@ -171,13 +184,4 @@ OFFERS: base.Offers[Params, Made, np.ndarray, _Memory] = base.Offers(
     reads=lambda plan: base.MethodReads.NOTHING,
     units=(Unit.NODE, Unit.ENTITY),
     situations=(base.MethodSituation("links"), base.MethodSituation("links", settings={"limit": 3, "width": 2})),
-    drafts=(
-        base.MethodDraft("links", "node", {"label": "per person"}, "all edges of a person are private"),
-        base.MethodDraft(
-            "links", "entity", {"unit": "entity", "label": "per owner"}, "all edges of an owner, of all its nodes"
-        ),
-        base.MethodDraft(
-            "links", "any", {"learns": False, "label": "public features"}, "no edge is read: ε = 0", compared=True
-        ),
-    ),
 )

@@ -23,27 +23,12 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph import privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import NoisyGraphChannel, NoisyGraphCorrection, PublicTrainingSteps, train_on_noisy_graph
 from fedgraph.methods import base
-from fedgraph.privacy import (
-    Assumption,
-    Box,
-    Desk,
-    Guarantee,
-    KaryResponse,
-    MultiBit,
-    PlannedRelease,
-    Protection,
-    RandomizedResponse,
-    Relation,
-    SampledBits,
-    Trust,
-    Unit,
-    Viewer,
-    local_bits,
-)
+from fedgraph.privacy import local_bits
 from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2021locally")
@@ -74,43 +59,27 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's nodes.
+    """A client's nodes."""
 
-    Attributes:
-        features: CSR [n, d].
-        labels: int64, of those that have one.
-    """
-
-    features: sp.csr_array
-    labels: np.ndarray
+    features: sp.csr_array  # CSR [n, d]
+    labels: np.ndarray  # int64, of those that have one
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        labelled: bool [n], which nodes have a label; nothing else of a node is public here but its edges.
-        keep: probability that a label is sent as it is.
-    """
-
-    labelled: np.ndarray
-    keep: float
+    labelled: np.ndarray  # bool [n], which nodes have a label; nothing else of a node is public here but its edges
+    keep: float  # probability that a label is sent as it is
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of the training.
-        labels: int64 [n], as received, −1 where there is none; None until the messages are there.
-        features: CSR [n, d], as received; None where none were sent.
-    """
-
-    seed: int
-    labels: np.ndarray | None = None
-    features: sp.csr_array | None = None
+    seed: int  # of the training
+    labels: np.ndarray | None = None  # int64 [n], as received, −1 where there is none; None until the messages are there
+    features: sp.csr_array | None = None  # CSR [n, d], as received; None where none were sent
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -120,34 +89,34 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     """One release of features and one of labels; a node's price is their sum."""
     if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError("lpgnn predicts for nodes of the graph it learned on: set the task's protocol: transductive")
-    bound, categories = Box(params.low, params.high), Box(0, facts.num_classes - 1)
-    of_features = PlannedRelease("features", bound, *base.PLAN_WITHOUT_NOISE, range(1))
-    of_labels = PlannedRelease("labels", categories, *base.PLAN_WITHOUT_NOISE, range(1))
+    bound, categories = privacy.Box(params.low, params.high), privacy.Box(0, facts.num_classes - 1)
+    of_features = privacy.PlannedRelease("features", bound, *base.PLAN_WITHOUT_NOISE, range(1))
+    of_labels = privacy.PlannedRelease("labels", categories, *base.PLAN_WITHOUT_NOISE, range(1))
     keep = 1.0
     if budget.private:
         share = params.feature_share if params.features == "encoded" else 0.0
         for_features, for_labels = share * budget.epsilon, (1 - share) * budget.epsilon
         if for_features:
             m = max(1, min(facts.num_features, math.floor(for_features / 2.18)))  # Proposition 3.3
-            encoder = SampledBits(for_features / m, m, params.low, params.high)
-            of_features = PlannedRelease("features", bound, encoder, MultiBit(for_features / m, m), range(1))
-        response = KaryResponse(for_labels, facts.num_classes)
-        event = RandomizedResponse(for_labels, facts.num_classes)
-        of_labels = PlannedRelease("labels", categories, response, event, range(1))
+            encoder = privacy.SampledBits(for_features / m, m, params.low, params.high)
+            of_features = privacy.PlannedRelease("features", bound, encoder, privacy.MultiBit(for_features / m, m), range(1))
+        response = privacy.KaryResponse(for_labels, facts.num_classes)
+        event = privacy.RandomizedResponse(for_labels, facts.num_classes)
+        of_labels = privacy.PlannedRelease("labels", categories, response, event, range(1))
         keep = 1 / (1 + (facts.num_classes - 1) * math.exp(-for_labels))
     assumed = (
-        Assumption.COUNTS_PUBLIC,
-        Assumption.EDGES_PUBLIC,
-        Assumption.SPLIT_PUBLIC,
-        Assumption.UNTUNED,
-        *base.assume_public_derived_facts(facts, Relation.NODE_REPLACE, edges_private=False),
+        privacy.Assumption.COUNTS_PUBLIC,
+        privacy.Assumption.EDGES_PUBLIC,
+        privacy.Assumption.SPLIT_PUBLIC,
+        privacy.Assumption.UNTUNED,
+        *base.assume_public_derived_facts(facts, privacy.Relation.NODE_REPLACE, edges_private=False),
     )
     made = Made(facts.public_attributes.labels >= 0, keep)
     facts = replace(facts, public_attributes=None)  # the rows that the protocol calls public are private
     published = budget.epsilon if budget.private else None
     notes = ("lpgnn protects features and labels of a node and gives its edges away; other rows here protect edges",)
-    protection = Protection(Relation.NODE_REPLACE, Viewer.WORLD, assumed)
-    guarantee = Guarantee(protection, budget.delta, facts.holdings, per_end=False)
+    protection = privacy.Protection(privacy.Relation.NODE_REPLACE, privacy.Viewer.WORLD, assumed)
+    guarantee = privacy.Guarantee(protection, budget.delta, facts.holdings, per_end=False)
     schedule = base.PlanSchedule(1, (of_features, of_labels) if params.features == "encoded" else (of_labels,), 1)
     return base.Plan("lpgnn", params, facts, guarantee, schedule, made, published, notes=notes)
 
@@ -161,7 +130,9 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(subgraph.graph.features, labels[labels >= 0])
 
 
-def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
     """The randomised features and labels of this client's nodes, each by its own coins."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
     return {r.path: desk.release(r.path, values[r.path]) for r in plan.schedule.releases}
@@ -176,7 +147,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     features = None
     if "features" in inbox.each:
         order = np.argsort(np.concatenate(facts.members))
-        bits = isinstance(plan.schedule.releases[0].mechanism, SampledBits)
+        bits = isinstance(plan.schedule.releases[0].mechanism, privacy.SampledBits)
         rows = [
             _unit_square(local_bits.signs(part, facts.num_features)) if bits else sp.csr_array(part.astype(np.float32))
             for part in inbox.each["features"]
@@ -196,7 +167,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     params, memory = plan.params, state.memory
     rng, features, shift = np.random.default_rng(memory.seed), memory.features, 0.0
     mechanism = plan.schedule.releases[0].mechanism
-    if params.rows == "rectified" and features is not None and isinstance(mechanism, SampledBits):
+    if params.rows == "rectified" and features is not None and isinstance(mechanism, privacy.SampledBits):
         factor, shift = mechanism.rectifier(graph.num_features)
         features = sp.csr_array(np.float32(factor) * features.sign())
     if params.features == "random":
@@ -210,38 +181,8 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
     return train_on_noisy_graph(graph.adjacency, features, labels, channel, params.hidden, hops, how, rng, shift)
 
 
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
-    """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
-
-    ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
-    ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
-    """
-    received = base.require_received(plan, state.memory.labels)[units[:, 0]]
-    keep, c = plan.made.keep, plan.facts.num_classes
-    size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
-    found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))
-    mechanism, bits = plan.schedule.releases[0].mechanism, state.memory.features
-    if units.shape[1] < 4 or bits is None or not isinstance(mechanism, SampledBits):
-        return found
-    strength = math.tanh(mechanism.epsilon_per_bit / 2)
-
-    def plus(values: np.ndarray) -> np.ndarray:
-        unit = (np.clip(values, mechanism.low, mechanism.high) - mechanism.low) / (mechanism.high - mechanism.low)
-        return (1 - strength) / 2 + unit * strength
-
-    for place, (node, _, _, differs) in enumerate(units):
-        sent = sp.csr_array(bits[[int(node)]])
-        if not differs or not sent.nnz:
-            continue
-        one = plus(graph.features[[int(node)]].toarray().ravel()[sent.indices])
-        zero = plus(np.zeros(sent.nnz))
-        found[place] += np.where(sent.data > 0, np.log(one / zero), np.log((1 - one) / (1 - zero))).sum()
-    return found
-
-
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
-    units=(Unit.NODE,),
-    situations=(base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),),
+    units=(privacy.Unit.NODE,),
+    situations=(base.MethodSituation("transductive", (privacy.Trust.CURATOR, privacy.Trust.OWN_CLIENT)),),
     trusts_nobody=True,
-    evidence=evidence,
 )

@@ -21,7 +21,7 @@ from pydantic import Field
 from fedgraph.learning import aggregate_hop
 from fedgraph.methods import base
 from fedgraph.methods.base import noisy_hops
-from fedgraph.methods.base.noisy_hops import Made, NoisyHopMemory, NoisyHopSettings, Work
+from fedgraph.methods.base.noisy_hops import Made, NoisyHopSettings, Work
 from fedgraph.privacy import Unit
 from fedgraph.types import Graph
 
@@ -35,17 +35,14 @@ class Params(NoisyHopSettings):
     epochs: int = Field(100, ge=1, description="Adam steps of each stage")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Memory(NoisyHopMemory):
-    """What the server remembers.
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the server remembers."""
 
-    Attributes:
-        seed: of every stage.
-        stages: parameters of each stage so far, flat float32.
-    """
-
-    seed: int
-    stages: tuple[np.ndarray, ...] = ()
+    seed: int  # of every stage
+    sent: tuple[np.ndarray, ...] = ()  # the rows that were broadcast for each hop
+    sums: tuple[np.ndarray, ...] = ()  # the noisy sums that came back
+    stages: tuple[np.ndarray, ...] = ()  # parameters of each stage so far, flat float32
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -58,7 +55,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
     """Stage 0, from public features and labels."""
-    return _grown(plan, Memory(seed=int(rng.integers(2**31)), sent=()))
+    return _grown(plan, Memory(int(rng.integers(2**31))))
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
@@ -104,8 +101,4 @@ OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
         base.MethodSituation("transductive", settings={"epochs": 20}),
         base.MethodSituation("inductive-edges", settings={"epochs": 20}),
     ),
-    drafts=(
-        base.MethodDraft("graph", "edge", {"label": "ProGAP-EDP"}, "a network that grows with every noisy hop", spare=True),
-    ),
-    evidence=noisy_hops.evidence,
 )

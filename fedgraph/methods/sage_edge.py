@@ -13,25 +13,14 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph import privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import PublicTrainingSteps, aggregation, gcn, graphsage
 from fedgraph.methods import base
-from fedgraph.privacy import (
-    BYTES_PER_EDGE_CELL,
-    Desk,
-    EdgeRand,
-    EdgeTriangle,
-    LapGraph,
-    PlannedRelease,
-    PureDP,
-    RandomizedResponse,
-    Relation,
-    Trust,
-    Unit,
-    Viewer,
-)
 from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("daigavane2021node", "wu2022linkteller")
 
 
 class Params(Settings):
@@ -46,11 +35,8 @@ class Params(Settings):
     weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
 
     @property
-    def protects(self) -> Relation:
-        return Relation(self.relation)
-
-
-REFERENCE = base.method_bibtex("daigavane2021node", "wu2022linkteller")
+    def protects(self) -> privacy.Relation:
+        return privacy.Relation(self.relation)
 
 
 _KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
@@ -58,17 +44,11 @@ _KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers. Scores and graph are None until the edges are there.
+    """What the server remembers. Scores and graph are None until the edges are there."""
 
-    Attributes:
-        seed: of the training.
-        scores: float [n, c].
-        received: CSR [n, n], the noisy graph, where it is not too large to keep.
-    """
-
-    seed: int
-    scores: np.ndarray | None = None
-    received: sp.csr_array | None = None
+    seed: int  # of the training
+    scores: np.ndarray | None = None  # float [n, c]
+    received: sp.csr_array | None = None  # CSR [n, n], the noisy graph, where it is not too large to keep
 
 
 Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features and labels
@@ -77,7 +57,7 @@ Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public featu
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
     """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
     attributes = base.require_public_attributes("sage_edge", facts)
-    if facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+    if facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
             "sage_edge sends lists of edges, which secure aggregation cannot add up; "
             "use trust: curator or own-client, or method: gap_edge"
@@ -90,17 +70,17 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("sage_edge", params, facts, guarantee, base.PlanSchedule(1, releases, 1), attributes, published)
 
 
-def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> PlannedRelease:
+def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, client: int) -> privacy.PlannedRelease:
     size, smaller = facts.clients[client], None
     if facts.cut_edges_shared:
         size, smaller = facts.num_nodes, tuple(int(node) for node in facts.members[client])
     mechanism, event = base.PLAN_WITHOUT_NOISE
-    epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL)
+    epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / privacy.BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
-        mechanism, event = EdgeRand(epsilon, size, most, smaller), RandomizedResponse(epsilon, 2)
+        mechanism, event = privacy.EdgeRand(epsilon, size, most, smaller), privacy.RandomizedResponse(epsilon, 2)
     elif budget.private:
-        mechanism, event = LapGraph(epsilon, size, most, params.count_share, smaller), PureDP(epsilon)
-    return PlannedRelease("adjacency", EdgeTriangle(size, smaller), mechanism, event, range(1), client=client)
+        mechanism, event = privacy.LapGraph(epsilon, size, most, params.count_share, smaller), privacy.PureDP(epsilon)
+    return privacy.PlannedRelease("adjacency", privacy.EdgeTriangle(size, smaller), mechanism, event, range(1), client=client)
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
@@ -119,7 +99,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
 
 
 def client(
-    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
+    plan: Planned, work: np.ndarray, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
     """The perturbed edges, once."""
     return {"edges": desk.release("adjacency", work)}
@@ -140,25 +120,16 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     return base.State({}, Memory(state.memory.seed, scores, adjacency if adjacency.nnz <= _KEPT else None))
 
 
-def evidence(plan: Planned, state: base.State[Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
-    received = state.memory.received
-    if received is None:
-        return None
-    return np.where(np.asarray(received[pairs[:, 0], pairs[:, 1]]).ravel() > 0, 1.0, -0.5)
-
-
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
     """[n, c] scores on the noisy graph; ``graph`` is not read."""
     return base.require_received(plan, state.memory.scores)
 
 
 OFFERS: base.Offers[Params, Graph, np.ndarray, Memory] = base.Offers(
-    units=(Unit.EDGE,),
+    units=(privacy.Unit.EDGE,),
     reads=lambda plan: base.MethodReads.NOTHING,
     situations=(
-        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT)),
-        base.MethodSituation("transductive", (Trust.CURATOR, Trust.OWN_CLIENT), {"adjacency": "edgerand"}),
+        base.MethodSituation("transductive", (privacy.Trust.CURATOR, privacy.Trust.OWN_CLIENT)),
+        base.MethodSituation("transductive", (privacy.Trust.CURATOR, privacy.Trust.OWN_CLIENT), {"adjacency": "edgerand"}),
     ),
-    evidence=evidence,
 )

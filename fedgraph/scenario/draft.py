@@ -1,22 +1,24 @@
-"""A commented scenario, written from what a person wants: the text is ``draft.yaml.j2``, the rows are what methods offer.
+"""A commented scenario, written from what a person wants: the text is ``draft.yaml.j2``, the rows are in ``drafts.yaml``.
 
 There are four kinds. One graph that is dealt to clients: which method, whom to trust, at what cost? A federation: is it worth
 joining, for whom, and at what cost? Many small graphs: which are of which kind, with whole graphs private? Links of one graph
 or a federation: who will be tied to whom?
 """
 
+import functools
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 import yaml
 
-from fedgraph import plugins, scenario
-from fedgraph.methods import MethodDraft, method_kinds
+from fedgraph import scenario
+from fedgraph.methods import method_kinds
 from fedgraph.privacy import Trust
 from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
 
@@ -31,7 +33,34 @@ _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most o
 
 _SHORT = "; what the data give without privacy is left out, for it takes most of the time here"
 
-Rows = Sequence[tuple[str, MethodDraft]]  # method, row
+
+@dataclass(frozen=True)
+class _Draft:
+    """A row of ``drafts.yaml``."""
+
+    data: Literal[
+        "graph", "federation", "links"
+    ]  # a graph that is dealt to clients, a federation of one's own, links of either
+    unit: Literal["node", "edge", "entity", "any"]  # of the guarantee that is wanted; any: the row stands beside all of them
+    settings: Mapping[str, object]  # of the row, its label among them
+    comment: str  # what the row shows, for the line's end
+    compared: bool = False  # the row is a comparison: it is written after the others, and runs at one level of trust
+    quick: Mapping[str, object] = field(default_factory=dict)  # what ``--quick`` sets
+    crossing: bool = True  # the row also makes sense where edges lead from one client to another
+    edgeless: bool = False  # the row also makes sense where no row has an edge
+    spare: bool = False  # the row is written only where there is time
+    # (cost, settings) from the dearest to the cheapest, in units of the last one's time; a draft takes the first that fits,
+    # ``--quick`` the last
+    cheaper: Sequence[tuple[float, Mapping[str, object]]] = ((1.0, {}),)
+
+
+_Rows = Sequence[tuple[str, _Draft]]  # method, row
+
+
+@functools.cache
+def _drafts() -> Mapping[str, list[_Draft]]:
+    text = resources.files("fedgraph.scenario").joinpath("drafts.yaml").read_text(encoding="utf-8")
+    return {method: [_Draft(**row) for row in rows] for method, rows in yaml.safe_load(text).items()}
 
 
 def as_yaml(wanted: Wanted, folder: Path) -> str:
@@ -76,8 +105,8 @@ def _protected(wanted: Wanted) -> int:
     return max(people, max(int(owners.max()) for owners in graph.edge_owners))
 
 
-def rows_for(wanted: Wanted) -> Rows:
-    """Every row of a method that fits (``Offers.drafts``), methods by name, comparisons last.
+def rows_for(wanted: Wanted) -> _Rows:
+    """Every row of ``drafts.yaml`` that fits, methods by name, comparisons last.
 
     Where edges join clients, rows that cannot use them are left out; of many small graphs, rows that read edges, since a graph
     that became a row has none; of one graph, methods that do not serve the protocol.
@@ -89,13 +118,16 @@ def rows_for(wanted: Wanted) -> Rows:
         Pairs of a method's name and its row.
     """
     data = wanted.data
-    every = [(name, method_kinds.load(name).OFFERS) for name in plugins.usable("methods")]
     kind = "links" if wanted.links else "federation" if data.federation else "graph"
+
+    def serves(name: str) -> bool:
+        return any(place.given == wanted.protocol for place in method_kinds.load(name).OFFERS.situations)
+
     fitting = [
         (name, draft)
-        for name, offers in every
-        if (data.federation and not wanted.links) or any(place.given == wanted.protocol for place in offers.situations)
-        for draft in offers.drafts
+        for name in sorted(_drafts())
+        if (data.federation and not wanted.links) or serves(name)
+        for draft in _drafts()[name]
         if draft.data == kind and draft.unit in (wanted.unit, "any")
         if (draft.crossing or not data.crossing) and (draft.edgeless or data.collection is None)
     ]
@@ -167,7 +199,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _entry(method: str, draft: MethodDraft, trust: str, cheaper: int, owned: bool) -> dict[str, object]:
+def _entry(method: str, draft: _Draft, trust: str, cheaper: int, owned: bool) -> dict[str, object]:
     """The entry of ``methods``. trust: where comparisons run. cheaper: which of its settings.
 
     What is never private differs by chance alone between seeds and levels of trust: it runs once, at one of them. Where owners

@@ -11,6 +11,7 @@ import pytest
 from fedgraph import data, runtime
 from fedgraph.attacks.base import canary_graphs, whole_run
 from fedgraph.attacks.base import canary_graphs as attack
+from fedgraph.attacks.base.evidence import local_dp as read_local_dp
 from fedgraph.methods import local_dp
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.trust import Trust
@@ -118,7 +119,7 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: CellContext)
     )
     units = tuple(np.minimum(own, 0) for own in units)
     state = whole_run.train_again(made, one, cell, where)
-    (score,) = local_dp.evidence.of_graphs(made, state, found.zero, one, units)
+    (score,) = read_local_dp.graph_evidence(made, state, found.zero, one, units)
     by_hand = 0.0
     for release, name in ((made.schedule.releases[0], "model"), (made.made.sent[5], "embedding")):
         for sent, inbox in state.seen:
@@ -128,9 +129,9 @@ def test_the_score_of_a_canary_alone_is_its_likelihood_ratio(where: CellContext)
             for version in (one, found.zero):
                 work = local_dp.prepare(made, version.subgraphs[5])
                 raw = (
-                    local_dp.local_training.update_of(made.params, work, sent["parameters"])
+                    local_dp.update_of(made.params, work, sent["parameters"])
                     if name == "model"
-                    else local_dp.local_training.embedding_of(made, work, sent["parameters"])
+                    else local_dp.embedding_of(made, work, sent["parameters"])
                 )
                 values.append(release.bound.enforce(raw))
             message, std = inbox.each[name][5].astype(np.float64), release.mechanism.std
@@ -164,7 +165,7 @@ def test_graphs_that_are_clipped_as_one_are_told_apart_where_noise_is_missing(mo
     honest = GaussianNoise.apply
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, v, rng: honest(GaussianNoise(self.std / 20), v, rng))
     state = whole_run.train_again(made, found.dealt(made.made.sizes), cell, here)
-    scores = local_dp.evidence.of_graphs(made, state, found.zero, found.one, found.units)
+    scores = read_local_dp.graph_evidence(made, state, found.zero, found.one, found.units)
     told = whole_run.bound_scores(scores, found.coins, [0.5], made.guarantee.delta, "", centred=True)
     assert told.metrics["attack_auc"] > 0.95
 
@@ -183,7 +184,7 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
         found.zero, subgraphs=tuple(found.one.subgraphs[p] if p == 5 else s for p, s in enumerate(found.zero.subgraphs))
     )
     state = whole_run.train_again(made, one, cell_of(params(model), where), where)
-    (score,) = local_dp.evidence.of_graphs(made, state, found.zero, one, units)
+    (score,) = read_local_dp.graph_evidence(made, state, found.zero, one, units)
     by_hand = 0.0
     for sent, inbox in state.seen:
         if "model" not in inbox.sums:
@@ -193,13 +194,13 @@ def test_a_colluder_takes_its_message_off_the_sum_and_its_graph_is_no_canary(whe
         for version in (one, found.zero):
             total = np.zeros(left.size)
             for s in version.subgraphs[:last]:
-                raw = local_dp.local_training.update_of(made.params, local_dp.prepare(made, s), sent["parameters"])
+                raw = local_dp.update_of(made.params, local_dp.prepare(made, s), sent["parameters"])
                 total += made.schedule.releases[0].bound.enforce(raw)
             values.append(total)
         std = made.schedule.releases[0].mechanism.std
         by_hand += (np.square(left - values[1]).sum() - np.square(left - values[0]).sum()) / (2 * last * std**2)
     quiet = replace(state, seen=tuple((m, replace(i, each={})) for m, i in state.seen))
-    (of_sums,) = local_dp.evidence.of_graphs(made, quiet, found.zero, one, units)
+    (of_sums,) = read_local_dp.graph_evidence(made, quiet, found.zero, one, units)
     assert of_sums == pytest.approx(by_hand, rel=1e-2, abs=1e-2)
     assert score != pytest.approx(of_sums), "the histogram is read as well"
 
@@ -244,7 +245,7 @@ def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: CellCon
     model = {"training": "dp_sgd", "release": "labels", "compare": ["histogram"]}
     made, _, found = drawn(model, where)
     state = whole_run.train_again(made, found.dealt(made.made.sizes), cell_of(params(model), where), where)
-    scores = local_dp.evidence.of_graphs(made, state, found.zero, found.one, found.units)
+    scores = read_local_dp.graph_evidence(made, state, found.zero, found.one, found.units)
     rng, accused = np.random.default_rng(0), 0
     for _ in range(200):
         told = whole_run.bound_scores(scores, rng.random(scores.size) < 0.5, [0.2], 1e-3, "", centred=True, estimator="curve")

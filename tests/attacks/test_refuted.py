@@ -16,9 +16,11 @@ LIAR = """
 import dataclasses
 
 import fedgraph.methods.features as honest
+from fedgraph.attacks.base.evidence import features as read
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 
 globals().update({name: value for name, value in vars(honest).items() if not name.startswith("__")})
+OFFERS = dataclasses.replace(honest.OFFERS, evidence=read.evidence, reads_rounds=read.reads_rounds)
 
 
 def plan(params, facts, budget):

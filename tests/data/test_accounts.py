@@ -8,6 +8,7 @@ import pytest
 from fedgraph import data
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
+from fedgraph.methods import link_owners
 from fedgraph.types import Graph
 
 EDGES = "source,target,kind,payer\na,b,card,ann\nb,c,salary,firm\nb,a,card,bob\nc,d,transfer,ann\n"
@@ -35,12 +36,12 @@ def accounts(**parameters: object) -> Graph:
 def test_an_own_table_names_owners_and_kinds(tmp_path: Path) -> None:
     graph = own(folder(tmp_path), owner="payer", kind="kind")
     assert graph.num_edges == 3
-    assert links._owners_of_links(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 1], [2, -1], [0, -1]]
+    assert link_owners.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 1], [2, -1], [0, -1]]
     assert "3 owners of edges" in graph.provenance.detail
     assert "kinds of edges (card: 2, salary: 1, transfer: 1) are dropped" in graph.provenance.detail
     some = own(tmp_path, owner="payer", kind="kind", kinds=["salary", "transfer"])
     assert some.num_edges == 2
-    assert links._owners_of_links(some, np.array([[1, 2], [2, 3]])).tolist() == [[2], [0]]
+    assert link_owners.owners_of(some, np.array([[1, 2], [2, 3]])).tolist() == [[2], [0]]
     assert own(tmp_path).edge_owners == ()
     assert "further column" not in graph.provenance.detail, "both are read"
     twice = own(folder(tmp_path, "source,target,payer\na,b,ann\n"), owner="payer", kind="payer")
@@ -64,7 +65,7 @@ def test_what_is_wrong_with_kinds_and_owners_is_said(tmp_path: Path) -> None:
 def test_generated_accounts_have_owners_at_several_banks() -> None:
     graph = accounts()
     edges = links.list_all(graph.adjacency)
-    owners = links._owners_of_links(graph, edges)
+    owners = link_owners.owners_of(graph, edges)
     assert (owners.max(axis=1) >= 0).all(), "no edge without an owner"
     assert graph.owner is not None
     ends = np.concatenate([np.column_stack([edges[:, k], owners[:, 0]]) for k in (0, 1)])

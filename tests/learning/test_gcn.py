@@ -1,4 +1,4 @@
-"""The hand-written gradient is autograd's, on whole and on compact graphs alike."""
+"""Products that autograd follows, against dense ones; spreading over a graph, against its equations."""
 
 from __future__ import annotations
 
@@ -9,50 +9,41 @@ import torch
 
 from fedgraph.learning.layers import gcn, layouts
 from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning.layers.products import multiply
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, to_torch_matrix
 from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 
-def whole_inputs(graph: Graph) -> gcn.GcnInputs:
-    return gcn._sparse_inputs(graph, graph.adjacency.astype(np.float32))
+def test_a_product_and_its_gradient_are_those_of_the_dense_matrix(library: Graph) -> None:
+    features = FeatureMatrix(library.features)
+    dense = torch.tensor(library.features.toarray().astype(np.float32))
+    ours = torch.randn(dense.shape[1], 3, requires_grad=True)
+    theirs = ours.detach().clone().requires_grad_()
+    found, wanted = multiply(features.forward, features.transposed, ours), dense @ theirs
+    assert torch.allclose(found, wanted, atol=1e-5)
+    found.square().sum().backward()
+    wanted.square().sum().backward()
+    assert torch.allclose(ours.grad, theirs.grad, atol=1e-4)
 
 
-@pytest.mark.parametrize("inputs_of", [whole_inputs, gcn.compact_gcn_inputs])
-def test_gradient_is_autograds(inputs_of: object, library: Graph) -> None:
-    small = library.induced(np.arange(25))
-    inputs = inputs_of(small)  # type: ignore[operator]
-    width = library.num_features if inputs.columns is None else inputs.columns.size
-    layout = Layout((width, 6, 4))
-    vector = torch.tensor(layout.start(np.random.default_rng(0)) + 0.01, requires_grad=True)
-    dense = small.features.toarray() if inputs.columns is None else small.features.toarray()[:, inputs.columns]
-    norms = np.maximum(np.linalg.norm(dense, axis=1, keepdims=True), 1e-12)
-    x = torch.tensor((dense / norms).astype(np.float32))
-    hat = inputs.hat.to_dense()
-    (w0, b0), (w1, b1) = layout.layers(vector)
-    z = hat @ (torch.relu(hat @ (x @ w0) + b0) @ w1) + b1
-    torch.nn.functional.cross_entropy(z, inputs.labels).backward()
-    found = gcn.gcn_gradient(layout, vector.detach(), inputs)
-    assert torch.allclose(found, vector.grad, atol=1e-6)
+@pytest.mark.parametrize("weights", [True, False])
+def test_the_gradient_by_hand_is_autograds(weights: bool, library: Graph) -> None:
+    """On a graph with weights, and on one of which only the indices are kept; masked nodes count nowhere."""
+    small = library.induced(np.arange(40))
+    matrix = walks.symmetric_matrix(small.adjacency)
+    hat, dense = to_torch_matrix(matrix) if weights else gcn.Hat(small.adjacency), torch.tensor(matrix.toarray())
+    x, labels = FeatureMatrix(small.features), torch.tensor(np.where(np.arange(40) < 9, -1, small.labels))
+    layout = Layout((small.num_features, 6, small.num_classes))
+    vector = torch.tensor(layout.start(np.random.default_rng(0)) + 0.01)
 
+    def loss(leaf: torch.Tensor) -> torch.Tensor:
+        (w0, b0), (w1, b1) = layout.layers(leaf)
+        rows = torch.tensor(small.features.toarray(), dtype=torch.float32)
+        return layouts.cross_entropy(dense @ (torch.relu(dense @ (rows @ w0) + b0) @ w1) + b1, labels)
 
-def test_a_graph_without_labels_has_no_gradient(library: Graph) -> None:
-    import dataclasses
-
-    blind = dataclasses.replace(library.induced(np.arange(5)), labels=np.full(5, -1))
-    layout = Layout((library.num_features, 3, 4))
-    assert not gcn.gcn_gradient(layout, layouts.to_device(layout.start(np.random.default_rng(0))), whole_inputs(blind)).any()
-
-
-def test_compact_and_whole_agree(library: Graph) -> None:
-    small = library.induced(np.arange(12))
-    full = Layout((library.num_features, 5, 4))
-    vector = full.start(np.random.default_rng(3))
-    inputs = gcn.compact_gcn_inputs(small)
-    assert inputs.columns is not None
-    layout, where = layouts.select_columns(full, inputs.columns)
-    a = gcn.gcn_scores(full, layouts.to_device(vector), whole_inputs(small))
-    b = gcn.gcn_scores(layout, layouts.to_device(vector[where]), inputs)
-    assert torch.allclose(a, b, atol=1e-5)
+    assert torch.allclose(gcn.gradient(layout, vector, x, hat, labels), layouts.gradient(loss, vector), atol=1e-6)
+    assert not gcn.gradient(layout, vector, x, hat, torch.full((40,), -1)).any()
 
 
 def test_pagerank_is_the_dense_solve_and_isolated_nodes_keep_their_direction(library: Graph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import warnings
 
@@ -10,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.layers import gcn, gin, shared_gnn
-from fedgraph.learning.layers.torch_matrices import MatrixRowPool, unit_matrix_rows
+from fedgraph.learning.layers import shared_gnn
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 HERE = GraphProvenance("own", "test")
@@ -23,22 +24,6 @@ def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
     features = sp.csr_array(rng.random((n, 4)).astype(np.float32))
     found = rng.integers(3, size=n) if labels is None else labels
     return plain_graph("g", sp.csr_array(upper + upper.T), features, found.astype(np.int64), 3, HERE)
-
-
-@pytest.mark.parametrize("sizes", [None, (3, 4, 2)])
-@pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_gradient_is_that_of_the_loss(model: shared_gnn.SharedGnnModel, sizes: tuple[int, ...] | None) -> None:
-    labels = None if sizes is None else np.repeat([0, 2, -1], sizes)
-    net = shared_gnn.make(model, 4, 5, 2, 3)
-    given = shared_gnn.prepare(net, graph(9, 1, labels), sizes)
-    vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
-    leaf = vector.clone().requires_grad_(True)
-    outputs = shared_gnn._shared_gnn_scores(net, leaf, given)
-    outputs = outputs if given.pool is None else given.pool.forward(outputs)
-    known = given.labels >= 0
-    loss = torch.nn.functional.cross_entropy(outputs[known], given.labels[known])
-    (expected,) = torch.autograd.grad(loss, leaf)
-    assert torch.allclose(shared_gnn.gradient(net, vector, given), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
@@ -75,16 +60,15 @@ def test_a_graph_embeds_alike_alone_and_in_a_union(
 
 def test_gin_follows_its_equation() -> None:
     """One layer against the equation in numpy, A + I dense."""
-    layout = gin.gin_layout(4, 5, 1, 3)
+    net = shared_gnn.make("gin", 4, 5, 1, 3)
     g = graph(7, 3)
-    vector = torch.tensor(layout.start(np.random.default_rng(0))) + 0.05
-    net = shared_gnn.SharedGnn("gin", layout, 1)
-    found = gin.gin_hidden_layer(layout, vector, shared_gnn.prepare(net, g, None)).numpy()
-    (w, b), (w2, b2) = [(p.numpy(), q.numpy()) for p, q in layout.layers(vector)[:2]]
+    vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.05
+    hidden = shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), "hidden")
+    (w, b), (w2, b2) = [(p.numpy(), q.numpy()) for p, q in net.layout.layers(vector)[:2]]
     x = g.features.toarray() / np.linalg.norm(g.features.toarray(), axis=1, keepdims=True)
     rows = np.maximum(np.maximum((g.adjacency.toarray() + np.eye(7)) @ x @ w + b, 0) @ w2 + b2, 0)
     rows /= np.sqrt((rows**2).mean(axis=1, keepdims=True) + 1e-6)
-    assert np.allclose(found, rows, atol=1e-5)
+    assert np.allclose(hidden, rows / (1 + rows), atol=1e-5)
 
 
 def test_select_is_the_full_network_on_the_columns_in_use() -> None:
@@ -96,18 +80,16 @@ def test_select_is_the_full_network_on_the_columns_in_use() -> None:
     given = shared_gnn.prepare(net, g, None)
     own, where = shared_gnn.select_inputs(net, given)
     assert own.layout.widths[0] == 4
-    full = gin.GinInputs(torch.tensor(unit_matrix_rows(g.features).toarray()), given.reach, given.labels, np.arange(10))  # type: ignore[union-attr]
-    assert torch.allclose(gin.gin_scores(own.layout, vector[where], given), gin.gin_scores(net.layout, vector, full), atol=1e-5)  # type: ignore[arg-type]
+    every = torch.tensor(unit_matrix_rows(g.features).toarray())
+    full = dataclasses.replace(given, x=every, columns=np.arange(10))
+    ours, theirs = shared_gnn.embed(own, vector[where], given, "softmax"), shared_gnn.embed(net, vector, full, "softmax")
+    assert np.allclose(ours, theirs, atol=1e-5)
 
 
-def test_pooling_and_its_adjoint() -> None:
-    pool = MatrixRowPool((1, 3, 2))
-    rows, error = torch.randn(6, 2), torch.randn(3, 2)
-    assert torch.allclose(pool.forward(rows)[1], rows[1:4].mean(dim=0))
-    assert torch.allclose((pool.forward(rows) * error).sum(), (rows * pool.backward(error)).sum(), atol=1e-5)
-    total = MatrixRowPool((1, 3, 2), total=True)
-    assert torch.allclose(total.forward(rows)[1], rows[1:4].sum(dim=0))
-    assert torch.allclose((total.forward(rows) * error).sum(), (rows * total.backward(error)).sum(), atol=1e-5)
+def test_pools_are_means_or_sums_of_each_graphs_rows() -> None:
+    rows = torch.randn(6, 2)
+    assert torch.allclose(shared_gnn.RowPool((1, 3, 2))(rows)[1], rows[1:4].mean(dim=0))
+    assert torch.allclose(shared_gnn.RowPool((1, 3, 2), total=True)(rows)[1], rows[1:4].sum(dim=0))
 
 
 @pytest.mark.parametrize("model", ["gcn", "gin"])
@@ -134,8 +116,8 @@ def test_normalisation_loses_how_many_neighbours_there_are() -> None:
     for normalised in (True, False):
         net = shared_gnn.make("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
         vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-        rows = gin.gin_hidden_layer(net.layout, vector, shared_gnn.prepare(net, g, None))  # type: ignore[arg-type]
-        lengths[normalised] = rows.norm(dim=1).numpy()
+        shown = shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), "hidden")
+        lengths[normalised] = np.linalg.norm(shown / (1 - shown), axis=1)
     assert np.ptp(lengths[True]) < 1e-3
     assert np.ptp(lengths[False]) > 1e-2 * lengths[False].max()
 
@@ -156,7 +138,6 @@ def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
             rows.append(shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), "softmax"))
         different = set(np.flatnonzero(np.abs(rows[0] - rows[1]).max(axis=1) > 1e-7).tolist())
         assert different == changed
-    assert gcn.compact_gcn_inputs(plain_graph("p", path, features, np.zeros(6, np.int64), 3, HERE)).pool is None
 
 
 class Theirs(torch.nn.Module):
@@ -168,7 +149,7 @@ class Theirs(torch.nn.Module):
             warnings.simplefilter("ignore", DeprecationWarning)
             pyg = importlib.import_module("torch_geometric.nn")
         layout = net.layout
-        assert isinstance(layout, gin.GinLayout)
+        assert isinstance(layout, shared_gnn.GinLayout)
         d, hidden = layout.widths[:2]
         widths = [d, *[hidden] * net.hops]
         perceptrons = [pyg.MLP([w, hidden, hidden], norm="batch_norm") for w in widths[:-1]]
@@ -196,20 +177,24 @@ def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
     """The same rows, and the same running statistics after a training step."""
     g = graph(12, 1, np.zeros(12, np.int64))
     net = shared_gnn.make("gin", g.num_features, 6, 3, 2, norm="batch")
-    assert isinstance(net.layout, gin.GinLayout)
+    assert isinstance(net.layout, shared_gnn.GinLayout)
     rng = np.random.default_rng(0)
     vector = torch.tensor(net.layout.start(rng)) + 0.1 * torch.tensor(rng.random(net.layout.num_parameters, np.float32))
     theirs = Theirs(net, vector).train(training)
     coo = g.adjacency.tocoo()
     edges = torch.tensor(np.stack(coo.coords).astype(np.int64))
     wanted = theirs(torch.tensor(unit_matrix_rows(g.features).toarray()), edges)
-    given = gin.compact_gin_inputs(g, None, g.labels, unit_matrix_rows(g.features), "batch")
+    given = shared_gnn.prepare(net, g, None)
     own, where = shared_gnn.select_inputs(net, given)
-    assert isinstance(own.layout, gin.GinLayout)
+    assert isinstance(own.layout, shared_gnn.GinLayout)
     seen: list[torch.Tensor] | None = [] if training else None
-    assert torch.allclose(gin.gin_hidden_layer(own.layout, vector[where], given, seen), wanted, atol=1e-4)
     if seen is not None:
-        after = net.layout.statistics(gin.update_gin_statistics(net.layout, vector, seen))
+        shared_gnn.gradient(own, vector[where], given, seen)
+    else:
+        shown = shared_gnn.embed(own, vector[where], given, "hidden")
+        assert np.allclose(shown, (wanted / (1 + wanted)).detach().numpy(), atol=1e-4)
+    if seen is not None:
+        after = net.layout.statistics(shared_gnn.moved_statistics(net, vector, seen))
         for part, norm in zip(after, theirs.all_norms, strict=True):
             assert torch.allclose(part[2], norm.running_mean, atol=1e-4)
             assert torch.allclose(part[3], norm.running_var, atol=1e-4)
@@ -221,7 +206,6 @@ def test_batches_hold_every_graph_once() -> None:
     g = graph(12, 1, labels)
     net = shared_gnn.make("gin", g.num_features, 5, 2, 2, "sum", "batch")
     whole = shared_gnn.prepare(net, g, sizes)
-    assert isinstance(whole, gin.GinInputs)
     parts = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 2, 0)
     assert sorted(s for p in parts for s in p.pool.sizes) == sorted(sizes)  # type: ignore[union-attr]
     assert sum(len(p.x) for p in parts) == 12

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.learning import projection, public_cache
+from fedgraph.learning import public_cache
 from fedgraph.learning.optimisers import public_training
 from fedgraph.types import Graph
 
@@ -161,22 +161,3 @@ def test_an_encoder_tells_public_graphs_of_other_shapes_apart(library: Graph, ou
         if output != "none":
             again = public_training.encode_after(encoded.parameters, encoder, graph)
             assert again.shape == encoded.own.shape
-
-
-def test_what_is_read_is_what_was_computed(library: Graph) -> None:
-    """Another process finds the same bits in the folder that it would compute."""
-
-    def found() -> list[np.ndarray]:
-        for cached in (projection.basis_of, projection.of_pairs):
-            cached.cache_clear()
-        public_training._encoded.clear()
-        encoder = public_training.PublicTrainingEncoder("classes", 8, 2, public_training.PublicTrainingSteps(5, 0.01, 0.0))
-        encoded = public_training.encode(library, encoder)
-        pairs = projection.of_pairs(library, 8)
-        return [encoded.own, encoded.message, encoded.parameters, pairs.basis, pairs.landmarks, pairs.mixing]
-
-    alone = found()
-    with public_cache.opened():
-        first, second = found(), found()
-    for a, b, c in zip(alone, first, second, strict=True):
-        assert a.tobytes() == b.tobytes() == c.tobytes()

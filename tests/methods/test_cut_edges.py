@@ -53,11 +53,7 @@ def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -
 def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str, library: Graph) -> None:
     partition, facts = situation(library, viewer)
     plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(2.0, 1e-5, reading))
-    whole = gap_edge.plan(
-        gap_edge.Params(hops=2),
-        replace(facts, cut_edges="dropped"),
-        Budget(2.0, 1e-5, reading),
-    )
+    whole = gap_edge.plan(gap_edge.Params(hops=2), replace(facts, cut_edges="dropped"), Budget(2.0, 1e-5, reading))
     assert plan.schedule.releases[0].mechanism == whole.schedule.releases[0].mechanism
     assert plan.provable().epsilon == pytest.approx(whole.provable().epsilon, rel=1e-9)
     assert composition.compose_disjoint(plan.declared(), plan.guarantee.delta).epsilon < 0.8 * plan.provable().epsilon, (
@@ -72,7 +68,7 @@ def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph)
     plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(math.inf, 1e-5))
     state = train(plan, partition).state
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
-    for found in state.memory.inputs[1:]:
+    for found in state.memory.sent[1:]:
         sums = aggregate_hop(library.adjacency, rows)
         rows = found
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
@@ -137,13 +133,7 @@ def context(graph: Graph) -> CellContext:
 
 def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None:
     nothing = {"method": "gcon", "release": "nothing", "label": "nothing"}
-    methods = [
-        {"method": "gap_edge", "hops": 1},
-        {"method": "gcon"},
-        nothing,
-        {"method": "sage_edge"},
-        {"method": "lpgnn"},
-    ]
+    methods = [{"method": "gap_edge", "hops": 1}, {"method": "gcon"}, nothing, {"method": "sage_edge"}, {"method": "lpgnn"}]
     params = node_classification.Params(
         methods=methods, trust=["curator", "own-client"], epsilons=[2.0], delta=1e-5, protocol="transductive",
         partition={"partition": "uniform", "clients": 3}, cut_edges="protected",

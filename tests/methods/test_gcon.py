@@ -14,7 +14,6 @@ from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLos
 from fedgraph.learning.propagation import walks
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.methods.gcon import releases as encoding
 from fedgraph.privacy.mechanisms import gaussian_objective
 from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
@@ -164,7 +163,7 @@ def test_centred_hidden_units_point_everywhere_and_need_public_nodes_only(librar
     for centred in (False, True):
         plan, _, setting = planned(library, 4.0, protocol="inductive-edges", encoder="hidden", hidden=8, centred=centred)
         state = gcon.start(plan, np.random.default_rng(0))
-        new = encoding.gcon_rows_of_new(state.memory, plan.params, setting.asked)
+        new = gcon.rows_of_new(state.memory, plan.params, setting.asked)
         for rows in (state.model["rows"], new):
             assert np.linalg.norm(rows, axis=1).max() <= 1 + 1e-12
         found[centred] = (np.linalg.norm(state.model["rows"].mean(axis=0)), np.linalg.norm(new.mean(axis=0)))

@@ -11,8 +11,7 @@ from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import data
 from fedgraph.learning.layers import layouts, shared_gnn
-from fedgraph.methods.local_dp.local_training import Work, train_locally
-from fedgraph.methods.local_dp.params import Params
+from fedgraph.methods.local_dp import Params, Work, train_locally
 from fedgraph.types import Graph, GraphCollection, plain_graph
 
 

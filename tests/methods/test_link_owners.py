@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fedgraph
 from fedgraph import data
 from fedgraph.data.base.adjacencies import adjacency_of_owners
 from fedgraph.errors import DataError
@@ -19,7 +18,7 @@ from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Composed, Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.units import Relation, Unit, Viewer
+from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, Subgraph, graph_without_edges, partition_of_one
 from tests.public_facts import public_facts
@@ -39,7 +38,7 @@ def owned(graph: Graph, rng: np.random.Generator) -> Graph:
 def without(graph: Graph, owner: int) -> Graph:
     """The neighbour: no edge that the owner has a part in."""
     edges = links.list_all(graph.adjacency)
-    kept = edges[~(links._owners_of_links(graph, edges) == owner).any(axis=1)]
+    kept = edges[~(link_owners.owners_of(graph, edges) == owner).any(axis=1)]
     return dataclasses.replace(graph, adjacency=links.adjacency_of(kept, graph.num_nodes))
 
 
@@ -62,9 +61,9 @@ def test_owners_survive_cuts_and_repeated_records() -> None:
     ends = np.array([[0, 1], [1, 0], [1, 0], [2, 3], [1, 2]])
     layers = adjacency_of_owners(ends, np.array([4, 0, 4, 2, 1]), 5)
     graph = graph_of(sp.csr_array(links.adjacency_of(np.sort(ends, axis=1), 5)), layers)
-    assert links._owners_of_links(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
+    assert link_owners.owners_of(graph, np.array([[0, 1], [1, 2], [2, 3]])).tolist() == [[0, 4], [1, -1], [2, -1]]
     part = graph.induced(np.array([3, 2, 1]))
-    assert links._owners_of_links(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
+    assert link_owners.owners_of(part, np.array([[0, 1], [1, 2]])).tolist() == [[2, -1], [1, -1]]
 
 
 def graph_of(adjacency: sp.csr_array, layers: tuple[sp.csr_array, ...]) -> Graph:
@@ -164,12 +163,3 @@ def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> N
     clear, private, cosine = auc(np.inf, limit=60), auc(20.0, limit=60), auc(np.inf, width=0)
     assert min(clear, private) > cosine + 0.03
     assert private == pytest.approx(clear, abs=0.05)
-
-
-def test_in_a_run_every_row_keeps_its_price(library: Graph) -> None:
-    rows = [{"method": "link_owners", "label": "people"}, {"method": "link_owners", "unit": "entity", "label": "owners"}]
-    graph = owned(library, np.random.default_rng(1))
-    run = fedgraph.compare(graph, rows, epsilons=[4], trust=["curator", "sums", "own-client"], clients=3)
-    units = {row.head.variant: row.protection.unit for row in run.rows}
-    assert units == {"people": Unit.NODE, "owners": Unit.ENTITY}
-    assert all(0 < row.provable <= 4 for row in run.rows)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fedgraph
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.learning import links
@@ -22,8 +21,6 @@ from fedgraph.privacy.sensitivity import ClippedSum, EdgeClippedSum
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Graph, Subgraph, graph_without_edges
 from tests.public_facts import public_facts
-
-STEPS = {"method": "link_hops", "decoder": "steps", "steps": 20}
 
 
 def plan(graph: Graph, **settings: object) -> Plan:
@@ -106,12 +103,3 @@ def test_an_edge_between_clients_is_drawn_at_one_of_them(library: Graph) -> None
     assert 1.99 < made.provable().epsilon <= 2.0
     with pytest.raises(ScenarioError, match="write cut_edges: dropped, or hops: 0"):
         link_hops.plan(link_hops.Params(decoder="steps"), facts, Budget(2.0, 1e-5))
-
-
-def test_in_a_run_every_row_keeps_its_price_and_learns(library: Graph) -> None:
-    rows = [{**STEPS, "hops": 0, "label": "pairs"}, {**STEPS, "label": "hop and pairs"}]
-    run = fedgraph.compare(library, rows, epsilons=[4, np.inf], trust=["curator", "sums", "own-client"], clients=3)
-    found = {(r.head.variant, r.head.world.trust.value, r.head.epsilon): r for r in run.rows}
-    assert all(row.provable <= 4 for (_, _, epsilon), row in found.items() if epsilon == 4)
-    assert found["pairs", "curator", np.inf].mean_of("auc") > 0.65
-    assert len(found) == 12

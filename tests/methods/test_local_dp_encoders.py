@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.methods.local_dp.encoders import EncoderSettings
+from fedgraph.methods.local_dp import EncoderSettings
 from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.privacy.accounting.accountant import price

@@ -14,8 +14,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PublicFacts
-from fedgraph.methods.local_dp import local_training
-from fedgraph.methods.local_dp.local_training import clip_gradients
+from fedgraph.methods.local_dp import clip_gradients
 from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian, Repeated
@@ -88,7 +87,7 @@ def test_replacing_a_whole_graph_changes_an_update_by_at_most_twice_the_clip(
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=clip, unit="graph", learning_rate=4.0)
     parameters = local_dp.start(plan, np.random.default_rng(0)).model["parameters"]
-    made = clip_gradients if training == "dp_sgd" else local_training.update_of
+    made = clip_gradients if training == "dp_sgd" else local_dp.update_of
     release = next(r for r in plan.schedule.releases if r.path == "model")
     own = partition.subgraphs[0]
     worst = 0.0
@@ -111,7 +110,7 @@ def test_without_noise_the_server_steps_by_the_mean(training: str, library: Grap
     partition, facts = dealt(library)
     plan = plan_of(facts, epsilon=math.inf, training=training, clip=1e6, unit="graph", rounds=1)
     begun = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
-    made = clip_gradients if training == "dp_sgd" else local_training.update_of
+    made = clip_gradients if training == "dp_sgd" else local_dp.update_of
     mean = np.mean([made(plan.params, local_dp.prepare(plan, s), begun) for s in partition.subgraphs], axis=0)
     rate = -plan.params.learning_rate if training == "dp_sgd" else plan.params.server_rate
     assert np.abs(mean).max() > 1e-3
@@ -160,9 +159,7 @@ def test_pooled_rows_of_neighbours_stay_within_the_simplex(library: Graph) -> No
             labels = subgraph.graph.labels if label is None else np.full(subgraph.graph.num_nodes, label)
             graph = dataclasses.replace(subgraph.graph, labels=labels)
             work = local_dp.prepare(plan, dataclasses.replace(subgraph, graph=graph))
-            vectors.append(
-                plan.schedule.releases[0].bound.enforce(local_dp.local_training.embedding_of(plan, work, model["parameters"]))
-            )
+            vectors.append(plan.schedule.releases[0].bound.enforce(local_dp.embedding_of(plan, work, model["parameters"])))
     gaps = [np.linalg.norm(a - b) for a in vectors for b in vectors]
     assert max(gaps) == pytest.approx(math.sqrt(2))
 
@@ -187,7 +184,7 @@ def test_public_training_learns_and_random_does_not(library: Graph) -> None:
     partition, facts = dealt(library)
     found = {}
     for training in ("public", "none"):
-        plan = plan_of(facts, training=training, epsilon=math.inf, personal=False, unit="graph", projection=None)
+        plan = plan_of(facts, training=training, epsilon=math.inf, unit="graph", projection=None)
         rows = trained(plan, partition).state.memory.embeddings
         guessed = np.concatenate([r.argmax(axis=1) for r in rows])
         found[training] = float((guessed == np.concatenate([s.graph.labels for s in partition.subgraphs])).mean())

@@ -166,17 +166,3 @@ def test_the_rectifier_is_the_unbiased_estimate_of_the_features(library: Graph, 
     np.testing.assert_allclose(given["features"].toarray() + given["shift"], wanted, rtol=1e-6)
     other, _, _ = planned(library, 8.0)
     assert not np.array_equal(rectified, lpgnn.predict(other, out.state, asked(other, setting)))
-
-
-def test_a_shift_of_the_features_is_the_shifted_matrix(library: Graph) -> None:
-    from fedgraph.learning.optimisers.noisy_graph import train_on_noisy_graph
-    from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-
-    features = library.features[:, :20]
-    channel, how = NoisyGraphChannel(library.num_classes, 1.0, "none", 0), PublicTrainingSteps(5, 0.01, 0.0)
-    dense = type(features)(features.toarray() + np.float32(0.5))
-    args = (library.labels, channel, 8, 2, how)
-    sparse = train_on_noisy_graph(library.adjacency, features, *args, np.random.default_rng(0), 0.5)
-    np.testing.assert_allclose(
-        sparse, train_on_noisy_graph(library.adjacency, dense, *args, np.random.default_rng(0)), atol=1e-3
-    )

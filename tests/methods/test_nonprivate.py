@@ -20,8 +20,7 @@ from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Network, NetworkShape, sparse_network_rows
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State
-from fedgraph.methods.nonprivate import clients, phases
-from fedgraph.methods.nonprivate.params import Params
+from fedgraph.methods.nonprivate import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
@@ -84,15 +83,15 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     """Cut into rounds or in one go: the same parameters; dropout and batch norm included."""
     in_rounds = Params(model=model, rounds=6, local_epochs=3, validation=0, learning_rate=0.02)
     at_once = Params(model=model, rounds=1, local_epochs=18, validation=0, learning_rate=0.02)
-    first, second = (phases.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
+    first, second = (nonprivate.answering(trained(library, p)[1])[0][1] for p in (in_rounds, at_once))
     assert np.array_equal(first, second)
     plan, state = trained(library, in_rounds)
-    seed = phases.PhasePlace.of(state.model).seed
-    shape = phases.shape_of(plan, 0)  # type: ignore[arg-type]
-    start = fitting.start_fitting(shape, phases.seed_of_step(seed, 0))
+    seed = nonprivate.PhasePlace.of(state.model).seed
+    shape = nonprivate.shape_of(plan, 0)  # type: ignore[arg-type]
+    start = fitting.start_fitting(shape, nonprivate.seed_of_step(seed, 0))
     alone = fitting.continue_fitting(
         fitting.build_network_for_fitting(shape, 0), fitting.prepare_fitting_inputs(library), library.labels, start,
-        fitting.FittingSteps(18, 0, 0.02, 5e-4), lambda step: phases.seed_of_step(seed, 0, 0, step),
+        fitting.FittingSteps(18, 0, 0.02, 5e-4), lambda step: nonprivate.seed_of_step(seed, 0, 0, step),
     )  # fmt: skip
     assert np.array_equal(alone.vector, first)
 
@@ -137,7 +136,7 @@ def test_rows_of_sum_one_are_what_the_network_sees(library: Graph) -> None:
     seen = (given.x @ torch.eye(library.num_features)).numpy()
     assert np.allclose(seen.sum(axis=1), (library.features.sum(axis=1) > 0).astype(float), atol=1e-6)
     answers = [
-        phases.answering(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
+        nonprivate.answering(trained(library, Params(model="gcn", rounds=2, validation=0, features=rows))[1])[0][1]
         for rows in ("unit", "sum")
     ]
     assert not np.allclose(*answers), "the setting reaches the training"
@@ -173,7 +172,7 @@ def test_two_identical_clients_are_central_training(library: Graph) -> None:
     )
     twice = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
     once = trained(library, params)[1]
-    assert np.allclose(phases.answering(twice)[0][1], phases.answering(once)[0][1], atol=1e-5)
+    assert np.allclose(nonprivate.answering(twice)[0][1], nonprivate.answering(once)[0][1], atol=1e-5)
 
 
 def test_clients_weigh_as_many_labels_as_they_have(library: Graph) -> None:
@@ -187,9 +186,9 @@ def test_clients_weigh_as_many_labels_as_they_have(library: Graph) -> None:
     engine = SerialRuntime()
     shared = engine.share("p", Partition(parts, True, 0, "unlike", from_edges=False, from_labels=False))
     both = rounds.run(engine, shared, plan, 0, ("a",), ("a",), rounds.RoundPrefixes()).state
-    alone = [phases.answering(trained(graph, params)[1])[0][1] for graph in (library, few)]
+    alone = [nonprivate.answering(trained(graph, params)[1])[0][1] for graph in (library, few)]
     counts = [int((graph.labels >= 0).sum()) for graph in (library, few)]
-    assert np.allclose(phases.answering(both)[0][1], np.average(alone, axis=0, weights=counts), atol=1e-5)
+    assert np.allclose(nonprivate.answering(both)[0][1], np.average(alone, axis=0, weights=counts), atol=1e-5)
     assert not np.allclose(alone[0], alone[1], atol=1e-3)
 
 
@@ -240,20 +239,20 @@ def test_wrong_names_are_one_clear_line(settings: dict[str, object], said: str) 
 def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Graph) -> None:
     params = Params(model="ceiling", among=["logistic", "gcn"], rounds=4, local_epochs=5, patience=2, validation=0.3)
     plan, state = trained(library, params)
-    kept: phases.PhaseTraining = state.memory
+    kept: nonprivate.PhaseTraining = state.memory
     assert plan.made.folds == 3, "three thirds of a small graph"  # type: ignore[attr-defined]
     assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
-    assert not phases.PhasePlace.of(state.model).going
-    assert [m.candidate for m in kept.members] == [c for c, _ in phases.answering(state)]
-    assert max(t.folds for t in kept.tried.values()) > 1 or len(phases.candidates_within(kept.tried, phases._FAR)) == 1
-    for member, (index, parameters) in zip(kept.members, phases.answering(state), strict=True):
-        start = fitting.start_fitting(phases.shape_of(plan, index), phases.seed_of_step(kept.seed, index))  # type: ignore[arg-type]
+    assert not nonprivate.PhasePlace.of(state.model).going
+    assert [m.candidate for m in kept.members] == [c for c, _ in nonprivate.answering(state)]
+    assert max(t.folds for t in kept.tried.values()) > 1 or len(nonprivate.candidates_within(kept.tried, nonprivate._FAR)) == 1
+    for member, (index, parameters) in zip(kept.members, nonprivate.answering(state), strict=True):
+        start = fitting.start_fitting(nonprivate.shape_of(plan, index), nonprivate.seed_of_step(kept.seed, index))  # type: ignore[arg-type]
         alone = fitting.continue_fitting(
-            fitting.build_network_for_fitting(phases.shape_of(plan, index), 0), fitting.prepare_fitting_inputs(library),
+            fitting.build_network_for_fitting(nonprivate.shape_of(plan, index), 0), fitting.prepare_fitting_inputs(library),
             library.labels, start,  # type: ignore[arg-type]
             fitting.FittingSteps(5 * member.updates, 0, params.candidates(False)[index].rate,
             params.candidates(False)[index].decay),
-            lambda step, index=index: phases.seed_of_step(kept.seed, 0, index, step),
+            lambda step, index=index: nonprivate.seed_of_step(kept.seed, 0, index, step),
         )  # fmt: skip
         assert np.allclose(alone.vector, parameters, atol=1e-5), "the refit reads all training nodes, for the rounds found"
     assert nonprivate._TOO_FEW not in nonprivate._says(plan, state)  # type: ignore[arg-type]
@@ -267,7 +266,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
 
 def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(library: Graph) -> None:
     drawn = np.random.default_rng(0).random(library.num_nodes)
-    parts = [phases.divide_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
+    parts = [nonprivate.divide_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
     assert np.array_equal(np.sum(parts, axis=0), np.ones(library.num_nodes)), "five fifths: each node validates once"
     asked = Params(model="ceiling")
     assert [asked.divided(n, 10) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
@@ -280,37 +279,37 @@ def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(libra
 def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> None:
     """By hand: the first fold alone would choose candidate 1; both folds choose 0, and 1 is within a standard error (0.028)."""
 
-    def best(candidate: int, accuracy: float) -> phases.BestCandidate:
-        return phases.BestCandidate(candidate, accuracy, 0.5, 1, np.zeros(0, np.float32))
+    def best(candidate: int, accuracy: float) -> nonprivate.BestCandidate:
+        return nonprivate.BestCandidate(candidate, accuracy, 0.5, 1, np.zeros(0, np.float32))
 
     def curve(*right: float) -> np.ndarray:
         return np.array([[r, 50.0, 100.0] for r in right])
 
     first = {
-        0: phases.TriedCandidate(curve(60, 79), 1, best(0, 0.79)),
-        1: phases.TriedCandidate(curve(50, 82), 1, best(1, 0.82)),
+        0: nonprivate.TriedCandidate(curve(60, 79), 1, best(0, 0.79)),
+        1: nonprivate.TriedCandidate(curve(50, 82), 1, best(1, 0.82)),
     }
-    first[2] = phases.TriedCandidate(curve(40, 60), 1, best(2, 0.6))
-    assert phases.candidates_within(first, 0.0) == [1]
-    assert phases.candidates_within(first, 1.0) == [1, 0]
+    first[2] = nonprivate.TriedCandidate(curve(40, 60), 1, best(2, 0.6))
+    assert nonprivate.candidates_within(first, 0.0) == [1]
+    assert nonprivate.candidates_within(first, 1.0) == [1, 0]
     both = {c: first[c].after(curve(*more)) for c, more in {0: (60, 84, 90), 1: (50, 76)}.items()} | {2: first[2]}
-    assert phases.candidates_within(both, 0.0) == [0], "84.5 % after two rounds, of 200 nodes"
+    assert nonprivate.candidates_within(both, 0.0) == [0], "84.5 % after two rounds, of 200 nodes"
     assert both[0].best.updates == 2, "the shorter fold counts with its last row"
     assert both[0].best.accuracy == pytest.approx((79 + 90) / 200)
-    assert phases.candidates_within(both, 1.0) == [0], "0.79 is more than 0.026 below"
-    assert phases.candidates_within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
+    assert nonprivate.candidates_within(both, 1.0) == [0], "0.79 is more than 0.026 below"
+    assert nonprivate.candidates_within(both, 3.0) == [0, 1], "one that saw fewer folds is out"
     untrained, after = replace(best(0, 0.9), updates=0), best(0, 0.2)
     assert after.beats(untrained), "an untrained network is right by chance"
     assert not untrained.beats(after)
     two = {
-        0: phases.TriedCandidate(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
-        1: phases.TriedCandidate(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
+        0: nonprivate.TriedCandidate(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
+        1: nonprivate.TriedCandidate(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
     }
-    assert phases.candidates_within(two, phases._FAR) == [0, 1], "one right of two is not behind two of two"
+    assert nonprivate.candidates_within(two, nonprivate._FAR) == [0, 1], "one right of two is not behind two of two"
     scores = [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])]
-    assert phases.candidates_together(scores[:1]) is scores[0]
+    assert nonprivate.candidates_together(scores[:1]) is scores[0]
     wanted = np.log(1 / (1 + np.exp([[-2.0, 2.0]]))) / 2 + np.log(1 / (1 + np.exp([[1.0, -1.0]]))) / 2
-    assert np.allclose(phases.candidates_together(scores), wanted)
+    assert np.allclose(nonprivate.candidates_together(scores), wanted)
 
 
 def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Graph) -> None:
@@ -318,18 +317,18 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
     params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
     plan = nonprivate.plan(params, clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
-    best = phases.BestCandidate(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
-    tried = {c: phases.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
+    best = nonprivate.BestCandidate(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
+    tried = {c: nonprivate.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
 
     def goes_on(right: int, steps: int) -> bool:
-        shape = phases.shape_of(plan, 2)
+        shape = nonprivate.shape_of(plan, 2)
         begun = fitting.start_fitting(shape, 0)
-        place = phases.PhasePlace(2, steps, 0, refits=False, going=True)
-        training = phases.PhaseTraining(0, begun.vector, tried=tried, going=(0, 1, 2))
+        place = nonprivate.PhasePlace(2, steps, 0, refits=False, going=True)
+        training = nonprivate.PhaseTraining(0, begun.vector, tried=tried, going=(0, 1, 2))
         message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
         before = State(place.broadcast(begun.vector, begun.moments), training)
         inbox = PlanInbox(0, {"update": message}, {}, 1)
-        after = phases.PhasePlace.of(phases.merge(plan, before, inbox).model)
+        after = nonprivate.PhasePlace.of(nonprivate.merge(plan, before, inbox).model)
         return after.candidate == 2 and after.fold == 0 and not after.refits
 
     assert goes_on(73, 100)
@@ -347,9 +346,10 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     )
     plan = nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5))
     work = nonprivate.prepare(plan, Subgraph(0, held, np.arange(held.num_nodes)))
-    _, validation = phases.divide_labels(held, 0.1, rng.random(held.num_nodes))
+    _, validation = nonprivate.divide_labels(held, 0.1, rng.random(held.num_nodes))
     judged = [
-        clients._like_asked(plan, work, validation, phases.PhasePlace(0, 0, seed, False, True), (0,)) for seed in range(40)
+        nonprivate._like_asked(plan, work, validation, nonprivate.PhasePlace(0, 0, seed, False, True), (0,))
+        for seed in range(40)
     ]
     asked = validation >= 0
     whole = held.adjacency[asked].sum()
@@ -360,11 +360,11 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     assert held.adjacency.nnz == work.graph.adjacency.nnz, "training keeps every edge"
     alone = replace(facts, public_graph=None)
     assert (
-        clients._like_asked(
+        nonprivate._like_asked(
             nonprivate.plan(Params(), alone, Budget(math.inf, 1e-5)),
             work,
             validation,
-            phases.PhasePlace(0, 0, 0, False, True),
+            nonprivate.PhasePlace(0, 0, 0, False, True),
             (0,),
         )
         is work
@@ -374,18 +374,16 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
 def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
     rng = np.random.default_rng(0)
     chooses = rng.random(library.num_nodes) < 0.3
-    graph = replace(
-        library,
-        labels=np.where(chooses, -1, library.labels),
-        validation=np.where(chooses, library.labels, -1),
-    )
-    training, validation = phases.divide_labels(graph, 0.5, rng.random(graph.num_nodes))
+    graph = replace(library, labels=np.where(chooses, -1, library.labels), validation=np.where(chooses, library.labels, -1))
+    training, validation = nonprivate.divide_labels(graph, 0.5, rng.random(graph.num_nodes))
     assert np.array_equal(training, graph.labels)
     assert (validation >= 0).sum() == chooses.sum()
     _, state = trained(graph, Params(model="gcn", rounds=5, local_epochs=4))
     (best,) = state.memory.members
     assert state.memory.tried[0].folds == 1
-    assert np.array_equal(best.parameters, phases.answering(state)[0][1]), "no refit with a given mask: the best round answers"
+    assert np.array_equal(best.parameters, nonprivate.answering(state)[0][1]), (
+        "no refit with a given mask: the best round answers"
+    )
 
 
 def test_federated_learns(library: Graph) -> None:

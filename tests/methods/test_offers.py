@@ -18,8 +18,7 @@ from fedgraph.attacks import gradient_inversion
 from fedgraph.commands.base import main
 from fedgraph.methods.base import Budget, Offers, method_kinds
 from fedgraph.privacy.units import Unit, Viewer
-from fedgraph.scenario import draft, schema
-from fedgraph.scenario import wanted as wishes
+from fedgraph.scenario import schema
 from fedgraph.tasks.base import grid
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
@@ -30,11 +29,10 @@ METHOD = f'''
 import dataclasses
 
 import fedgraph.methods.features as model
-from fedgraph.methods.base import MethodDraft, MethodSituation
+from fedgraph.attacks.base.evidence import features as read
 
 globals().update({{name: value for name, value in vars(model).items() if not name.startswith("__")}})
-DRAFTS = tuple(MethodDraft(data, "node", {{"label": "My own"}}, "it is mine") for data in ("graph", "federation"))
-OFFERS = dataclasses.replace(model.OFFERS, drafts=DRAFTS, ignores_budget={{"model": "mlp"}})
+OFFERS = dataclasses.replace(model.OFFERS, observe=read.observe, ignores_budget={{"model": "mlp"}})
 
 
 def plan(params, facts, budget):
@@ -67,13 +65,6 @@ def test_it_is_listed(own: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_is_in_the_schema(own: str) -> None:
     assert f"'const': {own!r}" in str(schema.whole())
-
-
-@pytest.mark.parametrize("clients", [0, 3])
-def test_it_is_drafted(own: str, clients: int) -> None:
-    data = wishes.WantedData("embedded/library", None, "x", "found", clients)
-    wanted = wishes.Wanted(data, "node", wishes.WANTED_TRUST[:1], (1.0,), None, None)
-    assert f"- {{method: {own}, label: My own}}" in draft.as_yaml(wanted, Path())
 
 
 def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
@@ -123,7 +114,6 @@ def test_every_situation_is_another_one(name: str) -> None:
 def test_every_field_is_described_for_whoever_adds_a_method() -> None:
     guide = (Path(fedgraph.__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for field in dataclasses.fields(Offers):
-        assert f"{field.name}:" in (Offers.__doc__ or ""), field.name
         assert f"`{field.name}`" in guide, f"CONTRIBUTING.md does not describe Offers.{field.name}"
 
 

@@ -15,7 +15,6 @@ from fedgraph import data
 from fedgraph.learning.propagation import meetings
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import PlanStreams
-from fedgraph.methods.label_hop import choice
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.trust import Trust
@@ -102,8 +101,8 @@ def _nobody_without_a_label_is_judged() -> None:
 
 
 def _right_0() -> list[tuple[object, str, object]]:
-    honest = choice.judged
-    return [(choice, "judged", lambda scores, labels: honest(scores, np.maximum(labels, 0)))]
+    honest = label_hop.judged_counts
+    return [(label_hop, "judged_counts", lambda scores, labels: honest(scores, np.maximum(labels, 0)))]
 
 
 MUTANTS = [

@@ -34,6 +34,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedgraph import data, plugins, seeds
+from fedgraph.attacks import evidence
 from fedgraph.attacks.base import canaries, canary_graphs
 from fedgraph.audit import lower_bound
 from fedgraph.documents.settings import SettingsSpec
@@ -89,7 +90,7 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
     worlds = [canaries.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
     def read(seen_as: Any, state: State) -> float:
-        return float(module.OFFERS.evidence(seen_as, state, asked, found.units)[0])
+        return float(evidence.readers(plan.method).evidence(seen_as, state, asked, found.units)[0])
 
     return _Game(plan, (worlds[0], worlds[1]), read)
 
@@ -107,7 +108,7 @@ def _graphs(module: Any, settings: Any, whole: Graph, clients: int, rng: np.rand
     units = (found.units[0], *(np.full_like(own, -1) for own in found.units[1:]))
 
     def read(seen_as: Any, state: State) -> float:
-        return float(module.OFFERS.graph_evidence(seen_as, state, found.zero, one, units)[0])
+        return float(evidence.readers(plan.method).graph_evidence(seen_as, state, found.zero, one, units)[0])
 
     return _Game(plan, (found.zero, one), read)
 

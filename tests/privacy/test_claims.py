@@ -8,8 +8,8 @@ import pytest
 from benchmarks.reproductions import claims as gap
 from benchmarks.reproductions.claims import rows
 from fedgraph.errors import PrivacyError
-from fedgraph.methods.dpar import published as dpar
-from fedgraph.methods.local_dp import published as local
+from fedgraph.methods import dpar
+from fedgraph.methods import local_dp as local
 from fedgraph.methods.sage_node import published as sage
 from fedgraph.privacy.accounting import aggregation_noise
 from fedgraph.privacy.mechanisms import gcon_noise as gcon
@@ -62,15 +62,15 @@ def test_the_gap_line():
 
 def test_dpar_formulas_invert():
     for epsilon in (0.3, 0.5, 3.0):
-        assert dpar.claimed_dpar_em_epsilon(dpar.claimed_dpar_em_base(epsilon, 2, 1e-4), 2, 1e-4) == pytest.approx(epsilon)
-        assert dpar.claimed_dpar_sgd_epsilon(
-            dpar.claimed_dpar_sgd_multiplier(epsilon * 5, 0.1, 50, 1e-3), 0.1, 50, 1e-3
+        assert dpar.claimed_em_epsilon(dpar.claimed_em_base(epsilon, 2, 1e-4), 2, 1e-4) == pytest.approx(epsilon)
+        assert dpar.claimed_sgd_epsilon(
+            dpar.claimed_sgd_multiplier(epsilon * 5, 0.1, 50, 1e-3), 0.1, 50, 1e-3
         ) == pytest.approx(5 * epsilon)
-    assert dpar.claimed_dpar_total_epsilon(0.09, 2.0, 3.0) == pytest.approx(0.45)
+    assert dpar.claimed_total_epsilon(0.09, 2.0, 3.0) == pytest.approx(0.45)
     with pytest.raises(PrivacyError):
-        dpar.claimed_dpar_vector_budget(math.nan, 1e-3, 70)
+        dpar.claimed_vector_budget(math.nan, 1e-3, 70)
     with pytest.raises(PrivacyError, match="cannot be below"):
-        dpar.claimed_dpar_sgd_multiplier(0.05, 0.1, 50, 1e-3)
+        dpar.claimed_sgd_multiplier(0.05, 0.1, 50, 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_dpar_s_noise_is_the_authors(rows: int, authors: tuple[float, ...]) -> N
     """authors: Emory-AIMS/DPAR at 62159715, utils.compute_epsilon solved for σ / C at ε = 1, 2, 4, 8."""
     steps = 200 * math.ceil(rows / 60)
     for epsilon, sigma in zip((1, 2, 4, 8), authors, strict=True):
-        found = dpar.claimed_dpar_sgd_multiplier(epsilon / 2 / 0.09, 60 / rows, steps, 1e-3 / 0.09)
+        found = dpar.claimed_sgd_multiplier(epsilon / 2 / 0.09, 60 / rows, steps, 1e-3 / 0.09)
         assert found == pytest.approx(sigma, rel=2e-6)
 
 
@@ -143,7 +143,7 @@ def test_local(table):
     assert table[gap._LDP_GW, "Algorithm 1, m bits of each row", 0].epsilon_provable == pytest.approx(1 / 18)
     assert table[gap._LDP_GW, "released code N(0, ε²), as ε-LDP", 0].epsilon_provable == math.inf
     assert table[gap._LDP_GW, "FedAvg updates of the shared model", 0].epsilon_provable == math.inf
-    assert [local.claimed_local_entries(e, 10) for e in (0.1, 2.18, 5.0, 100.0)] == [1, 1, 2, 10]
+    assert [local.claimed_entries(e, 10) for e in (0.1, 2.18, 5.0, 100.0)] == [1, 1, 2, 10]
 
 
 ARGUMENTS = {

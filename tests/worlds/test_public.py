@@ -26,7 +26,7 @@ def made(graph: Graph, public: PublicSetChoice, protocol: protocols.Protocol = "
     return protocols.divide(graph, protocol, 0.8, seeds.seeded_generator(0, "split"), public=public)
 
 
-def planned(setting: Federation) -> features.Plan:
+def planned(setting: Federation) -> features.Planned:
     held = setting.held
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.CURATOR_TRUSTED, None,

@@ -23,6 +23,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.coin_game import CoinGame, CoinGameKind, CoinGameRun, OwnCoinGame
 from fedgraph.audit import operating_points
@@ -203,7 +204,7 @@ def gradients_of(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) ->
 
 def gradient_reader(scene: Scene) -> MethodGradientReader:
     """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
-    observe = method_kinds.load(scene.made.method).OFFERS.observe
+    observe = evidence_of.readers(scene.made.method).observe
     if observe is None:
         raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")
     return observe(scene.made)

@@ -34,6 +34,7 @@ import scipy.sparse as sp
 from pydantic import Field
 
 from fedgraph import seeds
+from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.whole_run import NO_WHOLE_RUN_RESULT, WholeRunResult
 from fedgraph.audit import curve
@@ -77,7 +78,7 @@ def _measure_updates(
     if found is None or found.coins.size < 2:
         return NO_WHOLE_RUN_RESULT
     state = whole_run.train_again(made, found.dealt(made.made.sizes), cell, context)
-    evidence = method_kinds.load(made.method).OFFERS.graph_evidence
+    evidence = evidence_of.readers(made.method).graph_evidence
     scores = None if evidence is None else evidence(made, state, found.zero, found.one, found.units)
     if scores is None:
         return NO_WHOLE_RUN_RESULT

@@ -28,6 +28,7 @@ from scipy.special import log_softmax
 
 from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
+from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells import CanaryAttackCellFacts, Cell, CellContext
 from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
@@ -184,7 +185,7 @@ def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Part
 
 def train_again(made: Plan, partition: Partition, cell: Cell, context: CellContext, name: str = "attack") -> State:
     """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
-    stream, reads_rounds = (name, *cell.path), method_kinds.load(made.method).OFFERS.reads_rounds
+    stream, reads_rounds = (name, *cell.path), evidence_of.readers(made.method).reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
     shared = context.runtime.share(ledger.account_name(stream), partition)
@@ -196,7 +197,7 @@ def train_again(made: Plan, partition: Partition, cell: Cell, context: CellConte
 
 def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
-    evidence, asked = method_kinds.load(made.method).OFFERS.evidence, known
+    evidence, asked = evidence_of.readers(made.method).evidence, known
     if isinstance(found, canaries_of.CanaryNodes):
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
     if evidence is not None:

@@ -29,55 +29,35 @@ FittingScaling: TypeAlias = Literal["unit", "sum", "columns"]
 
 @dataclass(frozen=True, eq=False)
 class FittingInputs:
-    """A graph, ready.
+    """A graph, ready."""
 
-    Attributes:
-        x: Features [n, d], scaled as was asked.
-        edges: int64 [2, m], both directions.
-    """
-
-    x: torch.Tensor
-    edges: torch.Tensor
+    x: torch.Tensor  # features [n, d], scaled as was asked
+    edges: torch.Tensor  # int64 [2, m], both directions
 
 
 @dataclass(frozen=True)
 class FittingSteps:
-    """How to go on.
+    """How to go on."""
 
-    Attributes:
-        count: How many steps.
-        first: Number of the first one, from 0.
-        rate: Step size.
-        decay: Weight of the L2 penalty.
-    """
-
-    count: int
-    first: int
-    rate: float
-    decay: float
+    count: int  # how many steps
+    first: int  # number of the first one, from 0
+    rate: float  # step size
+    decay: float  # weight of the L2 penalty
 
 
 @dataclass(frozen=True, eq=False)
 class FittingProgress:
-    """Where a training is.
+    """Where a training is."""
 
-    Attributes:
-        vector: float32 [p], parameters and running statistics.
-        moments: float32 [2, p], Adam's two estimates; [2, 0] for plain descent.
-    """
-
-    vector: np.ndarray
-    moments: np.ndarray
+    vector: np.ndarray  # float32 [p], parameters and running statistics
+    moments: np.ndarray  # float32 [2, p], Adam's two estimates; [2, 0] for plain descent
 
 
 def prepare_fitting_inputs(graph: Graph, rows: FittingScaling = "unit", labels: np.ndarray | None = None) -> FittingInputs:
     """What a network is called with.
-
-    Args:
-        graph: Features and edges.
-        rows: Of length one, of sum one, or (``columns``) as they are: the network scales them.
-        labels: int64 [n], −1 where unknown. Where they are given, c more columns hold the share of each class among the
-            neighbours whose label is known (0 without one); a node's own label is never in its own row.
+    rows: of length one, of sum one, or (``columns``) as they are: the network scales them. labels: int64 [n], −1 where unknown.
+    Where they are given, c more columns hold the share of each class among the neighbours whose label is known (0 without one);
+    a node's own label is never in its own row.
     """
     edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=torch_device())
     scale = {"unit": unit_matrix_rows, "sum": sum_matrix_rows_to_one, "columns": sp.csr_array}[rows]
@@ -100,12 +80,7 @@ def build_for_fitting(make: Callable[[], _Built], seed: int) -> _Built:
 
 
 def build_network_for_fitting(shape: NetworkShape, seed: int) -> Network:
-    """The network with its initial parameters, on the learner's device.
-
-    Args:
-        shape: What it is built from.
-        seed: Of its parameters.
-    """
+    """The network with its initial parameters, on the learner's device."""
     from fedgraph.learning.baselines.networks import Network  # not before it is used: it imports torch
 
     return build_for_fitting(lambda: Network(shape), seed)
@@ -118,12 +93,7 @@ def vector_of(network: torch.nn.Module) -> np.ndarray:
 
 
 def start_fitting(shape: NetworkShape, seed: int) -> FittingProgress:
-    """Where a training by Adam begins: initial parameters, and moments of zero.
-
-    Args:
-        shape: What the network is built from.
-        seed: Of its parameters.
-    """
+    """Where a training by Adam begins: initial parameters, and moments of zero. shape: what the network is built from."""
     vector = vector_of(build_network_for_fitting(shape, seed))
     return FittingProgress(vector, np.zeros((2, vector.size), np.float32))
 
@@ -137,14 +107,8 @@ def continue_fitting(
     seed_of: Callable[[int], int],
 ) -> FittingProgress:
     """``before`` after ``how.count`` steps on the mean cross-entropy of the labelled nodes.
-
-    Args:
-        network: Overwritten by ``before``, then trained.
-        given: The graph.
-        labels: int64 [n], −1 where a node does not train. Without a labelled node nothing changes.
-        before: Where to go on.
-        how: How many steps of which kind.
-        seed_of: Step number → seed of its dropout.
+    network: overwritten by ``before``, then trained. labels: int64 [n], −1 where a node does not train. Without a labelled node
+    nothing changes. how: how many steps of which kind. seed_of: step number → seed of its dropout.
     """
     if not (labels >= 0).any():
         return before
@@ -177,14 +141,7 @@ def take_fitting_step(
     how: FittingSteps,
 ) -> None:
     """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), in place.
-
-    Args:
-        learnt: Parameters.
-        gradients: Of the loss alone; None stands for zeros.
-        firsts: Adam's first moment estimates.
-        seconds: Its second moment estimates.
-        step: Its number, from 1.
-        how: Rate and decay.
+    gradients: of the loss alone; None stands for zeros. step: its number, from 1. how: rate and decay.
     """
     for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
         g = (torch.zeros_like(p) if found is None else found) + how.decay * p
@@ -195,11 +152,7 @@ def take_fitting_step(
 
 def score_after_fitting(network: torch.nn.Module, vector: np.ndarray, given: FittingInputs) -> np.ndarray:
     """Scores without dropout and with the running statistics: float32 [n, c].
-
-    Args:
-        network: Overwritten by ``vector``.
-        vector: float32 [p], parameters and running statistics.
-        given: The graph.
+    network: overwritten by ``vector``. vector: float32 [p], parameters and running statistics.
     """
     load_vector(network, vector)
     network.eval()
@@ -213,10 +166,7 @@ def _tensors(network: torch.nn.Module) -> list[torch.Tensor]:
 
 def load_vector(network: torch.nn.Module, vector: np.ndarray) -> None:
     """Put a flat vector into the network's tensors; the inverse of ``vector_of``.
-
-    Args:
-        network: It is overwritten.
-        vector: float [p], parameters and running statistics.
+    network: it is overwritten. vector: float [p], parameters and running statistics.
     """
     tensors = _tensors(network)
     flat = torch.tensor(np.array(vector, dtype=np.float32))

@@ -91,10 +91,7 @@ def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) 
 
 def score_with_gap_network(trained: HopNetworkShape, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """Scores of every node, float32 [n, c].
-
-    Args:
-        trained: Of ``train_gap_network_classifier``.
-        inputs: The hops, float [n, h] each.
+    trained: of ``train_gap_network_classifier``. inputs: the hops, float [n, h] each.
     """
     network = _ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(torch_device())
     return fitting.score_after_fitting(network, trained.parameters, _side_by_side(inputs))
@@ -104,14 +101,8 @@ def train_gap_network_classifier(
     inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
 ) -> HopNetworkShape:
     """The classifier, trained on the labelled nodes.
-
-    Args:
-        inputs: The hops, float [n, h] each.
-        labels: int64 [n], −1 where unknown.
-        hidden: Units for each hop.
-        num_classes: c.
-        epochs: Steps of Adam.
-        rng: Draws the initial parameters and the validation nodes.
+    inputs: the hops, float [n, h] each. labels: int64 [n], −1 where unknown. rng: draws the initial parameters and the
+    validation nodes.
     """
     widths = tuple(rows.shape[1] for rows in inputs)
     make = functools.partial(_ClassifierNetwork, widths, hidden, num_classes)
@@ -136,10 +127,7 @@ def _inputs(x: torch.Tensor) -> fitting.FittingInputs:
 
 def split_for_gap_network(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw the labelled nodes that choose the step: bool [n].
-
-    Args:
-        labels: int64 [n], −1 where unknown.
-        rng: Draws each with chance ``_VALIDATION``.
+    labels: int64 [n], −1 where unknown. rng: draws each with chance ``_VALIDATION``.
     """
     return (rng.random(labels.size) < _VALIDATION) & (labels >= 0)
 
@@ -200,15 +188,8 @@ def train_progressive_stage(
     seed: int,
 ) -> np.ndarray:
     """Parameters of stage s = len(sums): flat float32.
-
-    Args:
-        before: Those of stage s − 1, flat float32; None at s = 0.
-        public: A graph whose features and labels are public.
-        sums: x₁ … x_s, float [n, hidden] each.
-        chooses: bool [n], labels that are held out.
-        hidden: Units.
-        epochs: Steps of Adam.
-        seed: Of what is new in this stage.
+    before: those of stage s − 1, flat float32; None at s = 0. public: a graph whose features and labels are public. sums: x₁ …
+    x_s, float [n, hidden] each. chooses: bool [n], labels that are held out. seed: of what is new in this stage.
     """
 
     def make() -> nn.Module:
@@ -224,14 +205,7 @@ def train_progressive_stage(
 
 
 def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """What is aggregated after stage s = len(sums): float32 [n, hidden].
-
-    Args:
-        parameters: Of the stage.
-        public: The graph.
-        sums: x₁ … x_s, float [n, hidden] each.
-        hidden: Units.
-    """
+    """What is aggregated after stage s = len(sums): float32 [n, hidden]. sums: x₁ … x_s, float [n, hidden] each."""
     network = _progressive(public, sums, hidden)
     fitting.load_vector(network, parameters)
     network.eval()
@@ -240,14 +214,7 @@ def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.nd
 
 
 def score_progressive_stage(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:
-    """Scores of stage s = len(sums): float32 [n, c].
-
-    Args:
-        parameters: Of the stage.
-        public: The graph.
-        sums: x₁ … x_s, float [n, hidden] each.
-        hidden: Units.
-    """
+    """Scores of stage s = len(sums): float32 [n, c]. sums: x₁ … x_s, float [n, hidden] each."""
     return fitting.score_after_fitting(_progressive(public, sums, hidden), parameters, _feature_inputs(public))
 
 

@@ -12,38 +12,21 @@ NETWORK_SHAPE_PREFIX = "torch_geometric.nn."
 
 @dataclass(frozen=True)
 class NetworkShape:
-    """What a network is built from.
+    """What a network is built from."""
 
-    Attributes:
-        model: One of ``_SHORT``, or a class of ``torch_geometric.nn`` by its dotted name.
-        num_features: d.
-        num_classes: c.
-        hidden: Units of hidden layers.
-        dropout: Of hidden layers.
-        input_dropout: Of the features.
-        arguments: Keyword arguments of a dotted name.
-        columns: Every column of the input is brought to mean 0 and variance 1, by the rows that train.
-    """
-
-    model: str
-    num_features: int
-    num_classes: int
-    hidden: int = 64
-    dropout: float = 0.5
-    input_dropout: float = 0.0
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    columns: bool = False
+    model: str  # one of ``_SHORT``, or a class of ``torch_geometric.nn`` by its dotted name
+    num_features: int  # d
+    num_classes: int  # c
+    hidden: int = 64  # units of hidden layers
+    dropout: float = 0.5  # of hidden layers
+    input_dropout: float = 0.0  # of the features
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of a dotted name
+    columns: bool = False  # every column of the input is brought to mean 0 and variance 1, by the rows that train
 
 
 def require_short_network_shape(model: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a model that is no short name, or a short name with arguments.
-
-    Args:
-        model: As a scenario names it.
-        arguments: As a scenario gives them.
-
-    Raises:
-        ValueError: The model is none of ``_SHORT``, or it has arguments.
+    Raises ``ValueError``: the model is none of ``_SHORT``, or it has arguments.
     """
     if model not in _SHORT:
         raise ValueError(
@@ -55,19 +38,12 @@ def require_short_network_shape(model: str, arguments: Mapping[str, Any]) -> Non
 
 @dataclass(frozen=True, eq=False)
 class HopNetworkShape:
-    """A network that was trained on hops 0 … ``depth`` (``gap_networks``).
+    """A network that was trained on hops 0 … ``depth`` (``gap_networks``)."""
 
-    Attributes:
-        widths: Columns of each hop.
-        hidden: Units for each hop.
-        num_classes: c.
-        parameters: Flat float32.
-    """
-
-    widths: tuple[int, ...]
-    hidden: int
-    num_classes: int
-    parameters: np.ndarray
+    widths: tuple[int, ...]  # columns of each hop
+    hidden: int  # units for each hop
+    num_classes: int  # c
+    parameters: np.ndarray  # flat float32
 
     @property
     def depth(self) -> int:

@@ -24,8 +24,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedgraph.learning.baselines.along_edges import multiply_along_edges, normalise_along_edges, sum_along_edges
 from fedgraph.learning.baselines.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape
+from fedgraph.learning.layers.products import multiply
 from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device
 
 _SHAPE = {  # what may be asked without making the dense matrix
@@ -47,7 +47,7 @@ class _SparseRows(torch.Tensor):
         if function is functional.linear and isinstance(given[0], _SparseRows):
             rows, weight, bias = (*given, named.get("bias"))[:3]
             with torch._C.DisableTorchFunctionSubclass():  # the backward pass of torch is ten times slower than this one
-                found = multiply_along_edges((rows.forwards, rows.backwards), weight.T)
+                found = multiply(rows.forwards, rows.backwards, weight.T)
                 return found if bias is None else found + bias
         if function is functional.dropout and isinstance(given[0], _SparseRows):
             share = named.get("p", given[1] if len(given) > 1 else 0.5)
@@ -100,12 +100,7 @@ _NUM_HOPS = 10  # of appnp and gprgnn, as published
 
 class Network(nn.Module):
     """[n, c] scores from (x, edges); dropout of the input first.
-
-    Args:
-        shape: What it is built from.
-
-    Raises:
-        ValueError: A dotted name is no network, or does not take its arguments.
+    Raises ``ValueError``: a dotted name is no network, or does not take its arguments.
     """
 
     def __init__(self, shape: NetworkShape) -> None:
@@ -145,13 +140,14 @@ class _Spread(nn.Module):
         gamma = alpha * (1 - alpha) ** torch.arange(_NUM_HOPS + 1, dtype=torch.float32)
         gamma[-1] = (1 - alpha) ** _NUM_HOPS
         self.gamma = nn.Parameter(gamma, requires_grad=learnt)
+        self.hop = _torch_geometric().SimpleConv(aggr="sum")
 
     def forward(self, x: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
         rows = self.mlp(x)
-        hat = normalise_along_edges(edges, len(rows))
+        edges, weights = _torch_geometric().conv.gcn_conv.gcn_norm(edges, None, len(rows))
         found = self.gamma[0] * rows
         for gamma in self.gamma[1:]:
-            rows = multiply_along_edges(hat, rows)
+            rows = self.hop(rows, edges, weights)
             found = found + gamma * rows
         return torch.as_tensor(found)
 
@@ -180,15 +176,15 @@ def _short(shape: NetworkShape) -> nn.Module:
     if shape.model == "mlp":
         return _mlp(shape)
     if shape.model == "gcn":
-        return sum_along_edges(pyg.GCN(d, h, 2, c, dropout=shape.dropout))
+        return pyg.GCN(d, h, 2, c, dropout=shape.dropout)
     if shape.model == "gat":
         network = pyg.GAT(d, h, 2, c, dropout=shape.dropout, act="elu", v2=False, heads=8 if h % 8 == 0 else 1)
         network.convs[-1] = pyg.GATConv(h, c, heads=1, concat=False, dropout=shape.dropout)  # published: Cora, CiteSeer
-        return sum_along_edges(network)
+        return network
     if shape.model == "sage":
-        return _Encoded(shape, sum_along_edges(pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout)))
+        return _Encoded(shape, pyg.GraphSAGE(h, h, 2, c, dropout=shape.dropout))
     if shape.model == "gcn-jk":
-        return _Encoded(shape, sum_along_edges(pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat")))
+        return _Encoded(shape, pyg.GCN(h, h, 2, c, dropout=shape.dropout, norm="BatchNorm", jk="cat"))
     return _Spread(shape, learnt=shape.model == "gprgnn")
 
 
@@ -227,13 +223,7 @@ def _dotted(shape: NetworkShape) -> nn.Module:
 
 def require_callable_network(model: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a dotted name and arguments of which no network can be made that answers on a tiny graph.
-
-    Args:
-        model: A dotted name.
-        arguments: Its keyword arguments.
-
-    Raises:
-        ValueError: It cannot be made, cannot be called with features and edges, or does not give [nodes, classes].
+    Raises ``ValueError``: it cannot be made, cannot be called with features and edges, or does not give [nodes, classes].
     """
     with torch.random.fork_rng():
         network = Network(NetworkShape(model, 3, 2, 8, arguments=arguments)).eval()

@@ -223,22 +223,14 @@ class _Csr(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AggregatedRows:
-    """R rows of Π over n nodes with d features, ready for the learner.
+    """R rows of Π over n nodes with d features, ready for the learner."""
 
-    Attributes:
-        features: CSR [n, d].
-        num_features: d.
-        rows: Π, CSR [R, n].
-        labels: int64 [R], −1 where a row is masked.
-        gram_start: int64 [R + 1], where each row's part of ``gram`` begins.
-        gram: float64 [Σ_i K_i²], ⟨x_k, x_l⟩ + 1 of the nodes of each row; None where gradients are never clipped.
-    """
-
-    features: _Csr
-    num_features: int
-    rows: _Csr
-    labels: np.ndarray
-    gram_start: np.ndarray
+    features: _Csr  # CSR [n, d]
+    num_features: int  # d
+    rows: _Csr  # Π, CSR [R, n]
+    labels: np.ndarray  # int64 [R], −1 where a row is masked
+    gram_start: np.ndarray  # int64 [R + 1], where each row's part of ``gram`` begins
+    # float64 [Σ_i K_i²], ⟨x_k, x_l⟩ + 1 of the nodes of each row; None where gradients are never clipped
     gram: np.ndarray | None
 
     @property
@@ -248,15 +240,8 @@ class AggregatedRows:
 
 def prepare(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarray, clipped: bool = True) -> AggregatedRows:
     """Π over nodes with features and one label per row, ready for training.
-
-    Args:
-        features: CSR [n, d].
-        rows: Π, CSR [R, n].
-        labels: integer [R], −1 where a row is masked.
-        clipped: Whether gradients will be clipped. Only then Gram matrices are made, K_i² numbers for row i.
-
-    Raises:
-        DataError: The shapes do not fit together.
+    features: CSR [n, d]. rows: Π, CSR [R, n]. labels: integer [R], −1 where a row is masked. clipped: whether gradients will be
+    clipped. Only then Gram matrices are made, K_i² numbers for row i. Raises ``DataError``: the shapes do not fit together.
     """
     if rows.shape[1] != features.shape[0] or labels.shape != (rows.shape[0],):
         raise DataError(f"rows {rows.shape}, features {features.shape} and labels {labels.shape} do not fit together")
@@ -271,20 +256,9 @@ def prepare(features: sp.csr_array, rows: sp.csr_array, labels: np.ndarray, clip
 
 def clipped_sum(layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch: np.ndarray, clip: float | None) -> np.ndarray:
     """Σ over the rows in ``batch`` of clip(∇ cross-entropy, C).
-
-    Args:
-        layout: Two weight layers.
-        vector: float32 [num_parameters].
-        rows: What they are computed from.
-        batch: int [b], row numbers.
-        clip: C; None: no clipping, which is not private.
-
-    Returns:
-        Flat [num_parameters], float32 or float64 as ``room_for`` says.
-
-    Raises:
-        DataError: The layout does not fit, the rows were prepared for no clipping, or there are more of them than
-            ``room_for`` allows.
+    vector: float32 [num_parameters]. batch: int [b], row numbers. clip: C; None: no clipping, which is not private. Returns
+    flat [num_parameters], float32 or float64 as ``room_for`` says. Raises ``DataError``: the layout does not fit, the rows were
+    prepared for no clipping, or there are more of them than ``room_for`` allows.
     """
     if len(layout.widths) != 3 or layout.widths[0] != rows.num_features:
         raise DataError(f"aggregated rows need an MLP {rows.num_features} → hidden → classes, found widths {layout.widths}")

@@ -47,7 +47,6 @@ _ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 def room_for(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
-
     num_rows: a public number. spread: κ.
 
     >>> room_for(1000)[1] > 0.999, room_for(10**6)[1] > 0.999, room_for(10**6, PER_SAMPLE_SPREAD)[1] > 0.94
@@ -65,9 +64,7 @@ def room_for(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
 
 class HiddenUnits(TorchMatrix):
     """What a layer reads of the layer before it; NaN and ±∞ count as zero, but not in the norms, so such a row is zero.
-
-    Args:
-        units: [n, width].
+    units: [n, width].
     """
 
     def __init__(self, units: torch.Tensor) -> None:
@@ -81,17 +78,11 @@ class HiddenUnits(TorchMatrix):
 
 @dataclass(frozen=True, eq=False)
 class PerSampleGradients:
-    """The gradients of all rows: of each weight matrix the outer product of what it reads of a row and what it is off by.
+    """The gradients of all rows: of each weight matrix the outer product of what it reads of a row and what it is off by."""
 
-    Attributes:
-        inputs: What each weight matrix reads, [n, in] each, in the order of the layers.
-        errors: ∂loss/∂(what it gives), [n, out] each.
-        bias_scale: The constant that every bias is multiplied by.
-    """
-
-    inputs: Sequence[TorchMatrix]
-    errors: Sequence[torch.Tensor]
-    bias_scale: float = 1.0
+    inputs: Sequence[TorchMatrix]  # what each weight matrix reads, [n, in] each, in the order of the layers
+    errors: Sequence[torch.Tensor]  # ∂loss/∂(what it gives), [n, out] each
+    bias_scale: float = 1.0  # the constant that every bias is multiplied by
 
     def clipped(self, clip: float | None) -> PerSampleGradients:
         """Every row's gradient scaled to norm at most ``clip``, less what rounding needs, in float64; None: as it is."""
@@ -118,10 +109,7 @@ class PerSampleGradients:
 
     def left_over_products(self, message: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """⟨∇ᵢ, message − Σ_k weights_k ∇_k⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
-
-        Args:
-            message: Flat [num_parameters], such as a noisy ``clipped_sum``.
-            weights: float [n], how much of each row to take off.
+        message: flat [num_parameters], such as a noisy ``clipped_sum``. weights: float [n], how much of each row to take off.
         """
         device = self.errors[0].device
         known = torch.tensor(weights, dtype=self.errors[0].dtype, device=device)[:, None]
@@ -135,10 +123,7 @@ class PerSampleGradients:
 
     def products(self, known: Sequence[np.ndarray], of: np.ndarray) -> np.ndarray:
         """⟨∇ⱼ, ∇ₖ⟩ for the rows j, k in ``of``, float64 [m, m].
-
-        Args:
-            known: ``overlaps`` of each input that is no ``HiddenUnits``; a caller may keep it.
-            of: int64 [m], numbers of rows.
+        known: ``overlaps`` of each input that is no ``HiddenUnits``; a caller may keep it. of: int64 [m], numbers of rows.
         """
         rest = iter(known)
         found = np.zeros((of.size, of.size))
@@ -155,30 +140,15 @@ class PerSampleGradients:
 
 def clipped_sum(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor, clip: float | None) -> np.ndarray:
     """Σ_rows clip(∇ cross-entropy, C).
-
-    Args:
-        layout: Of the network.
-        vector: [num_parameters].
-        x: Rows [n, d].
-        labels: int64 [n]; a row labelled −1 contributes nothing.
-        clip: C; None: no clipping, which is not private.
-
-    Returns:
-        Flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
-
-    Raises:
-        DataError: There are more rows than ``room_for`` allows.
+    vector: [num_parameters]. x: rows [n, d]. labels: int64 [n]; a row labelled −1 contributes nothing. clip: C; None: no
+    clipping, which is not private. Returns flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
+    Raises ``DataError``: there are more rows than ``room_for`` allows.
     """
     return gradients(layout, vector, x, labels).clipped_sum(clip)
 
 
 def overlaps(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
-    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m].
-
-    Args:
-        x: Rows [n, d].
-        of: int64 [m], numbers of rows.
-    """
+    """⟨xⱼ, xₖ⟩ for the rows j, k in ``of``: float32 [m, m]. x: rows [n, d]. of: int64 [m], numbers of rows."""
     found = np.zeros((of.size, of.size), dtype=np.float32)
     for first in range(0, of.size, 500):
         chosen = torch.zeros((x.squared_norms.numel(), of[first : first + 500].size), device=x.squared_norms.device)
@@ -200,13 +170,7 @@ def gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.
 
 def scales(norms: torch.Tensor, limit: float) -> torch.Tensor:
     """What each row is multiplied by so that its norm is at most ``limit``: at most 1, and 0 where the norm is not finite.
-
-    Args:
-        norms: float [n].
-        limit: Above 0.
-
-    Returns:
-        [n], of the precision of ``norms``.
+    norms: float [n]. limit: above 0. Returns [n], of the precision of ``norms``.
     """
     scale = torch.clamp(limit / norms.clamp(min=1e-30), max=1.0)
     return torch.where(torch.isfinite(norms), scale, torch.zeros_like(scale))

@@ -1,15 +1,11 @@
-"""A two-layer graph convolutional network with its gradient written out.
+"""A two-layer graph convolutional network on a whole graph, which may be a perturbed one with many edges; no privacy.
 
     Z = Â relu(Â X W₀ + b₀) W₁ + b₁,   Â = D̃^(−1/2)(A + I)D̃^(−1/2)        (Kipf & Welling 2017, Equation 9)
 
-Parameters are one flat vector in a ``Layout((d, hidden, c))``. The gradient is by hand because the same
-few products serve a whole graph (sparse) and thousands of tiny ones (dense, over the words they use).
+Where edges have no weight only the indices of A are kept: PyG would copy a row for each of ten million edges.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,15 +13,7 @@ import scipy.sparse as sp
 from fedgraph.learning.late import torch
 from fedgraph.learning.layers import layouts
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import (
-    DenseMatrix,
-    FeatureMatrix,
-    MatrixRowPool,
-    TorchMatrix,
-    to_torch_matrix,
-    torch_device,
-    unit_matrix_rows,
-)
+from fedgraph.learning.layers.torch_matrices import FeatureMatrix, to_torch_matrix, torch_device, unit_matrix_rows
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 from fedgraph.learning.propagation import walks
@@ -33,7 +21,7 @@ from fedgraph.learning.propagation.aggregation import aggregate_neighbours
 from fedgraph.types import Graph
 
 
-class _Hat:
+class Hat:
     """Â of a graph (CSR [n, n], symmetric, ones, empty diagonal) as a product; only its indices are kept, no edge weights."""
 
     def __init__(self, adjacency: sp.csr_array) -> None:
@@ -47,69 +35,26 @@ class _Hat:
         return self.scale * (torch.tensor(sums, device=torch_device()) + scaled)
 
 
-@dataclass(frozen=True, eq=False)
-class GcnInputs:
-    """One graph, ready.
-
-    Attributes:
-        x: Features [n, columns].
-        hat: Â [n, n].
-        labels: int64 of nodes or of pooled parts, −1 where unknown.
-        columns: Which features ``x`` holds; None: all.
-        pool: The mean or sum over each part's rows where labels belong to parts of the graph; None where they belong to nodes.
-    """
-
-    x: TorchMatrix
-    hat: torch.Tensor | _Hat
-    labels: torch.Tensor
-    columns: np.ndarray | None = None
-    pool: MatrixRowPool | None = None
-
-
-def _sparse_inputs(graph: Graph, adjacency: sp.csr_array) -> GcnInputs:
-    """Sparse inputs over all features; rows have unit norm. An adjacency of integers has edges without weights."""
-    labels = torch.tensor(graph.labels, device=torch_device())
-    hat = to_torch_matrix(walks.symmetric_matrix(adjacency)) if adjacency.dtype.kind == "f" else _Hat(adjacency)
-    return GcnInputs(FeatureMatrix(unit_matrix_rows(graph.features)), hat, labels)
-
-
-_compact: WeakKeyDictionary[Graph, GcnInputs] = WeakKeyDictionary()  # every training of a client asks for the same
-
-
-def compact_gcn_inputs(graph: Graph) -> GcnInputs:
-    """Dense inputs over the features that some node of this small graph has; rows have unit norm. They live as it does."""
-    known = _compact.get(graph)
-    if known is None or known.labels.device.type != torch_device().type:
-        rows = unit_matrix_rows(graph.features)
-        columns = np.unique(rows.indices)
-        hat = torch.tensor(walks.symmetric_matrix(graph.adjacency).toarray(), device=torch_device())
-        labels = torch.tensor(graph.labels, device=torch_device())
-        known = _compact[graph] = GcnInputs(DenseMatrix(rows[:, columns].toarray()), hat, labels, columns)
-    return known
-
-
-def _forward(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> tuple[torch.Tensor, torch.Tensor]:
+def _forward(
+    layout: Layout, vector: torch.Tensor, x: FeatureMatrix, hat: Hat | torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
     """(units of the hidden layer [n, hidden], Z [n, c])."""
     (w0, b0), (w1, b1) = layout.layers(vector)
-    units = torch.relu(inputs.hat @ (inputs.x @ w0) + b0)
-    return units, inputs.hat @ (units @ w1) + b1
+    units = torch.relu(hat @ (x @ w0) + b0)
+    return units, hat @ (units @ w1) + b1
 
 
-def gcn_scores(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> torch.Tensor:
-    """Z, [n, c]."""
-    return _forward(layout, vector, inputs)[1]
-
-
-def gcn_gradient(layout: Layout, vector: torch.Tensor, inputs: GcnInputs) -> torch.Tensor:
-    """Gradient of the mean cross-entropy over nodes (or pooled parts) with a known label, flat; zero where none is known."""
-    units, outputs = _forward(layout, vector, inputs)
-    pooled = outputs if inputs.pool is None else inputs.pool.forward(outputs)
-    error = layouts.output_errors(pooled, inputs.labels, mean=True)
-    if inputs.pool is not None:
-        error = inputs.pool.backward(error)
-    spread = inputs.hat @ error
+def gradient(
+    layout: Layout, vector: torch.Tensor, x: FeatureMatrix, hat: Hat | torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
+    """Gradient of the mean cross-entropy over nodes with a known label, flat; zero where none is known. By hand, so that a row
+    on noisy edges has one number: training on noise follows the last bits.
+    """
+    units, outputs = _forward(layout, vector, x, hat)
+    error = layouts.output_errors(outputs, labels, mean=True)
+    spread = hat @ error
     back = layouts.relu_errors(spread @ layout.layers(vector)[1][0].T, units)
-    first = inputs.x.gradient(inputs.hat @ back)
+    first = x.gradient(hat @ back)
     return torch.cat([first.reshape(-1), back.sum(dim=0), (units.T @ spread).reshape(-1), error.sum(dim=0)])
 
 
@@ -117,17 +62,12 @@ def train_gcn_scores(
     attributes: Graph, adjacency: sp.csr_array, hidden: int, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of every node after training on the labelled ones: float32 [n, c].
-
-    Args:
-        attributes: Features and labels.
-        adjacency: CSR [n, n], symmetric, in the place of the graph's own. One of integers has edges without weights, one of
-            floats has weights.
-        hidden: Units of the hidden layer.
-        how: Steps of Adam.
-        rng: Draws the initial parameters.
+    adjacency: CSR [n, n], symmetric, in the place of the graph's own. One of integers has edges without weights, one of floats
+    has weights.
     """
-    inputs = _sparse_inputs(attributes, adjacency)
+    x, labels = FeatureMatrix(unit_matrix_rows(attributes.features)), torch.tensor(attributes.labels, device=torch_device())
+    hat = to_torch_matrix(walks.symmetric_matrix(adjacency)) if adjacency.dtype.kind == "f" else Hat(adjacency)
     layout = Layout((attributes.num_features, hidden, attributes.num_classes))
     start = layouts.to_device(layout.start(rng))
-    vector = descend_by_adam(start, lambda v: gcn_gradient(layout, v, inputs), how.epochs, how.rate, how.decay)
-    return gcn_scores(layout, vector, inputs).cpu().numpy()
+    vector = descend_by_adam(start, lambda v: gradient(layout, v, x, hat, labels), how.epochs, how.rate, how.decay)
+    return _forward(layout, vector, x, hat)[1].cpu().numpy()

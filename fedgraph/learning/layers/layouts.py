@@ -6,7 +6,7 @@ noised, summed over clients and averaged, so that is how it is kept; layers are 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -18,15 +18,11 @@ from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device
 
 @dataclass(frozen=True)
 class Layout:
-    """The layers of a feed-forward network. Between layers there is a ReLU.
+    """The layers of a feed-forward network. Between layers there is a ReLU."""
 
-    Attributes:
-        widths: (inputs, hidden…, outputs); two widths are a multinomial logistic regression.
-        bias_scale: The constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias from
-            taking up most of a clipped gradient.
-    """
-
-    widths: tuple[int, ...]
+    widths: tuple[int, ...]  # (inputs, hidden…, outputs); two widths are a multinomial logistic regression
+    # the constant that every bias is multiplied by. Where rows have unit norm a scale below 1 keeps the bias from taking up
+    # most of a clipped gradient.
     bias_scale: float = 1.0
 
     @property
@@ -59,10 +55,7 @@ class Layout:
 
 def cut_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """(weight [in, out], bias [out]) of each layer, as views into a flat vector.
-
-    Args:
-        vector: [num_parameters], each weight followed by its bias.
-        shapes: (in, out) of each layer.
+    vector: [num_parameters], each weight followed by its bias.
     """
     found, at = [], 0
     for i, o in shapes:
@@ -88,19 +81,25 @@ def to_device(vector: np.ndarray) -> torch.Tensor:
 
 
 def logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Scores before the softmax: float32 [n, c].
-
-    Args:
-        layout: Of the network.
-        vector: [num_parameters].
-        x: Rows [n, d].
-    """
+    """Scores before the softmax: float32 [n, c]. vector: [num_parameters]. x: rows [n, d]."""
     return forward_layout(layout.layers(to_device(vector)), x)[1].cpu().numpy()
+
+
+def gradient(loss: Callable[[torch.Tensor], torch.Tensor], vector: torch.Tensor) -> torch.Tensor:
+    """Autograd's gradient of ``loss`` (parameters → a number) at ``vector``, flat."""
+    leaf = vector.detach().requires_grad_(True)
+    (found,) = torch.autograd.grad(loss(leaf), leaf)
+    return found
+
+
+def cross_entropy(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Mean over the rows with a label; 0 where there is none. scores: [n, c]; labels: int64 [n], −1 where unknown."""
+    total = torch.nn.functional.cross_entropy(scores, labels, ignore_index=-1, reduction="sum")
+    return total / (labels >= 0).sum().clamp(min=1)
 
 
 def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
     """[n, c]: ∂loss/∂scores, softmax − one-hot, of the sum (or mean) of the cross-entropies of known labels.
-
     scores: [n, c] before the softmax. labels: int64 [n]; a row labelled −1 contributes nothing, and has zeros.
     """
     known = labels >= 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -41,17 +40,11 @@ def to_torch_matrix(matrix: sp.csr_array, dtype: torch.dtype | None = None) -> t
 
 
 class TorchMatrix:
-    """A matrix [n, d] with both products that a linear layer needs.
+    """A matrix [n, d] with both products that a linear layer needs."""
 
-    Attributes:
-        forward: The matrix, for ``x @ weight`` ([d, h] → [n, h]).
-        transposed: Its transpose, for ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error).
-        squared_norms: float64 [n], of its rows.
-    """
-
-    forward: torch.Tensor
-    transposed: torch.Tensor
-    squared_norms: torch.Tensor
+    forward: torch.Tensor  # the matrix, for ``x @ weight`` ([d, h] → [n, h])
+    transposed: torch.Tensor  # its transpose, for ``x.gradient(error)`` ([n, h] → [d, h] = xᵀ error)
+    squared_norms: torch.Tensor  # float64 [n], of its rows
 
     def __matmul__(self, weight: torch.Tensor) -> torch.Tensor:
         return self.forward @ weight
@@ -66,11 +59,7 @@ class TorchMatrix:
 
 
 class FeatureMatrix(TorchMatrix):
-    """A sparse matrix: both products cost one pass over the non-zeros, and the transpose is stored.
-
-    Args:
-        matrix: CSR [n, d].
-    """
+    """A sparse matrix: both products cost one pass over the non-zeros, and the transpose is stored. matrix: CSR [n, d]."""
 
     def __init__(self, matrix: sp.csr_array) -> None:
         self.forward = to_torch_matrix(matrix)
@@ -81,11 +70,7 @@ class FeatureMatrix(TorchMatrix):
 
 
 class DenseMatrix(TorchMatrix):
-    """A dense matrix, which is what a network takes after an aggregation.
-
-    Args:
-        rows: float [n, d].
-    """
+    """A dense matrix, which is what a network takes after an aggregation. rows: float [n, d]."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.forward = torch.tensor(np.asarray(rows, dtype=np.float32), device=torch_device())
@@ -99,12 +84,7 @@ class DenseMatrix(TorchMatrix):
 
 def unit_matrix_rows(matrix: sp.csr_array) -> sp.csr_array:
     """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows.
-
-    Args:
-        matrix: CSR [n, d].
-
-    Returns:
-        CSR [n, d], float32.
+    matrix: CSR [n, d]. Returns CSR [n, d], float32.
     """
     return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
 
@@ -117,31 +97,3 @@ def sum_matrix_rows_to_one(matrix: sp.csr_array) -> sp.csr_array:
 def _divide_rows(matrix: sp.csr_array, lengths: np.ndarray) -> sp.csr_array:
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths, dtype=np.float64), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
-
-
-class MatrixRowPool:
-    """The mean or the sum of each graph's rows. A mean does not see how many nodes a graph has; a sum does.
-
-    Args:
-        sizes: Nodes of each graph; graphs follow one another in the rows.
-        total: The sum in place of the mean.
-    """
-
-    def __init__(self, sizes: Sequence[int], total: bool = False) -> None:
-        self.sizes, self.total = tuple(sizes), total
-        counts = torch.tensor(self.sizes, device=torch_device())
-        self.owner = torch.repeat_interleave(torch.arange(len(self.sizes), device=torch_device()), counts)
-        shares = torch.ones_like(counts, dtype=torch.float32) if total else 1.0 / counts.to(torch.float32)
-        self.share = shares[:, None]
-
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        total = torch.zeros((len(self.sizes), rows.shape[1]), dtype=rows.dtype, device=rows.device)
-        return total.index_add(0, self.owner, rows) * self.share
-
-    def backward(self, error: torch.Tensor) -> torch.Tensor:
-        return (error * self.share)[self.owner]
-
-
-def first_matrix_rows(sizes: Sequence[int]) -> np.ndarray:
-    """int64 [graphs]: the first row of each graph."""
-    return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)

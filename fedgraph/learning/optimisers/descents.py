@@ -21,16 +21,8 @@ def descend_by_adam(
     vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float, decay: float
 ) -> torch.Tensor:
     """Full-batch Adam steps (Kingma & Ba 2015, β = 0.9 and 0.999).
-
-    Args:
-        vector: [p], where it begins.
-        gradient: Parameters → gradient, [p] each.
-        epochs: How many steps.
-        rate: Step size.
-        decay: Weight of the L2 penalty.
-
-    Returns:
-        A new vector [p].
+    vector: [p], where it begins. gradient: parameters → gradient, [p] each. decay: weight of the L2 penalty. Returns a new
+    vector [p].
     """
     first, second = torch.zeros_like(vector), torch.zeros_like(vector)
     for step in range(1, epochs + 1):
@@ -41,51 +33,21 @@ def descend_by_adam(
     return vector
 
 
-def descend(
-    vector: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], epochs: int, rate: float, momentum: float = 0.0
-) -> torch.Tensor:
-    """Full-batch steps w ← w − rate · v, where v ← momentum · v + gradient.
-
-    Args:
-        vector: w, [p], where it begins.
-        gradient: Parameters → gradient, [p] each.
-        epochs: How many steps.
-        rate: Step size.
-        momentum: Heavy-ball momentum in [0, 1); v begins at zero.
-
-    Returns:
-        A new vector [p].
-    """
-    velocity = torch.zeros_like(vector)
-    for _ in range(epochs):
-        found = gradient(vector)
-        velocity = momentum * velocity + found if momentum else found
-        vector = vector - rate * velocity
-    return vector
-
-
 _SINGLES, _VECTOR = compiled_constant(nt.float32), nt.Array(nt.float32, 1, "C")
 
 
 @dataclass(eq=False)
 class StatefulDescent:
-    """Parameters that follow gradients.
+    """Parameters that follow gradients."""
 
-    Attributes:
-        vector: float32 [p]; what is given is copied.
-        rate: Step size.
-        rule: ``adam`` (Kingma & Ba 2015) or ``sgd``.
-        first: Adam's first moment estimates, [p]; empty ones begin as zeros.
-        second: Adam's second moment estimates, [p]; empty ones begin as zeros.
-        steps: How many gradients have been seen.
-    """
-
-    vector: np.ndarray
-    rate: float
-    rule: Literal["adam", "sgd"] = "adam"
+    vector: np.ndarray  # float32 [p]; what is given is copied
+    rate: float  # step size
+    rule: Literal["adam", "sgd"] = "adam"  # ``adam`` (Kingma & Ba 2015) or ``sgd``
+    # Adam's first moment estimates, [p]; empty ones begin as zeros
     first: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
+    # Adam's second moment estimates, [p]; empty ones begin as zeros
     second: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
-    steps: int = 0
+    steps: int = 0  # how many gradients have been seen
 
     def __post_init__(self) -> None:
         self.vector = np.array(self.vector, np.float32)
@@ -95,10 +57,7 @@ class StatefulDescent:
 
     def step(self, gradient: np.ndarray, scale: float) -> None:
         """Follow ``scale``·gradient.
-
-        Args:
-            gradient: [p], only read, as float32.
-            scale: What it is multiplied by, such as one over a number of rows.
+        gradient: [p], only read, as float32. scale: what it is multiplied by, such as one over a number of rows.
         """
         gradient = gradient.astype(np.float32, copy=False)
         self.steps += 1
@@ -122,34 +81,21 @@ def _adam(gradient, scale, rate, undo_second, vector, first, second):  # type: i
 
 @dataclass(frozen=True, eq=False)
 class Descended:
-    """Where a descent is.
+    """Where a descent is."""
 
-    Attributes:
-        parameters: float32 [p].
-        velocity: float32 [p].
-        average: float32 [p], of the last iterates so far.
-    """
-
-    parameters: np.ndarray
-    velocity: np.ndarray
-    average: np.ndarray
+    parameters: np.ndarray  # float32 [p]
+    velocity: np.ndarray  # float32 [p]
+    average: np.ndarray  # float32 [p], of the last iterates so far
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Heavy-ball gradient descent with an average of the last iterates. All of it is post-processing.
+    """Heavy-ball gradient descent with an average of the last iterates. All of it is post-processing."""
 
-    Attributes:
-        rate: Step size on the mean gradient.
-        momentum: In [0, 1).
-        steps: How many will be taken.
-        averaged: Share of the last iterates that enters the average.
-    """
-
-    rate: float
-    momentum: float
-    steps: int
-    averaged: float
+    rate: float  # step size on the mean gradient
+    momentum: float  # in [0, 1)
+    steps: int  # how many will be taken
+    averaged: float  # share of the last iterates that enters the average
 
     def start(self, parameters: np.ndarray) -> Descended:
         """The optimiser's memory before step 0."""
@@ -163,13 +109,7 @@ class Descent:
         return float(np.linalg.norm(met))
 
     def step(self, memory: Descended, mean_gradient: np.ndarray, number: int) -> Descended:
-        """The memory after one step.
-
-        Args:
-            memory: Before it.
-            mean_gradient: [p].
-            number: Of the step: 0, 1, ….
-        """
+        """The memory after one step. mean_gradient: [p]. number: of the step: 0, 1, …."""
         velocity = self.momentum * memory.velocity + mean_gradient.astype(np.float32, copy=False)
         parameters = memory.parameters - np.float32(self.rate) * velocity
         first = self.steps - max(1, round(self.averaged * self.steps))
@@ -184,12 +124,7 @@ def full_width(strength: float) -> tuple[int, float, float]:
 
     Every row is clipped far below the norm that its gradient has at first, so each has the same say. The more signal there is,
     the further the descent goes before noise is all that it adds. Chosen on Cora-ML (ε = 1 and 8) and CS, test nodes in sight.
-
-    Args:
-        strength: s = n·μ.
-
-    Returns:
-        (steps, rate, clip).
+    strength: s = n·μ. Returns (steps, rate, clip).
     """
     steps = int(np.clip(round(40 * np.sqrt(strength / 1000)), 20, 200))
     return steps, float(80 * np.clip(np.sqrt(strength / 1e4), 1, 2)), 0.1
@@ -197,22 +132,14 @@ def full_width(strength: float) -> tuple[int, float, float]:
 
 def draw_poisson_mask(num_rows: int, rate: float, rng: np.random.Generator) -> np.ndarray:
     """A fresh, secret coin for each row: bool [n].
-
-    Args:
-        num_rows: n.
-        rate: Of a row to be chosen; from 1 on all are, and nothing is drawn.
-        rng: Of a private stream.
+    rate: of a row to be chosen; from 1 on all are, and nothing is drawn. rng: of a private stream.
     """
     return np.ones(num_rows, dtype=bool) if rate >= 1 else rng.random(num_rows) < rate
 
 
 def draw_fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) -> np.ndarray:
     """A batch of fixed size, drawn uniformly without replacement: bool [n].
-
-    Args:
-        num_rows: n.
-        batch_size: How many rows; all of them where there are no more.
-        rng: Of a private stream.
+    batch_size: how many rows; all of them where there are no more. rng: of a private stream.
     """
     mask = np.zeros(num_rows, dtype=bool)
     mask[rng.permutation(num_rows)[:batch_size]] = True
@@ -221,9 +148,6 @@ def draw_fixed_mask(num_rows: int, batch_size: int, rng: np.random.Generator) ->
 
 def mask_labels(labels: torch.Tensor, mask: np.ndarray) -> torch.Tensor:
     """Labels of the chosen rows alone: a row labelled −1 contributes nothing to a gradient sum.
-
-    Args:
-        labels: int64 [n].
-        mask: bool [n], the rows that stay.
+    labels: int64 [n]. mask: bool [n], the rows that stay.
     """
     return labels if mask.all() else torch.where(torch.tensor(mask, device=labels.device), labels, -1)

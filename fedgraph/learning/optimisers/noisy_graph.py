@@ -33,19 +33,12 @@ NoisyGraphCorrection = Literal["drop", "forward", "none"]
 
 @dataclass(frozen=True)
 class NoisyGraphChannel:
-    """How labels became noisy, and what is done about it.
+    """How labels became noisy, and what is done about it."""
 
-    Attributes:
-        num_classes: c.
-        keep: P(y′ = y).
-        correction: ``drop``, ``forward`` or ``none``.
-        hops: K of ``drop``.
-    """
-
-    num_classes: int
-    keep: float
-    correction: NoisyGraphCorrection
-    hops: int
+    num_classes: int  # c
+    keep: float  # P(y′ = y)
+    correction: NoisyGraphCorrection  # ``drop``, ``forward`` or ``none``
+    hops: int  # K of ``drop``
 
     @property
     def transition(self) -> np.ndarray:
@@ -55,13 +48,8 @@ class NoisyGraphChannel:
 
     def targets(self, average: sp.csr_array, labels: np.ndarray) -> np.ndarray:
         """What is learned: y′, or ỹ with ``drop``.
-
-        Args:
-            average: S, CSR [n, n].
-            labels: y′, int64 [n], −1 where there is no label.
-
-        Returns:
-            int64 [n], −1 where there is no label.
+        average: S, CSR [n, n]. labels: y′, int64 [n], −1 where there is no label. Returns int64 [n], −1 where there is no
+        label.
         """
         if self.correction != "drop":
             return labels
@@ -108,17 +96,8 @@ def train_on_noisy_graph(
     shift: float = 0.0,
 ) -> np.ndarray:
     """Scores of every node after training on noisy features and labels: float32 [n, c].
-
-    Args:
-        adjacency: CSR [n, n], public.
-        features: Sparse [n, d], any scale.
-        labels: Noisy, int64 [n], −1 where there is none.
-        channel: How they became noisy.
-        hidden: Units of the hidden layer.
-        feature_hops: K of KProp.
-        how: Steps of Adam.
-        rng: Draws the initial parameters.
-        shift: What is added to every entry of the features.
+    adjacency: CSR [n, n], public. features: sparse [n, d], any scale. labels: noisy, int64 [n], −1 where there is none. shift:
+    what is added to every entry of the features.
     """
     layout = Layout((features.shape[1], hidden, channel.num_classes))
     x, average = FeatureMatrix(features), _Average(walks.random_matrix(adjacency), feature_hops)

@@ -23,17 +23,11 @@ _MOST_STEPS = 200
 
 @dataclass(frozen=True)
 class ObjectiveLoss:
-    """ℓ for one entry.
+    """ℓ for one entry."""
 
-    Attributes:
-        name: Which loss.
-        num_classes: c.
-        width: w of the pseudo-Huber loss.
-    """
-
-    name: ObjectiveLossName
-    num_classes: int
-    width: float = 1.0
+    name: ObjectiveLossName  # which loss
+    num_classes: int  # c
+    width: float = 1.0  # w of the pseudo-Huber loss
 
     def value(self, x: np.ndarray, y: np.ndarray) -> np.ndarray:
         """ℓ(x; y), entry by entry."""
@@ -59,21 +53,13 @@ class ObjectiveLoss:
 
 @dataclass(frozen=True, eq=False)
 class LinearObjective:
-    """F for fixed public labels. Rows z [n₁, d] and the noise B [d, c] are arguments of its methods, because they are private.
+    """F for fixed public labels. Rows z [n₁, d] and noise B [d, c] are private, so they are arguments of its methods."""
 
-    Attributes:
-        loss: ℓ.
-        labels: int64 [n₁], all ≥ 0.
-        regulariser: Λ, in all; above 0.
-        tolerance: Norm of the gradient to reach.
-        prior: Θ₀ = prior · [I … I], which reads class scores as they are (d is a multiple of c); 0: Θ₀ = 0.
-    """
-
-    loss: ObjectiveLoss
-    labels: np.ndarray
-    regulariser: float
-    tolerance: float
-    prior: float = 0.0
+    loss: ObjectiveLoss  # ℓ
+    labels: np.ndarray  # int64 [n₁], all ≥ 0
+    regulariser: float  # Λ, in all; above 0
+    tolerance: float  # norm of the gradient to reach
+    prior: float = 0.0  # Θ₀ = prior · [I … I], which reads class scores as they are (d is a multiple of c); 0: Θ₀ = 0
 
     def centre(self, dimension: int) -> np.ndarray:
         """Θ₀, [dimension, c]; each column has norm prior·√(dimension/c)."""
@@ -101,13 +87,7 @@ class LinearObjective:
 
         Each column halves its own step until F falls enough (Armijo, 1e-4). Near the minimum, where F no longer resolves the
         fall, the full step is taken.
-
-        Args:
-            rows: z, float64 [n₁, d].
-            noise: B, float64 [d, c].
-
-        Returns:
-            Θ, float64 [d, c].
+        rows: z, float64 [n₁, d]. noise: B, float64 [d, c]. Returns Θ, float64 [d, c].
         """
         theta = self.centre(rows.shape[1])
         for _ in range(_MOST_STEPS):

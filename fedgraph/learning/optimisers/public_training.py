@@ -27,24 +27,17 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True)
 class PublicTrainingSteps:
-    """How long a network is trained, by full-batch Adam.
+    """How long a network is trained, by full-batch Adam."""
 
-    Attributes:
-        epochs: Steps.
-        rate: Step size.
-        decay: Weight of the L2 penalty.
-    """
-
-    epochs: int
-    rate: float
-    decay: float
+    epochs: int  # steps
+    rate: float  # step size
+    decay: float  # weight of the L2 penalty
 
 
 def _fit_network(
     layout: Layout, x: TorchMatrix, labels: np.ndarray, how: PublicTrainingSteps, rng: np.random.Generator
 ) -> np.ndarray:
     """Parameters of ``layout`` trained on the rows with a label ≥ 0; flat float32 [num_parameters].
-
     labels: int64 [n]. Without a labelled row the initial parameters come back.
     """
     known = int((labels >= 0).sum())
@@ -66,13 +59,7 @@ def centred_probabilities(scores: np.ndarray) -> np.ndarray:
 
 
 def hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
-    """Activations of the first hidden layer: float32 [n, hidden].
-
-    Args:
-        layout: Of the network.
-        vector: [num_parameters].
-        x: Rows [n, d].
-    """
+    """Activations of the first hidden layer: float32 [n, hidden]. vector: [num_parameters]. x: rows [n, d]."""
     weight, bias = layout.layers(layouts.to_device(vector))[0]
     return torch.relu(x @ weight + bias).cpu().numpy()
 
@@ -107,17 +94,11 @@ class PublicTrainingEncoder:
 
 @dataclass(frozen=True, eq=False)
 class PublicTrainingEncoded:
-    """What an encoder gives for every node.
+    """What an encoder gives for every node."""
 
-    Attributes:
-        own: float32 [n, h], what the classifier sees of the node itself.
-        message: float32 [n, h], what its neighbours sum.
-        parameters: The trained network's, flat float32 (``encode_after`` encodes other nodes with them); empty
-            without a network.
-    """
-
-    own: np.ndarray
-    message: np.ndarray
+    own: np.ndarray  # float32 [n, h], what the classifier sees of the node itself
+    message: np.ndarray  # float32 [n, h], what its neighbours sum
+    # the trained network's, flat float32 (``encode_after`` encodes other nodes with them); empty without a network
     parameters: np.ndarray
 
 
@@ -128,10 +109,7 @@ _KEEP = 4
 def encode(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncoded:
     """The encoder's outputs for every node. They depend on features, labels, the number of classes and ``encoder`` alone, so
     they are computed once (``learning.public_cache``). Entries of features, labels and ``encoder`` name the random stream.
-
-    Args:
-        public: A graph whose features and labels are public.
-        encoder: How they are encoded.
+    public: a graph whose features and labels are public.
     """
     digest = hashlib.sha256(encoder.stream_words.encode())
     for array in (public.features.indptr, public.features.indices, public.features.data, public.labels):
@@ -179,14 +157,7 @@ def _network(graph: Graph, encoder: PublicTrainingEncoder) -> tuple[FeatureMatri
 
 def encode_after(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: Graph) -> np.ndarray:
     """What the trained encoder says of the nodes of another graph with the same features: ``own`` of unseen rows.
-
-    Args:
-        parameters: Of ``PublicTrainingEncoded``.
-        encoder: The same that trained them.
-        graph: Its features are read.
-
-    Returns:
-        float32 [n, h].
+    parameters: of ``PublicTrainingEncoded``. Returns float32 [n, h].
     """
     if encoder.output == "none":
         return unit_matrix_rows(graph.features).toarray()
@@ -202,17 +173,11 @@ def encode_after(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: 
 
 @dataclass(frozen=True)
 class PublicTrainingClassifier:
-    """A classifier on the first ``depth + 1`` inputs.
+    """A classifier on the first ``depth + 1`` inputs."""
 
-    Attributes:
-        layout: Of its network.
-        parameters: Flat float32.
-        depth: The last input that it reads.
-    """
-
-    layout: Layout
-    parameters: np.ndarray
-    depth: int
+    layout: Layout  # of its network
+    parameters: np.ndarray  # flat float32
+    depth: int  # the last input that it reads
 
     def scores(self, inputs: Sequence[np.ndarray]) -> np.ndarray:
         """float32 [n, c]. inputs: as in ``classify``."""
@@ -228,15 +193,9 @@ def classify(
     rng: np.random.Generator,
 ) -> PublicTrainingClassifier:
     """A network on inputs side by side, trained on the labelled rows.
-
-    Args:
-        inputs: float [n, h] each, the hops in order.
-        labels: int64 [n], −1 where unknown; they are public.
-        widths: (hidden…, classes).
-        how: Steps of Adam.
-        choose: How many of the inputs to read is decided on a fifth of the labels, so a noisy deep hop cannot harm. Otherwise
-            all of them are read.
-        rng: Chooses the fifth and draws initial parameters.
+    inputs: float [n, h] each, the hops in order. labels: int64 [n], −1 where unknown; they are public. widths: (hidden…,
+    classes). choose: how many of the inputs to read is decided on a fifth of the labels, so a noisy deep hop cannot harm.
+    Otherwise all of them are read. rng: chooses the fifth and draws initial parameters.
     """
 
     def fitted(known: np.ndarray, depth: int) -> PublicTrainingClassifier:

@@ -68,10 +68,7 @@ def aggregate_weighted_neighbours(weights: sp.csr_array, rows: np.ndarray) -> np
     """W·rows, added in their stored order: float64 [n, h].
 
     With 0 ≤ W ≤ 1 and rows of norm at most 1, n terms at most, a row of the result is off by less than n²·2⁻⁵² in norm.
-
-    Args:
-        weights: W, CSR [n, m] of float64.
-        rows: [m, h], read as float32.
+    weights: W, CSR [n, m] of float64. rows: [m, h], read as float32.
     """
     values = np.ascontiguousarray(weights.data, dtype=np.float64)
     return _aggregate(weights, values, rows.astype(np.float32, copy=False), np.float64)
@@ -82,13 +79,7 @@ def scale_to_unit_length(rows: np.ndarray, length: float = 1.0) -> np.ndarray:
 
     **Guarantee.** Every row of the result has norm at most ``length``, also after rounding, or the input held NaN
     or infinity, which the desk refuses.
-
-    Args:
-        rows: float [n, h].
-        length: Above 0.
-
-    Returns:
-        float32 [n, h].
+    rows: float [n, h]. length: above 0. Returns float32 [n, h].
     """
     norms = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     scale = np.divide(length * (1.0 - _SLACK), norms, out=np.zeros_like(norms), where=norms > 0)
@@ -103,12 +94,8 @@ def _hop_rounding(num_rows: int) -> tuple[type, float]:
 
 def require_simple(adjacency: sp.csr_array) -> None:
     """Refuse a graph for which no sensitivity is proven: what one edge changes is proven for simple undirected graphs only.
-
-    Args:
-        adjacency: CSR [n, n].
-
-    Raises:
-        DataError: It has a loop, a weight other than 1, an edge that appears twice, or a directed edge.
+    adjacency: CSR [n, n]. Raises ``DataError``: it has a loop, a weight other than 1, an edge that appears twice, or a directed
+    edge.
     """
     if adjacency.diagonal().any():
         raise DataError("a node is its own neighbour; the sensitivity is for graphs without self-loops: remove them")
@@ -122,15 +109,8 @@ def require_simple(adjacency: sp.csr_array) -> None:
 
 def with_cut(adjacency: sp.csr_array, nodes: np.ndarray, cut: np.ndarray, num_nodes: int) -> sp.csr_array:
     """A client's rows over all nodes: CSR [n_i, num_nodes], entries 1, columns global ids.
-
-    Args:
-        adjacency: Its inner edges, CSR [n_i, n_i].
-        nodes: int64 [n_i], global id of each of its rows.
-        cut: int64 [m, 2], (own row, global id of a node held elsewhere).
-        num_nodes: Of all clients.
-
-    Raises:
-        DataError: An edge is given twice, or a cut edge leads to a node of its own.
+    adjacency: its inner edges, CSR [n_i, n_i]. nodes: int64 [n_i], global id of each of its rows. cut: int64 [m, 2], (own row,
+    global id of a node held elsewhere). Raises ``DataError``: an edge is given twice, or a cut edge leads to a node of its own.
     """
     rows, columns = adjacency.tocoo().coords
     own, other = np.concatenate([rows, cut[:, 0]]), np.concatenate([nodes[columns], cut[:, 1]])
@@ -147,13 +127,8 @@ def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
 
     **Guarantee.** Taking one row out of any number of sums changes each by at most 1 in norm as stored, rounding included: rows
     are shorter than 1 by what ``_hop_rounding`` says of their number.
-
-    Args:
-        adjacency: A, CSR [n, m]; its values are not read.
-        rows: float [m, h].
-
-    Returns:
-        [n, h], float32 for fewer than 2¹⁶ rows, else float64.
+    adjacency: a, CSR [n, m]; its values are not read. rows: float [m, h]. Returns [n, h], float32 for fewer than 2¹⁶ rows, else
+    float64.
     """
     dtype, added = _hop_rounding(rows.shape[0])
     return aggregate_neighbours(adjacency, scale_to_unit_length(rows, 1.0 - added), dtype)
@@ -161,14 +136,8 @@ def aggregate_hop(adjacency: sp.csr_array, rows: np.ndarray) -> np.ndarray:
 
 def place_aggregated_rows(parts: Sequence[np.ndarray], members: Sequence[np.ndarray], num_rows: int) -> np.ndarray:
     """The rows of all clients at their global places.
-
-    Args:
-        parts: [n_i, h] each, at least one.
-        members: Global ids of each part's rows.
-        num_rows: Of all.
-
-    Returns:
-        [num_rows, h] with row members[i][k] = parts[i][k]; rows of nobody are zero.
+    parts: [n_i, h] each, at least one. members: global ids of each part's rows. Returns [num_rows, h] with row members[i][k] =
+    parts[i][k]; rows of nobody are zero.
     """
     out = np.zeros((num_rows, parts[0].shape[1]), dtype=parts[0].dtype)
     for rows, nodes in zip(parts, members, strict=True):

@@ -19,11 +19,7 @@ def run(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]]
     The mean-field update of a Potts model in which each edge adds ``coupling`` to the log-probability of equal labels
     (Wainwright & Jordan 2008, §5). Unlike an average over neighbours, a node that is sure of itself stays so, and more
     neighbours say more. A node without neighbours keeps softmax(H).
-
-    Args:
-        scores: H, [n, c] logits.
-        terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
-        rounds: How many updates.
+    scores: H, [n, c] logits. terms: (coupling, A [n, n]) each; a coupling [c, c] adds A Q · coupling instead.
     """
     spread = softmax(scores, axis=1)
     for _ in range(rounds):
@@ -37,7 +33,6 @@ def run(scores: np.ndarray, terms: list[tuple[float | np.ndarray, sp.csr_array]]
 
 def _class_agreement(own: np.ndarray, spread: np.ndarray, adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
     """[c, c] symmetric: log of how often classes a and b meet along edges, over how often they would by chance; and its error.
-
     own, spread: [n, c] probabilities at one end and at the other; adjacency symmetric [n, n]. Every pair of classes gets one
     more edge of the chance kind, so that few edges say little. Predictions that know nothing meet as chance has it, and give
     0; wrong ones weaken what is found. No edge: all 0. The standard errors [c, c] take nodes for independent and not edges
@@ -77,17 +72,9 @@ def couple(
 
     Each pass compares every node's own view, softmax(scores), with its neighbours' view of the pass before, so a coupling is
     never confirmed by what it made itself on both sides. One that ``_is_sure`` denies is none.
-
-    Args:
-        scores: [n, c] logits.
-        adjacency: [n, n], symmetric and public.
-        terms: Further terms of ``run``.
-        limit: Log-odds that a sure neighbour may bring, on average over classes; a stronger ``_class_agreement`` is scaled down
-            to it.
-        passes: How many.
-
-    Returns:
-        [n, c] probabilities.
+    scores: [n, c] logits. adjacency: [n, n], symmetric and public. terms: further terms of ``run``. limit: Log-odds that a sure
+    neighbour may bring, on average over classes; a stronger ``_class_agreement`` is scaled down to it. Returns [n, c]
+    probabilities.
     """
     own = softmax(scores, axis=1)
     spread = own
@@ -100,11 +87,7 @@ def couple(
 
 
 def doubt(scores: np.ndarray) -> float:
-    """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c].
-
-    Args:
-        scores: [n, c] logits.
-    """
+    """What predictions leave open: 1 − the mean probability of the likeliest class, in [0, 1 − 1/c]. scores: [n, c] logits."""
     return float(1.0 - softmax(scores, axis=1).max(axis=1).mean())
 
 
@@ -112,13 +95,8 @@ def look_alikes(rows: np.ndarray, count: int) -> sp.csr_array:
     """Each row's nearest others by inner product.
 
     Of more than ``_COMPARED`` rows only a fixed sample can be look-alikes, so that time grows with n and not with its square.
-
-    Args:
-        rows: float32 [n, k], of unit norm or zero.
-        count: How many at most; fewer where fewer have a positive product.
-
-    Returns:
-        CSR [n, n] whose rows sum to 1; a zero row has no look-alikes and is nobody's.
+    rows: float32 [n, k], of unit norm or zero. count: how many at most; fewer where fewer have a positive product. Returns CSR
+    [n, n] whose rows sum to 1; a zero row has no look-alikes and is nobody's.
     """
     n = rows.shape[0]
     count = min(count, n - 1)

@@ -32,16 +32,9 @@ class _MeetingRules(Protocol):
 
 def count(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted: _MeetingRules) -> np.ndarray:
     """Nodes per class, matching numbers of like and of unlike ends at each rate, and of pairs of classes.
-
-    Args:
-        adjacency: CSR [n, n], symmetric.
-        labels: int64 [n]; a node with a negative label is not counted and meets nobody.
-        ids: int64 [n], public. They name the coins: an edge is kept where a hash of its two ids is below the rate, whatever
-            others are.
-        counted: The rules.
-
-    Returns:
-        float64 [length], in the order that the first sentence names.
+    adjacency: CSR [n, n], symmetric. labels: int64 [n]; a node with a negative label is not counted and meets nobody. ids:
+    int64 [n], public. They name the coins: an edge is kept where a hash of its two ids is below the rate, whatever others are.
+    Returns float64 [length], in the order that the first sentence names.
     """
     sides = draw_neighbour_limit_coins(ids, ids, _SIDE) >> np.uint64(63)
     one, two = adjacency.nonzero()
@@ -83,17 +76,11 @@ _MATCHED_ERROR = 0.2  # of a matching number that is computed from a mean degree
 
 @dataclass(frozen=True, eq=False)
 class MeetingAnswers:
-    """How an answer comes about.
+    """How an answer comes about."""
 
-    Attributes:
-        size: How many of c labels it names.
-        odds: (a, b) as in ``MaskedResponse.odds``.
-        clarity: How much oftener a label is named by those who have it than by others, 0 … 1.
-    """
-
-    size: int
-    odds: tuple[float, float]
-    clarity: float
+    size: int  # how many of c labels it names
+    odds: tuple[float, float]  # (a, b) as in ``MaskedResponse.odds``
+    clarity: float  # how much oftener a label is named by those who have it than by others, 0 … 1
 
     @classmethod
     def in_clear(cls, num_classes: int) -> Self:
@@ -104,21 +91,13 @@ class MeetingAnswers:
 
 @dataclass(frozen=True, eq=False)
 class MeetingReading:
-    """What noisy meetings say.
+    """What noisy meetings say."""
 
-    Attributes:
-        shares: [c], of the classes.
-        affinity: [c, c], how many times as often as chance has it classes meet.
-        degree: Mean number of labelled neighbours.
-        apart: By how much the share of edges with like ends is above what chance makes of it.
-        error: Standard error of ``apart``.
-    """
-
-    shares: np.ndarray
-    affinity: np.ndarray
-    degree: float
-    apart: float = 0.0
-    error: float = 0.0
+    shares: np.ndarray  # [c], of the classes
+    affinity: np.ndarray  # [c, c], how many times as often as chance has it classes meet
+    degree: float  # mean number of labelled neighbours
+    apart: float = 0.0  # by how much the share of edges with like ends is above what chance makes of it
+    error: float = 0.0  # standard error of ``apart``
 
     def supposing(self, apart: float) -> Self:
         """The same where like ends are above chance by ``apart``, and all unlike pairs of classes are alike."""
@@ -135,12 +114,8 @@ class MeetingReading:
 
 def read(numbers: np.ndarray, std: float, counted: _MeetingRules, num_labelled: int) -> MeetingReading:
     """What noisy counts say.
-
-    Args:
-        numbers: float [length], noisy ``count``.
-        std: Standard deviation of the noise in each.
-        counted: The rules of the numbers.
-        num_labelled: How many nodes have a label, a public number.
+    numbers: float [length], noisy ``count``. std: standard deviation of the noise in each. num_labelled: how many nodes have a
+    label, a public number.
     """
     c = counted.num_classes
     sizes = np.maximum(numbers[:c], num_labelled / (4 * c))
@@ -238,14 +213,9 @@ def vote(
     adjacency: sp.csr_array, named: np.ndarray, reading: MeetingReading, by: MeetingAnswers, correlation: float
 ) -> np.ndarray:
     """Σ over a node's neighbours of log P(answer | class of the node) / P(answer), less what they share: [n, c] log-odds.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, ones.
-        named: [n, c], 1 where a node's answer names a class; a row of 0 says nothing.
-        reading: How classes meet.
-        by: How answers came about.
-        correlation: ρ of the labels of two neighbours, given the class of the node. The sum over m answers is divided by the
-            design effect 1 + ρ′(m − 1) (Kish 1965) with ρ′ = ρ·clarity², for the coins of answers are independent.
+    adjacency: CSR [n, n], symmetric, ones. named: [n, c], 1 where a node's answer names a class; a row of 0 says nothing.
+    correlation: ρ of the labels of two neighbours, given the class of the node. The sum over m answers is divided by the design
+    effect 1 + ρ′(m − 1) (Kish 1965) with ρ′ = ρ·clarity², for the coins of answers are independent.
     """
     a, b = by.odds
     answered = np.asarray(named.any(axis=1), dtype=np.float64)
@@ -263,12 +233,7 @@ def information_of(reading: MeetingReading, by: MeetingAnswers, correlation: flo
     """What the answers of so many neighbours tell between two classes: Σ (P − P′)²/P̄, mean over pairs.
 
     Of c labels k are named, so 2k(c − k)/(c(c − 1)) of all sets tell two classes apart; as if all pairs were equally alike.
-
-    Args:
-        reading: How classes meet.
-        by: How answers come about.
-        correlation: As in ``vote``.
-        heard: [m], numbers of answers.
+    correlation: as in ``vote``. heard: [m], numbers of answers.
     """
     c, k, (a, b) = len(reading.shares), by.size, by.odds
     truth = reading.neighbours()

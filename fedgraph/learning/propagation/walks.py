@@ -47,15 +47,8 @@ def random_matrix(adjacency: sp.csr_array) -> sp.csr_array:
 
 def personalised_pagerank(adjacency: sp.csr_array, scores: np.ndarray, alpha: float, steps: int) -> np.ndarray:
     """Q ← (1 − α) D⁻¹A Q + αH, ``steps`` times from Q = H (DPAR, WWW 2024, Equation 4).
-
-    Args:
-        adjacency: A, CSR [n, n].
-        scores: H, [n, c].
-        alpha: α.
-        steps: How many.
-
-    Returns:
-        [n, c]. An isolated node keeps the direction of its own score.
+    adjacency: a, CSR [n, n]. scores: H, [n, c]. alpha: α. Returns [n, c]. An isolated node keeps the direction of its own
+    score.
     """
     walk = random_matrix(adjacency)
     out = scores
@@ -76,30 +69,17 @@ _RESOLUTION = 1e-12  # what is left of the infinite walk after its last step
 
 def capped_matrix(adjacency: sp.csr_array, cap: float = 0.5) -> sp.csr_array:
     """Ã, float64 CSR [n, n].
-
-    Args:
-        adjacency: CSR [n, n], symmetric, entries 1, empty diagonal.
-        cap: p, at most ½.
-
-    Raises:
-        DataError: The adjacency is another kind of matrix.
+    adjacency: CSR [n, n], symmetric, entries 1, empty diagonal. cap: p, at most ½. Raises ``DataError``: the adjacency is
+    another kind of matrix.
     """
     return open_matrices(adjacency, sp.csr_array((adjacency.shape[0], 0)), cap)[0]
 
 
 def open_matrices(adjacency: sp.csr_array, away: sp.csr_array, cap: float = 0.5) -> tuple[sp.csr_array, sp.csr_array]:
     """The rows of Ã for the nodes of one client. A node's degree counts edges of both kinds.
-
-    Args:
-        adjacency: CSR [n, n], as in ``capped_matrix``.
-        away: CSR [n, m], 1 for an edge to a node held elsewhere.
-        cap: p, at most ½.
-
-    Returns:
-        (Q [n, n], to its own nodes; R [n, m], to others), float64 CSR.
-
-    Raises:
-        DataError: The adjacency is another kind of matrix.
+    adjacency: CSR [n, n], as in ``capped_matrix``. away: CSR [n, m], 1 for an edge to a node held elsewhere. cap: p, at most ½.
+    Returns (Q [n, n], to its own nodes; R [n, m], to others), float64 CSR. Raises ``DataError``: the adjacency is another kind
+    of matrix.
     """
     aggregation.require_simple(adjacency)
     inner, outer = (sp.csr_array(part, dtype=np.float64) for part in (adjacency, away))
@@ -120,13 +100,8 @@ def rows_after(
     walk: sp.csr_array, rows: np.ndarray, steps: Sequence[float], restart: float, inflow: np.ndarray | float = 0.0
 ) -> np.ndarray:
     """(1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}]: float64 [n, s·h].
-
-    Args:
-        walk: Ã, or Q of an open walk, CSR [n, n].
-        rows: X, [n, h].
-        steps: m₁ … m_s; ∞ is allowed.
-        restart: α.
-        inflow: R·X of an open walk, [n, h].
+    walk: Ã, or Q of an open walk, CSR [n, n]. rows: X, [n, h]. steps: m₁ … m_s; ∞ is allowed. restart: α. inflow: R·X of an
+    open walk, [n, h].
     """
     start = np.asarray(rows, dtype=np.float64)
     wanted = [_num_steps(m, restart) for m in steps]
@@ -143,16 +118,10 @@ def approximate_pagerank(
     adjacency: sp.csr_array, sources: np.ndarray, alpha: float = 0.25, rho: float = 1e-4, gamma: float = 1e-4
 ) -> sp.csr_array:
     """Rows of approximate personalised PageRank: float64 CSR [m, n], entries ≥ 0, column indices sorted.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, unit weights.
-        sources: int [m], rows of the graph.
-        alpha: Teleport probability in (0, 1].
-        rho: Sparsity, above 0: mass per unit of degree below which a node stays out.
-        gamma: Relative slack of the optimality condition, above 0.
-
-    Raises:
-        DataError: A parameter or a source is out of its range, or the adjacency is not square with unit weights.
+    adjacency: CSR [n, n], symmetric, unit weights. sources: int [m], rows of the graph. alpha: teleport probability in (0, 1].
+    rho: sparsity, above 0: mass per unit of degree below which a node stays out. gamma: relative slack of the optimality
+    condition, above 0. Raises ``DataError``: a parameter or a source is out of its range, or the adjacency is not square with
+    unit weights.
     """
     if not 0 < alpha <= 1 or not rho > 0 or not gamma > 0:
         raise DataError(f"PageRank needs 0 < alpha ≤ 1, rho > 0 and gamma > 0, found {alpha}, {rho}, {gamma}")
@@ -177,7 +146,6 @@ _SETTINGS = (nt.float64, nt.float64, nt.float64)
 @compiled(nt.int64(_INPUT, _INPUT, nt.int64, *_SETTINGS, _FLOATS, _FLOATS, _FLOATS, _INTS, _INTS, _INTS))
 def _one_source(indptr, indices, source, alpha, rho, gamma, p, r, step, queue, touched, mark):  # type: ignore[no-untyped-def]
     """Solve for one source; returns how many nodes are active (``queue``). Scratch arrays are left clean but p.
-
     p, r, step: float64 [n], zero on entry. mark: int64 [n], 0 untouched, 1 touched, 2 active.
     """
     threshold = rho * alpha

@@ -26,7 +26,6 @@ from fedgraph.methods.base import method_kinds as method_kinds
 from fedgraph.methods.base import noisy_hops as noisy_hops
 from fedgraph.methods.base import occurrences as occurrences
 from fedgraph.methods.base import seen as seen
-from fedgraph.methods.base.method_offers import MethodDraft as MethodDraft
 from fedgraph.methods.base.method_offers import MethodReads as MethodReads
 from fedgraph.methods.base.method_offers import MethodSituation as MethodSituation
 from fedgraph.methods.base.method_offers import Offers as Offers

@@ -12,24 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph import privacy
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.base import plan as planned
 from fedgraph.methods.base.method_offers import Offers
 from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import (
-    COUNT_BINS,
-    ColumnCounts,
-    Desk,
-    Gaussian,
-    GaussianNoise,
-    NoiseMechanism,
-    PlannedRelease,
-    Unprotected,
-    calibrate,
-    gaussian,
-    private_counts,
-)
+from fedgraph.privacy import calibrate, gaussian, private_counts
 from fedgraph.types import Graph, GraphColumns, Subgraph
 
 COLUMN_RANKS_NAME = "column_ranks"
@@ -42,19 +31,12 @@ _BLURRED = 0.15  # error of a rank, in people over all people, from which the pl
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanks:
-    """Ranks of the numbers of some columns, in ``low`` … 1.
+    """Ranks of the numbers of some columns, in ``low`` … 1."""
 
-    Attributes:
-        columns: which columns became ranks.
-        brackets: float64 [k or 1, 2], of each column or of all: where the bins lie on the line of ``private_counts``.
-        shares: float64 [k or 1, BINS + 1], of the people below each edge of the bins.
-        low: rank of the least number.
-    """
-
-    columns: GraphColumns
-    brackets: np.ndarray
-    shares: np.ndarray
-    low: float = -1.0
+    columns: GraphColumns  # which columns became ranks
+    brackets: np.ndarray  # float64 [k or 1, 2], of each column or of all: where the bins lie on the line of ``private_counts``
+    shares: np.ndarray  # float64 [k or 1, BINS + 1], of the people below each edge of the bins
+    low: float = -1.0  # rank of the least number
 
     def scaled(self, graph: Graph) -> Graph:
         """``graph`` with its numbers as ranks; an empty cell is in the middle.
@@ -67,7 +49,7 @@ class ColumnRanks:
             return graph
         line, k = _on_line(graph, known), known.places.size
         every = (private_counts.bin_edges(self.brackets), self.shares)
-        edges, shares = (np.broadcast_to(part, (k, COUNT_BINS + 1)) for part in every)
+        edges, shares = (np.broadcast_to(part, (k, privacy.COUNT_BINS + 1)) for part in every)
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
         for column in range(k):
@@ -98,14 +80,14 @@ def fixed(columns: GraphColumns) -> ColumnRanks:
 
     They are log₂(1 + |x|) with its sign, over the whole line (``private_counts._WIDEST``).
     """
-    shares = np.tile(np.linspace(0, 1, COUNT_BINS + 1), (columns.places.size, 1))
+    shares = np.tile(np.linspace(0, 1, privacy.COUNT_BINS + 1), (columns.places.size, 1))
     return ColumnRanks(columns, private_counts.widest_brackets(columns.places.size), shares, low=0.0)
 
 
 def of_public(public: Graph, columns: GraphColumns) -> ColumnRanks:
     """Ranks of ``columns`` among the rows of a graph whose features are public."""
     line, brackets = _on_line(public, columns), private_counts.widest_brackets(columns.places.size)
-    bound = ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
+    bound = privacy.ColumnCounts(columns.places.size, public.num_nodes, pooled=False)
     for round_ in range(_ROUNDS):
         counts = bound.enforce(private_counts.positions(line, brackets))
         brackets = private_counts.narrowed_brackets(brackets, counts, 0.0) if round_ < _ROUNDS - 1 else brackets
@@ -117,8 +99,7 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
 
     Under the provable reading both together cost at most ``budget``. make: gives the method's plan for a budget.
 
-    Raises:
-        PrivacyError: the guarantee of the method is amplified or counted in a way that the counts are not.
+    Raises ``PrivacyError``: the guarantee of the method is amplified or counted in a way that the counts are not.
     """
     columns = facts.columns
     if columns is None:
@@ -126,7 +107,7 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
     made = make(budget)
     if made.guarantee.sampled_once is not None or made.guarantee.per_end or made.guarantee.holdings is not None:
         raise PrivacyError(f"{made.method} cannot count columns: give bounds for {columns.called}")
-    noisy = any(not isinstance(r.event, Unprotected) for r in made.schedule.releases)
+    noisy = any(not isinstance(r.event, privacy.Unprotected) for r in made.schedule.releases)
     if not (budget.private and noisy):
         return _with(made, facts, columns, None)
     one = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
@@ -149,21 +130,21 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
     else:
         sensitivity = private_counts.column_sensitivity(bound, made.guarantee.protection.relation)
         std, _ = planned.gradient_std(multiplier, sensitivity, facts)
-        mechanism, event = GaussianNoise(std), Gaussian(multiplier)
-        error = _std_of_sum(mechanism, facts) * COUNT_BINS**0.5 / 2 / facts.num_nodes
+        mechanism, event = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
+        error = _std_of_sum(mechanism, facts) * privacy.COUNT_BINS**0.5 / 2 / facts.num_nodes
         said = (
             f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with "
             f"{100 * _SHARE:.0f} % of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",
             *((f"So blurred ranks say little: give bounds for {names}.",) if error > _BLURRED else ()),
         )
-    release = PlannedRelease(_PATH, bound, mechanism, event, range(_ROUNDS))
+    release = privacy.PlannedRelease(_PATH, bound, mechanism, event, range(_ROUNDS))
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
     published = None if multiplier else made.epsilon_published  # no paper says what its noise and the counts cost together
     return replace(made, schedule=schedule, notes=(*made.notes, *said), epsilon_published=published)
 
 
-def _counted(columns: GraphColumns, facts: PublicFacts) -> ColumnCounts:
-    return ColumnCounts(columns.places.size, facts.num_nodes, columns.places.size > _MOST_APART)
+def _counted(columns: GraphColumns, facts: PublicFacts) -> privacy.ColumnCounts:
+    return privacy.ColumnCounts(columns.places.size, facts.num_nodes, columns.places.size > _MOST_APART)
 
 
 def _columns(plan: Plan) -> GraphColumns:
@@ -184,8 +165,8 @@ def plan_before(made: Plan) -> Plan | None:
     return Plan(COLUMN_RANKS_NAME, None, made.facts, made.guarantee, schedule, made=None, sums=planned.PlanSums(additive=True))
 
 
-def _std_of_sum(mechanism: NoiseMechanism, facts: PublicFacts) -> float:
-    std = mechanism.std if isinstance(mechanism, GaussianNoise) else 0.0
+def _std_of_sum(mechanism: privacy.NoiseMechanism, facts: PublicFacts) -> float:
+    std = mechanism.std if isinstance(mechanism, privacy.GaussianNoise) else 0.0
     return std * facts.num_clients**0.5
 
 
@@ -198,7 +179,7 @@ def prepare(plan: Plan, subgraph: Subgraph) -> np.ndarray:
     return _on_line(subgraph.graph, _columns(plan))
 
 
-def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: PlanStreams, desk: Desk) -> PlanSent:
+def client(plan: Plan, work: np.ndarray, model: Model, round_: int, streams: PlanStreams, desk: privacy.Desk) -> PlanSent:
     """Noisy counts in the bins of the current brackets."""
     return {"counts": desk.release(_PATH, private_counts.positions(work, model["brackets"]))}
 

@@ -27,17 +27,11 @@ _WORDS: dict[str, str] = {
 
 
 class Method(Protocol):
-    """What all kinds have in common; the functions are described in ``methods.base``.
+    """What all kinds have in common; the functions are described in ``methods.base``."""
 
-    Attributes:
-        REFERENCE: BibTeX of its papers.
-        OFFERS: what it can do.
-        Params: the class of its settings.
-    """
-
-    REFERENCE: str
-    OFFERS: AnyMethodOffers
-    Params: Any
+    REFERENCE: str  # BibTeX of its papers
+    OFFERS: AnyMethodOffers  # what it can do
+    Params: Any  # the class of its settings
 
     def plan(self, params: Any, facts: PublicFacts, budget: Budget) -> Plan: ...
     def start(self, plan: Plan, rng: np.random.Generator) -> State: ...
@@ -61,20 +55,14 @@ class LinkerMethod(Method, Protocol):
 
 
 class EmbedderMethodSettings(Protocol):
-    """Settings of an embedder, as far as attacks ask for them.
-
-    Attributes:
-        protects: updates leave a client clipped and noisy.
-        on_simplex: each row of an embedding is a distribution over classes; else its entries lie in [0, 1].
-        releases_labels: a graph is sent as the shares of its classes.
-    """
+    """Settings of an embedder, as far as attacks ask for them."""
 
     @property
-    def protects(self) -> bool: ...
+    def protects(self) -> bool: ...  # updates leave a client clipped and noisy
     @property
-    def on_simplex(self) -> bool: ...
+    def on_simplex(self) -> bool: ...  # each row of an embedding is a distribution over classes; else its entries lie in [0, 1]
     @property
-    def releases_labels(self) -> bool: ...
+    def releases_labels(self) -> bool: ...  # a graph is sent as the shares of its classes
 
 
 class _Encoding(Protocol):
@@ -86,25 +74,19 @@ class _Encoding(Protocol):
 
 
 class EmbedderMethodMade(Protocol):
-    """What the plan of every embedder has made.
-
-    Attributes:
-        encoding: its encoder.
-        sent: per client, the planned release of its embedding.
-        sizes: per client, the nodes of each of its graphs.
-        graph_epsilons: per client and graph, the pure ε of all its retrievals; empty where there is none.
-        pooled: what one vector of a whole graph goes through (with its ``width``); None where every node has a row.
-    """
+    """What the plan of every embedder has made."""
 
     @property
-    def encoding(self) -> _Encoding: ...
+    def encoding(self) -> _Encoding: ...  # its encoder
     @property
-    def sent(self) -> tuple[PlannedRelease, ...]: ...
+    def sent(self) -> tuple[PlannedRelease, ...]: ...  # per client, the planned release of its embedding
     @property
-    def sizes(self) -> tuple[tuple[int, ...], ...]: ...
+    def sizes(self) -> tuple[tuple[int, ...], ...]: ...  # per client, the nodes of each of its graphs
     @property
+    # per client and graph, the pure ε of all its retrievals; empty where there is none
     def graph_epsilons(self) -> Sequence[Sequence[float]]: ...
     @property
+    # what one vector of a whole graph goes through (with its ``width``); None where every node has a row
     def pooled(self) -> Any: ...
 
 
@@ -112,17 +94,13 @@ EmbedderMethodPlan: TypeAlias = Plan[EmbedderMethodSettings, EmbedderMethodMade]
 
 
 class EmbedderMethodMemory(Protocol):
-    """What the server of every embedder remembers.
-
-    Attributes:
-        embeddings: per client the latest embedding that was received; None where none was.
-        kept: float32 [copies, num_parameters], the model at some rounds.
-    """
+    """What the server of every embedder remembers."""
 
     @property
+    # per client the latest embedding that was received; None where none was
     def embeddings(self) -> Sequence[np.ndarray | None]: ...
     @property
-    def kept(self) -> np.ndarray: ...
+    def kept(self) -> np.ndarray: ...  # float32 [copies, num_parameters], the model at some rounds
 
 
 class EmbedderMethod(Method, Protocol):
@@ -137,7 +115,6 @@ def explain_misfit(
     name: str, kind: OfferedMethodKind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)
 ) -> str | None:
     """Why a method cannot serve a task, as one sentence for a scenario's line; None where it can.
-
     kind: that the task needs. given: what the task's clients hold (``MethodSituation.given``). trusted: whom the task's rows of
     this method trust. ``ScenarioError`` where there is no method of this name.
     """

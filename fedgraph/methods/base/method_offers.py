@@ -49,60 +49,22 @@ class MethodReads(Enum):
 
 @dataclass(frozen=True)
 class MethodSituation:
-    """A place in which a method is used, and with which the contract tests run it.
+    """A place in which a method is used, and with which the contract tests run it."""
 
-    Attributes:
-        given: what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
-            classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client
-            holds several whole graphs. ``links``: edges are private, and pairs are asked that may be linked.
-        trusted: which levels of trust the method supports there (of graphs: ``own-client`` only).
-        settings: parameters of the method, kept small so that a test is quick.
-    """
-
+    # what the clients hold. ``inductive``, ``transductive``, ``inductive-edges``, ``asking``: the protocols of node
+    # classification. ``ego``: every client holds one small graph cut out of a common one. ``collection``: every client holds
+    # several whole graphs. ``links``: edges are private, and pairs are asked that may be linked.
     given: _Given
+    # which levels of trust the method supports there (of graphs: ``own-client`` only)
     trusted: tuple[Trust, ...] = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class MethodDraft:
-    """A row that ``fedgraph new`` writes for the method.
-
-    Attributes:
-        data: ``graph`` that is dealt to clients, ``federation`` of one's own, ``links`` of either.
-        unit: of the guarantee that is wanted; ``any``: the row stands beside all of them.
-        settings: of the row, its ``label`` among them.
-        comment: what the row shows, for the line's end.
-        compared: the row is a comparison: it is written after the others, and it runs at one level of trust.
-        quick: what ``--quick`` sets.
-        crossing: the row also makes sense where edges lead from one client to another.
-        edgeless: the row also makes sense where no row has an edge.
-        spare: the row is written only where there is time.
-        cheaper: (cost, settings) from the dearest to the cheapest; a draft takes the first that fits, ``--quick`` the last. A
-            cost is in units of the last one's time.
-    """
-
-    data: Literal["graph", "federation", "links"]
-    unit: Literal["node", "edge", "entity", "any"]
-    settings: Mapping[str, object]
-    comment: str
-    compared: bool = False
-    quick: Mapping[str, object] = field(default_factory=dict)
-    crossing: bool = True
-    edgeless: bool = False
-    spare: bool = False
-    cheaper: tuple[tuple[float, Mapping[str, object]], ...] = ((1.0, {}),)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # parameters of the method, kept small so that a test is quick
 
 
 class MethodGradientReader(Protocol):
-    """How somebody who sees one client's message reads a gradient in it.
-
-    Attributes:
-        names_words: the first layer reads rows as they are, so that its gradient names words.
-    """
+    """How somebody who sees one client's message reads a gradient in it."""
 
     @property
-    def names_words(self) -> bool: ...
+    def names_words(self) -> bool: ...  # the first layer reads rows as they are, so that its gradient names words
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """float64 [p], the gradient that a message (by the names of its parts) shows; None where it shows none. model: what was
         broadcast in its round.
@@ -120,51 +82,37 @@ class MethodGradientReader(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Offers(Generic[_P, _M, _W, _S]):
-    """What a method can do. Every field without a default must be said; a default is never the less private choice.
+    """What a method can do. Every field without a default must be said; a default is never the less private choice."""
 
-    Attributes:
-        kind: ``classifier`` (gives nodes a class), ``embedder`` (releases embeddings of whole graphs) or ``linker`` (scores
-            pairs).
-        units: what one person's data may be under its guarantee; the first is that of its default settings.
-        situations: where it can be used; the contract tests run it in each of them.
-        ignores_budget: settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none.
-        any_broadcast: the proof holds whatever model clients are sent, so the server may be active.
-        trusts_nobody: every node protects its own data before it leaves: there is no curator and no federation to compare with.
-        private_test_nodes: it answers a private test node from that node's own row.
-        partial_rounds: a round may ask a share of the clients.
-        answers_every_round: its state predicts after any round, so a curve over rounds can be drawn.
-        drafts: rows that ``fedgraph new`` writes for it.
-
-        reads: of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away.
-        tuned: the state after a client's own steps on its graph, in clear (a head start for a personal model).
-        says: what the training found, as sentences for the report.
-
-        reads_rounds: for attacks: whether (model, inbox) of every round is kept in ``State.seen``.
-        evidence: for attacks: float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
-            (``attacks.base.canaries``); None where the viewer sees too little.
-        graph_evidence: the same of whole graphs: from clients with every canary in version 0, in version 1, and which canary
-            decides each graph.
-        observe: for attacks that read the gradient in one client's message.
-    """
-
-    units: tuple[Unit, ...]
-    situations: tuple[MethodSituation, ...]
+    units: tuple[Unit, ...]  # what one person's data may be under its guarantee; the first is that of its default settings
+    situations: tuple[MethodSituation, ...]  # where it can be used; the contract tests run it in each of them
+    # ``classifier`` (gives nodes a class), ``embedder`` (releases embeddings of whole graphs) or ``linker`` (scores pairs)
     kind: OfferedMethodKind = "classifier"
+    # settings under which it adds no noise at any ε (``{}``: under all of them); None: there are none
     ignores_budget: Mapping[str, object] | None = None
-    any_broadcast: bool = False
+    any_broadcast: bool = False  # the proof holds whatever model clients are sent, so the server may be active
+    # every node protects its own data before it leaves: there is no curator and no federation to compare with
     trusts_nobody: bool = False
-    private_test_nodes: bool = False
-    partial_rounds: bool = False
-    answers_every_round: bool = False
-    drafts: tuple[MethodDraft, ...] = ()
+    private_test_nodes: bool = False  # it answers a private test node from that node's own row
+    partial_rounds: bool = False  # a round may ask a share of the clients
+    answers_every_round: bool = False  # its state predicts after any round, so a curve over rounds can be drawn
+    # of a plan, what an answer reads; None: nobody has said it, so no model of the method is given away
     reads: Callable[[Plan[_P, _M]], MethodReads | None] | None = None
+    # the state after a client's own steps on its graph, in clear (a head start for a personal model)
     tuned: Callable[[Plan[_P, _M], State[_S], Graph, np.random.Generator], State[_S]] | None = None
+    # what the training found, as sentences for the report
     says: Callable[[Plan[_P, _M], State[_S]], tuple[str, ...]] | None = None
+    # the next four for attacks, of methods of other packages (ours: ``attacks.base.evidence``): whether (model, inbox) of every
+    # round is kept in ``State.seen``
     reads_rounds: Callable[[Plan[_P, _M]], bool] | None = None
+    # float64 [m], of each unit a log-likelihood ratio, or like one, of version 1 in the known graph
+    # (``attacks.base.canaries``); None where the viewer sees too little
     evidence: Callable[[Plan[_P, _M], State[_S], Graph, np.ndarray], np.ndarray | None] | None = None
+    # the same of whole graphs: from clients with every canary in version 0, in version 1, and which canary decides each graph
     graph_evidence: (
         Callable[[Plan[_P, _M], State[_S], Partition, Partition, Sequence[np.ndarray]], np.ndarray | None] | None
     ) = None
+    # for attacks that read the gradient in one client's message
     observe: Callable[[Plan[_P, _M]], MethodGradientReader] | None = None
 
     def serves(self, given: _Given) -> bool:

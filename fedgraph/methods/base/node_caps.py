@@ -18,42 +18,13 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field, model_validator
 
-from fedgraph import learning
+from fedgraph import learning, privacy
 from fedgraph.documents import Settings
-from fedgraph.learning import (
-    DenseMatrix,
-    Descent,
-    FeatureMatrix,
-    ProjectedRows,
-    aggregate_hop,
-    aggregate_weighted_neighbours,
-    neighbour_limits,
-    project_features,
-    project_features_sparsely,
-    scale_to_unit_length,
-    torch,
-    torch_device,
-    unit_matrix_rows,
-)
+from fedgraph.learning import neighbour_limits, torch
 from fedgraph.methods.base import plan, public_facts
 from fedgraph.methods.base.plan import PLAN_WITHOUT_NOISE, Plan, PlanSchedule, PlanStreams, PlanSums
 from fedgraph.methods.base.public_facts import Budget, PublicFacts
-from fedgraph.privacy import (
-    Assumption,
-    ClippedSum,
-    Desk,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    NeighbourSums,
-    NoiseMechanism,
-    PlannedRelease,
-    PricedDegreeCap,
-    Relation,
-    Released,
-    aggregation_noise,
-    neighbour_sums,
-)
+from fedgraph.privacy import aggregation_noise, neighbour_sums
 from fedgraph.types import Graph, Subgraph
 
 NODE_CAP_COIN = 0  # names the public coins that cut neighbourhoods
@@ -96,8 +67,8 @@ class NodeCapSettings(Settings):
         return self
 
     @property
-    def protects(self) -> Relation:
-        return Relation(self.relation)
+    def protects(self) -> privacy.Relation:
+        return privacy.Relation(self.relation)
 
 
 _P = TypeVar("_P", bound=NodeCapSettings)
@@ -106,21 +77,13 @@ _M = TypeVar("_M")
 
 @dataclass(frozen=True)
 class NodeCaps:
-    """What bounds a node's share of a hop: a rule for each client, or one promised degree.
+    """What bounds a node's share of a hop: a rule for each client, or one promised degree."""
 
-    Attributes:
-        proven: the rule of each client, from its number of nodes; empty under a promise.
-        promised: maximum degree D that the data promise, or None.
-        limit: number of neighbours that the platform enforces, or None.
-        assumptions: what the guarantee rests on.
-        notes: what a statement must say.
-    """
-
-    proven: tuple[PricedDegreeCap, ...]
-    promised: int | None
-    limit: int | None
-    assumptions: tuple[Assumption, ...]
-    notes: tuple[str, ...]
+    proven: tuple[privacy.PricedDegreeCap, ...]  # the rule of each client, from its number of nodes; empty under a promise
+    promised: int | None  # maximum degree D that the data promise, or None
+    limit: int | None  # number of neighbours that the platform enforces, or None
+    assumptions: tuple[privacy.Assumption, ...]  # what the guarantee rests on
+    notes: tuple[str, ...]  # what a statement must say
 
     def sensitivities(self, params: NodeCapSettings) -> tuple[float, ...]:
         """Δ₂ of one hop of each client, row of the node itself not shown."""
@@ -142,7 +105,7 @@ class NodeCaps:
         return edge_weights(adjacency, largest if client is None else self.proven[client])
 
 
-def edge_weights(adjacency: sp.csr_array, cap: PricedDegreeCap) -> sp.csr_array:
+def edge_weights(adjacency: sp.csr_array, cap: privacy.PricedDegreeCap) -> sp.csr_array:
     """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return neighbour_limits.log_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
@@ -155,7 +118,9 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
         return NodeCaps((), 1, None, (), ())
     if kind == "promised":
         note = _CLAIMED.format(degree=params.degree)
-        return NodeCaps((), params.degree, None, (Assumption.PROMISED_DEGREE, Assumption.ROWS_NEVER_RELEASED), (note,))
+        return NodeCaps(
+            (), params.degree, None, (privacy.Assumption.PROMISED_DEGREE, privacy.Assumption.ROWS_NEVER_RELEASED), (note,)
+        )
     limit, knee = params.limit, params.knee
     if limit is None:
         caps = tuple(neighbour_sums.priced_log_cap(n, knee) for n in facts.clients)
@@ -168,17 +133,17 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
         delta=largest.sensitivity_l2(params.protects.replaces),
         nodes=largest.num_nodes,
         limit="" if limit is None else f" that keeps the limit of {limit}",
-        plain=PricedDegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
+        plain=privacy.PricedDegreeCap(largest.num_nodes).sensitivity_l2(params.protects.replaces),
     )
-    assumed = (Assumption.DEGREE_LIMIT_ENFORCED,) if limit is not None else ()
-    return NodeCaps(caps, None, limit, (*assumed, Assumption.ROWS_NEVER_RELEASED), (note,))
+    assumed = (privacy.Assumption.DEGREE_LIMIT_ENFORCED,) if limit is not None else ()
+    return NodeCaps(caps, None, limit, (*assumed, privacy.Assumption.ROWS_NEVER_RELEASED), (note,))
 
 
 def aggregate_capped_rows(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
     """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
     if weights.dtype == np.float32:
-        return aggregate_hop(weights, rows)
-    return aggregate_weighted_neighbours(weights, scale_to_unit_length(rows))
+        return learning.aggregate_hop(weights, rows)
+    return learning.aggregate_weighted_neighbours(weights, learning.scale_to_unit_length(rows))
 
 
 class _Descends(Protocol):
@@ -192,9 +157,9 @@ class _Descends(Protocol):
     def averaged(self) -> float: ...
 
 
-def descent_of(params: _Descends) -> Descent:
+def descent_of(params: _Descends) -> learning.Descent:
     """The descent of a server that steps along noisy mean gradients."""
-    return Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
+    return learning.Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
 
 
 def directions_of(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
@@ -204,52 +169,51 @@ def directions_of(projection: int, facts: PublicFacts) -> tuple[np.ndarray | Non
     return basis, facts.num_features if basis is None else basis.shape[1]
 
 
-def rows_of(graph: Graph, basis: np.ndarray | None) -> FeatureMatrix:
+def rows_of(graph: Graph, basis: np.ndarray | None) -> learning.FeatureMatrix:
     """Unit feature rows, or their coordinates along public directions."""
     if basis is None:
-        return FeatureMatrix(unit_matrix_rows(graph.features))
-    return ProjectedRows(project_features(graph.features, basis))
+        return learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
+    return learning.ProjectedRows(learning.project_features(graph.features, basis))
 
 
 def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
     """``rows_of`` as CSR [n, k], where neighbours are added up before a network reads them."""
-    return unit_matrix_rows(graph.features) if basis is None else project_features_sparsely(graph.features, basis)
+    return (
+        learning.unit_matrix_rows(graph.features)
+        if basis is None
+        else learning.project_features_sparsely(graph.features, basis)
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows and its bounded graph.
+    """A client's rows and its bounded graph."""
 
-    Attributes:
-        x: its rows, as ``rows_of`` gives them.
-        labels: int64 [n], −1 where unknown.
-        adjacency: what its hops multiply with (``NodeCaps.weights``).
-        hops: noisy hops by ``key``; a cache, which is filled again where it is empty.
-    """
-
-    x: FeatureMatrix
-    labels: torch.Tensor
-    adjacency: sp.csr_array
-    hops: dict[str, DenseMatrix] = field(default_factory=dict)
+    x: learning.FeatureMatrix  # its rows, as ``rows_of`` gives them
+    labels: torch.Tensor  # int64 [n], −1 where unknown
+    adjacency: sp.csr_array  # what its hops multiply with (``NodeCaps.weights``)
+    # noisy hops by ``key``; a cache, which is filled again where it is empty
+    hops: dict[str, learning.DenseMatrix] = field(default_factory=dict)
 
 
 def prepare(caps: NodeCaps, basis: np.ndarray | None, subgraph: Subgraph) -> Work:
     """The work of the client that holds ``subgraph``."""
     graph = subgraph.graph
     adjacency = caps.weights(graph.adjacency, subgraph.nodes, subgraph.client)
-    return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=torch_device()), adjacency)
+    return Work(rows_of(graph, basis), torch.tensor(graph.labels, device=learning.torch_device()), adjacency)
 
 
-def release_hop(desk: Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, Released]) -> np.ndarray:
+def release_hop(
+    desk: privacy.Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, privacy.Released]
+) -> np.ndarray:
     """One hop with its noise, at unit length, float32 [n, h]: released in round ``first``, and replayed in later ones.
-
     sums: float [n, h], what the hop adds up. shown: takes what is released under ``name``, which stays here unless an attack
     reads all that is priced (``plan.watch.opened``).
     """
     if desk.round > first:
-        return scale_to_unit_length(desk.replay(path, sums))
+        return learning.scale_to_unit_length(desk.replay(path, sums))
     shown[name] = desk.release(path, sums)
-    return scale_to_unit_length(shown[name].value)
+    return learning.scale_to_unit_length(shown[name].value)
 
 
 def key(streams: PlanStreams, *frozen: np.ndarray) -> str:
@@ -262,8 +226,8 @@ def key(streams: PlanStreams, *frozen: np.ndarray) -> str:
 class _Noise:
     """What gradients and hops are released with. hops: one for each rule of a client. published: the claimed ε, or None."""
 
-    gradient: tuple[NoiseMechanism, Event]
-    hops: list[tuple[NoiseMechanism, Event]]
+    gradient: tuple[privacy.NoiseMechanism, privacy.Event]
+    hops: list[tuple[privacy.NoiseMechanism, privacy.Event]]
     published: float | None = None
     min_clients: int = 1
 
@@ -281,10 +245,10 @@ def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: 
     )
     std, min_clients = plan.gradient_std(found.gradient, params.clip, facts)
     stds = [found.hop * d for d in (claimed if reading == "published" else changes)]
-    hops: list[tuple[NoiseMechanism, Event]] = []
+    hops: list[tuple[privacy.NoiseMechanism, privacy.Event]] = []
     if params.hops:
-        hops = [(GaussianNoise(s), Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)]
-    gradient = GaussianNoise(std), pipeline.gradient_event(found.gradient)
+        hops = [(privacy.GaussianNoise(s), privacy.Gaussian(s / d)) for s, d in zip(stds, changes, strict=True)]
+    gradient = privacy.GaussianNoise(std), pipeline.gradient_event(found.gradient)
     return _Noise(gradient, hops, found.published, min_clients)
 
 
@@ -300,7 +264,6 @@ def plan_for(
     dispute: str,
 ) -> Plan[_P, _M]:
     """Noise multipliers of gradients and of hops, and every release.
-
     gradients: path → its rounds, one clipped sum each. hops: (path, round, how many are released in it). kernel: of the sums.
     make: what the method makes of the rule. dispute: what is said of it in public; a note where a hop is released.
     ``ScenarioError``: there is no public graph to answer for.
@@ -309,14 +272,16 @@ def plan_for(
     relation, total = params.protects, sum(map(len, gradients.values()))
     capped = _caps_of(params, facts, budget)
     noise = _noise(params, facts, budget, capped, total)
-    clipped = ClippedSum(params.clip, facts.num_nodes, kernel)
-    releases = [PlannedRelease(path, clipped, *noise.gradient, rounds) for path, rounds in gradients.items() if len(rounds)]
+    clipped = privacy.ClippedSum(params.clip, facts.num_nodes, kernel)
+    releases = [
+        privacy.PlannedRelease(path, clipped, *noise.gradient, rounds) for path, rounds in gradients.items() if len(rounds)
+    ]
     promised = capped.promised is not None
     for client, (mechanism, event) in enumerate(noise.hops if params.hops else ()):
-        sums = NeighbourSums(capped.terms(client), None if promised else capped.proven[client])
+        sums = privacy.NeighbourSums(capped.terms(client), None if promised else capped.proven[client])
         whose = None if promised else client
         releases += [
-            PlannedRelease(path, sums, mechanism, event, range(at, at + 1), per_round=count, client=whose)
+            privacy.PlannedRelease(path, sums, mechanism, event, range(at, at + 1), per_round=count, client=whose)
             for path, at, count in hops
         ]
     assumed = (*public_facts.FACTS_TESTED_IN_PUBLIC, *capped.assumptions)

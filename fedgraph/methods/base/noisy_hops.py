@@ -10,6 +10,7 @@ together cost what an inner edge costs, 1² + 1² = √2² (``composition.compos
 released rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
@@ -17,24 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import Field
 
+from fedgraph import privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
 from fedgraph.learning import aggregation
 from fedgraph.methods.base import plan as planned
 from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSent, PlanStreams, State
 from fedgraph.methods.base.public_facts import FACTS_ATTRIBUTES_PUBLIC, Budget, PublicFacts, guarantee_from_public_facts
-from fedgraph.privacy import (
-    Assumption,
-    Desk,
-    Gaussian,
-    GaussianNoise,
-    NeighbourSums,
-    PlannedRelease,
-    Relation,
-    Viewer,
-    aggregation_noise,
-    neighbour_sums,
-)
+from fedgraph.privacy import aggregation_noise, neighbour_sums
 from fedgraph.types import Graph, Subgraph
 
 
@@ -46,8 +37,8 @@ class NoisyHopSettings(Settings):
     formula: Literal["slides", "code"] = Field("code", description="published reading: closed form, or exact")
 
     @property
-    def protects(self) -> Relation:
-        return Relation(self.relation)
+    def protects(self) -> privacy.Relation:
+        return privacy.Relation(self.relation)
 
 
 class _Asked(Protocol):
@@ -56,7 +47,7 @@ class _Asked(Protocol):
     @property
     def formula(self) -> Literal["slides", "code"]: ...
     @property
-    def protects(self) -> Relation: ...
+    def protects(self) -> privacy.Relation: ...
     def model_dump_json(self) -> str: ...
 
 
@@ -65,56 +56,40 @@ _P = TypeVar("_P", bound=_Asked)
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        attributes: every node's public features and labels.
-        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
-    """
-
-    attributes: Graph
-    new_nodes: bool
+    attributes: Graph  # every node's public features and labels
+    new_nodes: bool  # predictions are for the nodes of a public graph, and not for those that were trained on
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Whose sums a client makes.
+    """Whose sums a client makes."""
 
-    Attributes:
-        adjacency: CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared.
-        nodes: int64 [n_i], global ids of its rows.
-    """
-
-    adjacency: sp.csr_array
-    nodes: np.ndarray
+    adjacency: sp.csr_array  # CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared
+    nodes: np.ndarray  # int64 [n_i], global ids of its rows
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NoisyHopMemory:
-    """What the server of every such method remembers.
+class NoisyHopMemory(Protocol):
+    """What the server of every such method remembers."""
 
-    Attributes:
-        sent: the rows that were broadcast for each hop, float32 [n, h].
-        sums: the noisy sums that came back, [n, h] each.
-    """
-
-    sent: tuple[np.ndarray, ...]
-    sums: tuple[np.ndarray, ...] = ()
+    @property
+    def sent(self) -> Sequence[np.ndarray]: ...  # the rows that were broadcast for each hop, float32 [n, h]
+    @property
+    def sums(self) -> Sequence[np.ndarray]: ...  # the noisy sums that came back, [n, h] each
 
 
 def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[_P, Made]:
     """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
-
-    Raises:
-        ScenarioError: features or labels are not public, or a directed edge is shared by two clients.
+    Raises ``ScenarioError``: features or labels are not public, or a directed edge is shared by two clients.
     """
     if facts.public_attributes is None:
         raise ScenarioError(
             f"{method} needs public features and labels: set the task's protocol: transductive, or inductive-edges"
         )
-    if facts.cut_edges_shared and params.protects is not Relation.EDGE_UNDIRECTED:
+    if facts.cut_edges_shared and params.protects is not privacy.Relation.EDGE_UNDIRECTED:
         raise ScenarioError("edges between clients change a row at either end: relation edge-undirected, or cut_edges: dropped")
-    assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()))
+    assumed = (*FACTS_ATTRIBUTES_PUBLIC, *((privacy.Assumption.TEST_GRAPH_PUBLIC,) if facts.public_graph is not None else ()))
     mechanism, event = planned.PLAN_WITHOUT_NOISE
     published, min_clients = None, 1
     if budget.private and params.hops:
@@ -123,8 +98,8 @@ def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes:
         noise = aggregation_noise.edge_level(params.hops, delta2, *how)
         std, min_clients = planned.gradient_std(1.0, noise.std, facts)
         of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2
-        mechanism, event, published = GaussianNoise(std), Gaussian(noise.std / of_one), noise.published
-    release = PlannedRelease("aggregate", NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
+        mechanism, event, published = privacy.GaussianNoise(std), privacy.Gaussian(noise.std / of_one), noise.published
+    release = privacy.PlannedRelease("aggregate", privacy.NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
     per_end = facts.cut_edges_shared
     guarantee = guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
     # what is trained before the first hop reads public data only: all budgets share it
@@ -132,27 +107,28 @@ def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes:
     schedule = planned.PlanSchedule(params.hops, releases, min_clients, shared_key=key)
     made = Made(facts.public_attributes, facts.public_graph is not None)
     # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
-    sums = planned.PlanSums(additive=facts.viewer is Viewer.SERVER_SECURE_AGGREGATION and not per_end)
+    sums = planned.PlanSums(additive=facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION and not per_end)
     return Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
 
 
 def prepare(plan: Plan[_Asked, object], subgraph: Subgraph) -> Work:
     adjacency = subgraph.graph.adjacency
-    if plan.params.protects is Relation.EDGE_UNDIRECTED:
+    if plan.params.protects is privacy.Relation.EDGE_UNDIRECTED:
         aggregation.require_simple(adjacency)
     if plan.facts.cut_edges_shared and subgraph.cut is not None:
         adjacency = aggregation.with_cut(adjacency, subgraph.nodes, subgraph.cut, plan.facts.num_nodes)
     return Work(adjacency, subgraph.nodes)
 
 
-def client(plan: Plan[_Asked, object], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk) -> PlanSent:
+def client(
+    plan: Plan[_Asked, object], work: Work, model: Model, round_: int, streams: PlanStreams, desk: privacy.Desk
+) -> PlanSent:
     """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
     return {"aggregate": desk.release("aggregate", lambda: own_sums(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
 def own_sums(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """The sums over neighbours of a client's nodes, before noise, as ``send_rows`` places them.
-
     adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client. nodes: int64 [n_i], global ids of its
     nodes. rows: float [num_nodes, h], that were broadcast.
     """
@@ -164,7 +140,7 @@ def send_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """A client's rows, float [n_i, h], as it sends them: as they are; behind secure aggregation each at its node's place among
     all nodes, float [num_nodes, h]. nodes: int64 [n_i], their global ids.
     """
-    if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION:
+    if plan.facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         return aggregation.place_aggregated_rows([rows], [nodes], plan.facts.num_nodes)
     return rows
 
@@ -182,7 +158,7 @@ def evidence(plan: Plan[_Asked, object], state: State[NoisyHopMemory], graph: Gr
 
     Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
     """
-    ends = [pairs] if plan.params.protects is Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
+    ends = [pairs] if plan.params.protects is privacy.Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))
     for rows, sums in zip(state.memory.sent, state.memory.sums, strict=False):
         beyond = sums.astype(np.float64) - aggregation.aggregate_hop(graph.adjacency, rows)

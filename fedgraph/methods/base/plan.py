@@ -17,66 +17,38 @@ from typing import Any, Generic, TypeAlias
 import numpy as np
 from typing_extensions import TypeVar
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.documents import canonical
 from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.methods.base.public_facts import ClearFacts, PublicFacts
-from fedgraph.privacy import (
-    Disclose,
-    Epsilon,
-    Event,
-    Guarantee,
-    NoiseMechanism,
-    PlannedRelease,
-    Released,
-    Unit,
-    Unprotected,
-    Viewer,
-    desk,
-    events,
-    ledger,
-    priced_noise,
-    settle,
-)
+from fedgraph.privacy import desk, events, ledger, priced_noise, settle
 from fedgraph.types import Graph
 
 Model: TypeAlias = Mapping[str, np.ndarray]  # what the server broadcasts
-PlanSent: TypeAlias = dict[str, Released]  # one client's message
+PlanSent: TypeAlias = dict[str, privacy.Released]  # one client's message
 
 _S_co = TypeVar("_S_co", default=object, covariant=True)
 
 
 @dataclass(frozen=True, eq=False)
 class State(Generic[_S_co]):
-    """What the server knows after a round; a function of released values only.
+    """What the server knows after a round; a function of released values only."""
 
-    Attributes:
-        model: broadcast to every client.
-        memory: kept at the server, of the method's own type.
-        seen: (model, inbox) of every round so far, where the plan keeps rounds; else empty.
-    """
-
-    model: dict[str, np.ndarray]
-    memory: _S_co
+    model: dict[str, np.ndarray]  # broadcast to every client
+    memory: _S_co  # kept at the server, of the method's own type
+    # (model, inbox) of every round so far, where the plan keeps rounds; else empty
     seen: tuple[tuple[dict[str, np.ndarray], PlanInbox], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class PlanInbox:
-    """One round's messages as the server may see them.
+    """One round's messages as the server may see them."""
 
-    Attributes:
-        round: its number, from 0.
-        sums: name → sum over the clients that sent this part.
-        each: name → one value per client, in client order; empty behind secure aggregation.
-        num_clients: how many finished the round.
-        colluding: name → sum over the colluding clients, who know what they sent; only in rounds that are kept for an attack.
-    """
-
-    round: int
-    sums: dict[str, np.ndarray]
-    each: dict[str, list[np.ndarray]]
-    num_clients: int
+    round: int  # its number, from 0
+    sums: dict[str, np.ndarray]  # name → sum over the clients that sent this part
+    each: dict[str, list[np.ndarray]]  # name → one value per client, in client order; empty behind secure aggregation
+    num_clients: int  # how many finished the round
+    # name → sum over the colluding clients, who know what they sent; only in rounds that are kept for an attack
     colluding: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -101,16 +73,11 @@ class PlanStreams:
     data or other holders of nodes never add the same noise twice (their difference would show the data), nor draw the same
     secret sample or batches. Two runs of one plan on other private data do, under one written seed: they need ``seed:
     secret``. Cells of one run have other paths.
-
-    Attributes:
-        root: the secret or the number from which all streams of the run follow.
-        path: names the client and the round (``plan_client_path``, ``plan_block_path``).
-        fingerprint: of the plan (``Plan.fingerprint``).
     """
 
-    root: int
-    path: tuple[str | int | float, ...]
-    fingerprint: str = ""
+    root: int  # the secret or the number from which all streams of the run follow
+    path: tuple[str | int | float, ...]  # names the client and the round (``plan_client_path``, ``plan_block_path``)
+    fingerprint: str = ""  # of the plan (``Plan.fingerprint``)
 
     def generator(self, name: str) -> np.random.Generator:
         """The stream called ``name``, from its beginning: secret, unless it is ``PLAN_PUBLIC_COINS``."""
@@ -120,11 +87,7 @@ class PlanStreams:
 
     def drawn(self, name: str, things: np.ndarray, rate: float) -> np.ndarray:
         """Who of a private list is in a Poisson sample: bool [m], by a secret coin of each thing's own (``seeds.coins``).
-
-        Args:
-            name: Names the stream.
-            things: int64 [m] or [m, 2], ids of nodes, or of both ends of edges.
-            rate: Of a thing to be drawn; from 1 on all are.
+        things: int64 [m] or [m, 2], ids of nodes, or of both ends of edges. rate: of a thing to be drawn; from 1 on all are.
         """
         return seeds.coins(self.root, *self.path, name, self.fingerprint, things=things) < rate
 
@@ -140,21 +103,14 @@ _M = TypeVar("_M", default=object, covariant=True)
 
 @dataclass(frozen=True)
 class PlanSchedule:
-    """What is released when.
+    """What is released when."""
 
-    Attributes:
-        rounds: how many there are.
-        releases: what each client will release.
-        min_clients: a round in which fewer clients finish is aborted (secure aggregation).
-        shared_rounds: so many first rounds are the same for all cells of one ``shared_key``; 0: they share the start alone.
-        shared_key: names what is shared; empty: nothing is.
-    """
-
-    rounds: int
-    releases: tuple[PlannedRelease, ...]
-    min_clients: int
+    rounds: int  # how many there are
+    releases: tuple[privacy.PlannedRelease, ...]  # what each client will release
+    min_clients: int  # a round in which fewer clients finish is aborted (secure aggregation)
+    # so many first rounds are the same for all cells of one ``shared_key``; 0: they share the start alone
     shared_rounds: int = 0
-    shared_key: str = ""
+    shared_key: str = ""  # names what is shared; empty: nothing is
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -162,14 +118,14 @@ class PlanSchedule:
         return tuple(dict.fromkeys(r.path for r in self.releases))
 
     @cached_property
-    def _of_one(self) -> dict[int, tuple[PlannedRelease, ...]]:
-        own: dict[int, tuple[PlannedRelease, ...]] = {}
+    def _of_one(self) -> dict[int, tuple[privacy.PlannedRelease, ...]]:
+        own: dict[int, tuple[privacy.PlannedRelease, ...]] = {}
         for release in self.releases:
             if release.client is not None:
                 own[release.client] = (*own.get(release.client, ()), release)
         return own
 
-    def of_client(self, client: int) -> tuple[PlannedRelease, ...]:
+    def of_client(self, client: int) -> tuple[privacy.PlannedRelease, ...]:
         """What ``client`` will release: what all clients release, and what is planned for it alone."""
         if not self._of_one:
             return self.releases
@@ -178,26 +134,21 @@ class PlanSchedule:
 
 @dataclass(frozen=True)
 class PlanSums:
-    """How far the messages of clients may be added up before the server reads them.
+    """How far the messages of clients may be added up before the server reads them."""
 
-    Attributes:
-        paths: (part of a message, clients that each sum must hold): these parts reach the server as a sum over clients only,
-            whatever the viewer sees of the rest. Such a part is named as its path.
-        suffice: the server reads ``PlanInbox.sums`` only, so many clients may send theirs as one.
-        additive: as ``suffice``, and the exact value of a disjoint union of subgraphs is the sum of theirs. So ``client`` may
-            compute the clients of a block as one client that holds their union. Where clients draw samples of their own,
-            ``client`` must draw those of each (``PlanStreams.of_client``).
-    """
-
+    # (part of a message, clients that each sum must hold): these parts reach the server as a sum over clients only, whatever
+    # the viewer sees of the rest. Such a part is named as its path.
     paths: tuple[tuple[str, int], ...] = ()
-    suffice: bool = False
+    suffice: bool = False  # the server reads ``PlanInbox.sums`` only, so many clients may send theirs as one
+    # as ``suffice``, and the exact value of a disjoint union of subgraphs is the sum of theirs. So ``client`` may compute the
+    # clients of a block as one client that holds their union. Where clients draw samples of their own, ``client`` must draw
+    # those of each (``PlanStreams.of_client``).
     additive: bool = False
 
 
 @dataclass(frozen=True)
 class _Watch:
     """What is kept for an attack.
-
     keeps_rounds: what every round broadcast and received (``State.seen``). opened: an attack reads every value that is priced,
     so clients also send what otherwise stays with them.
     """
@@ -209,46 +160,32 @@ class _Watch:
 @dataclass(frozen=True, eq=False)
 class Plan(Generic[_P, _M]):
     """A method made ready: its noise is fixed and every release is declared.
-
-    Attributes:
-        method: the name of the method.
-        params: its settings.
-        facts: the public facts that it was made from.
-        guarantee: what its releases are counted for, before any data are read.
-        schedule: what is released when.
-        made: what the method made of its settings and of public facts, of the method's own type.
-        epsilon_published: what the paper's formula says of this noise; None: it claims nothing.
-        sums: how far messages may be added up before the server reads them.
-        watch: what is kept for an attack.
-        notes: sentences for the report.
-
-    Raises:
-        PrivacyError: a release says other noise than its event prices (``priced_noise.require``), a release with a
-            price is made from ``ClearFacts``, or ``guarantee`` and ``facts`` differ in who holds which node.
+    Raises ``PrivacyError``: a release says other noise than its event prices (``priced_noise.require``), a release with a price
+    is made from ``ClearFacts``, or ``guarantee`` and ``facts`` differ in who holds which node.
     """
 
-    method: str
-    params: _P
-    facts: PublicFacts
-    guarantee: Guarantee
-    schedule: PlanSchedule
-    made: _M
-    epsilon_published: float | None = None
-    sums: PlanSums = PlanSums()
-    watch: _Watch = _Watch()
-    notes: tuple[str, ...] = ()
+    method: str  # the name of the method
+    params: _P  # its settings
+    facts: PublicFacts  # the public facts that it was made from
+    guarantee: privacy.Guarantee  # what its releases are counted for, before any data are read
+    schedule: PlanSchedule  # what is released when
+    made: _M  # what the method made of its settings and of public facts, of the method's own type
+    epsilon_published: float | None = None  # what the paper's formula says of this noise; None: it claims nothing
+    sums: PlanSums = PlanSums()  # how far messages may be added up before the server reads them
+    watch: _Watch = _Watch()  # what is kept for an attack
+    notes: tuple[str, ...] = ()  # sentences for the report
 
     def __post_init__(self) -> None:
         protection = self.guarantee.protection
-        protected = [r.path for r in self.schedule.releases if not isinstance(r.event, Unprotected)]
+        protected = [r.path for r in self.schedule.releases if not isinstance(r.event, privacy.Unprotected)]
         if isinstance(self.facts, ClearFacts) and protected:
             raise PrivacyError(
                 f"{self.method} is made from what was counted in private rows (ClearFacts), so every release must be "
                 f"Unprotected; found a price on {', '.join(protected)}: make the plan from PublicFacts"
             )
-        if protection.unit is not Unit.GRAPH and self.guarantee.holdings is not self.facts.holdings:
+        if protection.unit is not privacy.Unit.GRAPH and self.guarantee.holdings is not self.facts.holdings:
             raise PrivacyError(f"{self.method}: who holds which node is counted otherwise than the public facts say")
-        secure, fewest = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION, dict(self.sums.paths)
+        secure, fewest = protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION, dict(self.sums.paths)
         others = self.facts.cohort - self.facts.colluders if secure else 1
         for release in self.schedule.releases:
             # how many clients' noise hides one unit in what the viewer sees: of a path's own sum one colluder knows its part
@@ -297,12 +234,12 @@ class Plan(Generic[_P, _M]):
         """As ``fingerprint``, of the first rounds that plans with one ``shared_key`` have in common."""
         return hashlib.sha256(canonical.text((self.schedule.shared_key, self.public_text)).encode()).hexdigest()[:16]
 
-    def declared(self, path: str | None = None) -> dict[int, Event]:
+    def declared(self, path: str | None = None) -> dict[int, privacy.Event]:
         """Client → all that it will release (on ``path``, or on all), composed, and amplified where the plan samples once."""
         clients, releases = range(self.facts.num_clients), self.schedule.releases
         return settle.amplified(self.guarantee, {c: desk.declared(releases, c, path) for c in clients})
 
-    def provable(self, path: str | None = None) -> Epsilon:
+    def provable(self, path: str | None = None) -> privacy.Epsilon:
         """The provable price of the worst unit, where the data keep every promise; of ``path`` alone, or of everything."""
         return settle.of_plan(self.guarantee, self.schedule.releases, path)
 
@@ -348,7 +285,10 @@ def _public_part(graph: Graph | None) -> object:
     return None if graph is None else (graph.num_classes, graph.adjacency, graph.features, graph.labels)
 
 
-PLAN_WITHOUT_NOISE: tuple[NoiseMechanism, Event] = Disclose("no noise was asked for"), Unprotected("no noise")
+PLAN_WITHOUT_NOISE: tuple[privacy.NoiseMechanism, privacy.Event] = (
+    privacy.Disclose("no noise was asked for"),
+    privacy.Unprotected("no noise"),
+)
 _R = TypeVar("_R")
 
 
@@ -365,18 +305,12 @@ def gradient_std(noise_multiplier: float, sensitivity: float, facts: PublicFacts
         std = σΔ                        the viewer sees the client's own message, which must carry all the noise
         std = σΔ / √(n_min − t)         the viewer sees the sum, and t of the participants tell it their shares
 
-    Args:
-        noise_multiplier: σ, the standard deviation of the noise over the sensitivity; at least 0.
-        sensitivity: Δ₂ of the sum, in data units.
-        facts: say who sees what, how many clients answer (n_min = ``cohort``) and how many collude (t = ``colluders``).
-
-    Returns:
-        (standard deviation that each client adds, in data units; clients that must finish a round).
-
-    Raises:
-        PrivacyError: behind secure aggregation no more clients answer than collude.
+    noise_multiplier: σ, the standard deviation of the noise over the sensitivity; at least 0. sensitivity: Δ₂ of the sum, in
+    data units. facts: say who sees what, how many clients answer (n_min = ``cohort``) and how many collude (t = ``colluders``).
+    Returns (standard deviation that each client adds, in data units; clients that must finish a round). Raises
+    ``PrivacyError``: behind secure aggregation no more clients answer than collude.
     """
-    if facts.viewer is not Viewer.SERVER_SECURE_AGGREGATION:
+    if facts.viewer is not privacy.Viewer.SERVER_SECURE_AGGREGATION:
         return noise_multiplier * sensitivity, 1
     if facts.cohort <= facts.colluders:
         raise PrivacyError(

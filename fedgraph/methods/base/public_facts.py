@@ -22,63 +22,39 @@ FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, *_AL
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PublicFacts:
-    """What everybody may know before the run, and all that a plan with a guarantee may be made from.
+    """What everybody may know before the run, and all that a plan with a guarantee may be made from."""
 
-    Attributes:
-        num_nodes: nodes over all clients.
-        num_features: columns of a feature row.
-        num_classes: classes of the labels.
-        clients: nodes of each client.
-        graphs: where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty.
-        viewer: who sees what leaves a client.
-        members: ids of each client's nodes, where they are public; else empty.
-        membership_from_edges: who holds which node was computed from edges.
-        membership_from_labels: who holds which node was computed from labels.
-        holdings: CSR [clients, num_nodes], where clients share nodes; None where they share none.
-        cut_edges: of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both
-            ends.
-        public: what is public, in one word (``test-graph``, ``nothing`` or the name of a set).
-        public_graph: the test graph, or another set of nodes, where the setting makes it public; else None.
-        public_attributes: where only edges are private, every node's features and its label (−1 where unknown), without any
-            edge.
-        asking: int64, ids of nodes that never train and only ask for their own answer (which these are is public).
-        asks: whether nodes ask so, be it that none is set apart: in a model everybody trains, and anybody may ask.
-        drawn: settings by which it was drawn who trains, or which edges are hidden; empty: as usual, or sizes show it.
-            Runs that differ in these alone hold other data, and may not share noise.
-        split_from_edges: who trains and who tests was computed from edges; taken as public, as the next four are.
-        split_from_labels: who trains and who tests was chosen by labels.
-        component_from_edges: which nodes there are (the largest component) was computed from edges.
-        columns_from_rows: the columns of private features, or their weights, were computed from all rows.
-        features_from_edges: features were computed from edges.
-        colluders: how many participants, 1 or more, may tell a server that sees sums what they know of their own noise.
-        answering: how many clients answer in each round (``federation.round_attendance``); None: all.
-        columns: columns of numbers whose range is not public; None where there is none (``column_ranks``).
-    """
-
-    num_nodes: int
-    num_features: int
-    num_classes: int
-    clients: tuple[int, ...]
+    num_nodes: int  # nodes over all clients
+    num_features: int  # columns of a feature row
+    num_classes: int  # classes of the labels
+    clients: tuple[int, ...]  # nodes of each client
+    # where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty
     graphs: tuple[tuple[int, ...], ...] = ()
-    viewer: Viewer
-    members: tuple[np.ndarray, ...] = ()
-    membership_from_edges: bool
-    membership_from_labels: bool
-    holdings: sp.csr_array | None
+    viewer: Viewer  # who sees what leaves a client
+    members: tuple[np.ndarray, ...] = ()  # ids of each client's nodes, where they are public; else empty
+    membership_from_edges: bool  # who holds which node was computed from edges
+    membership_from_labels: bool  # who holds which node was computed from labels
+    holdings: sp.csr_array | None  # CSR [clients, num_nodes], where clients share nodes; None where they share none
+    # of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both ends.
     cut_edges: PublicCutEdgeFacts
-    public: str
-    public_graph: Graph | None
+    public: str  # what is public, in one word (``test-graph``, ``nothing`` or the name of a set)
+    public_graph: Graph | None  # the test graph, or another set of nodes, where the setting makes it public; else None
+    # where only edges are private, every node's features and its label (−1 where unknown), without any edge
     public_attributes: Graph | None
+    # int64, ids of nodes that never train and only ask for their own answer (which these are is public)
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    asks: bool = False
+    asks: bool = False  # whether nodes ask so, be it that none is set apart: in a model everybody trains, and anybody may ask
+    # settings by which it was drawn who trains, or which edges are hidden; empty: as usual, or sizes show it. Runs that differ
+    # in these alone hold other data, and may not share noise.
     drawn: str = ""
-    split_from_edges: bool
-    split_from_labels: bool
-    component_from_edges: bool
-    columns_from_rows: bool
-    features_from_edges: bool
-    colluders: int
-    answering: int | None = None
+    split_from_edges: bool  # who trains and who tests was computed from edges; taken as public, as the next four are
+    split_from_labels: bool  # who trains and who tests was chosen by labels
+    component_from_edges: bool  # which nodes there are (the largest component) was computed from edges
+    columns_from_rows: bool  # the columns of private features, or their weights, were computed from all rows
+    features_from_edges: bool  # features were computed from edges
+    colluders: int  # how many participants, 1 or more, may tell a server that sees sums what they know of their own noise
+    answering: int | None = None  # how many clients answer in each round (``federation.round_attendance``); None: all
+    # columns of numbers whose range is not public; None where there is none (``column_ranks``)
     columns: GraphColumns | None = None
 
     @property
@@ -107,30 +83,18 @@ class ClearFacts(PublicFacts):
     """Public facts, and what was counted in private rows: for methods that guarantee nothing.
 
     A plan made from these is refused unless all that it releases is ``Unprotected``.
-
-    Attributes:
-        filled: the share of the entries of all feature rows that are not zero, in [0, 1].
     """
 
-    filled: float
+    filled: float  # the share of the entries of all feature rows that are not zero, in [0, 1]
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a method may spend.
+    """What a method may spend. Raises ``PrivacyError``: ε or δ is out of range."""
 
-    Attributes:
-        epsilon: ε, above 0; ∞: no noise is asked for.
-        delta: δ, between 0 and 1.
-        calibrated_by: under which reading of the guarantee the noise is chosen.
-
-    Raises:
-        PrivacyError: ε or δ is out of range.
-    """
-
-    epsilon: float
-    delta: float
-    calibrated_by: PublicCalibrationFact = "provable"
+    epsilon: float  # ε, above 0; ∞: no noise is asked for
+    delta: float  # δ, between 0 and 1
+    calibrated_by: PublicCalibrationFact = "provable"  # under which reading of the guarantee the noise is chosen
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
@@ -167,7 +131,6 @@ def assume_public_facts(facts: PublicFacts) -> tuple[Assumption, ...]:
 
 def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
     """What is taken as public although it was computed from what ``relation`` protects.
-
     edges_private: False where a method gives all edges away (``edges-public``).
     """
     stated = {
@@ -213,16 +176,9 @@ def guarantee_from_public_facts(
     sampled_once: float | None = None,
 ) -> Guarantee:
     """What a plan counts its releases for, toward the viewer of ``facts``.
-
-    Args:
-        facts: of the run.
-        relation: the neighbouring relation.
-        assumed: what the method assumes; what the setting assumes follows after it.
-        delta: δ.
-        per_end: events price one end of an edge, and an edge costs two of them.
-        promised: maximum degree that the data promise, or None.
-        limit: number of neighbours that the platform enforces, or None.
-        sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
+    assumed: what the method assumes; what the setting assumes follows after it. delta: δ. per_end: events price one end of an
+    edge, and an edge costs two of them. promised: maximum degree that the data promise, or None. limit: number of neighbours
+    that the platform enforces, or None. sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
     """
     stated = (*assumed, *assume_public_setting(facts, relation))
     colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None

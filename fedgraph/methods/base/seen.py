@@ -1,4 +1,4 @@
-"""What a viewer of every round saw: for methods that let an attack read their training messages (``evidence``).
+"""What a viewer of every round saw: for attacks that read training messages (``attacks.base.evidence``).
 
 A message is Σ_i w_i clip(∇_i) + N(0, s² I), w_i = 1 or 0 by the coin of a canary. Who knows all rows takes off those that are
 in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``SeenCoins`` gathers over all rounds what it
@@ -69,7 +69,6 @@ def messages_of(plan: Plan, state: State, group: int, name: str) -> Iterator[tup
 
 def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
     """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
-
     units: int64 [m, ≥ 1], the canaries' global ids first. Returns float64 [num_nodes]; None where the rounds were not kept, or
     nodes are replaced and not zeroed out.
     """
@@ -82,17 +81,11 @@ def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | No
 
 @dataclass(eq=False)
 class SeenCoins:
-    """What messages say of the coins of the canaries in them.
+    """What messages say of the coins of the canaries in them."""
 
-    Attributes:
-        rows: int64 [m], places of the canaries among the rows of a message.
-        gram: float64 [m, m], sum over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩.
-        along: float64 [m], sum over messages of ⟨clip(∇ⱼ), what is left of a message⟩.
-    """
-
-    rows: np.ndarray
-    gram: np.ndarray = field(init=False)
-    along: np.ndarray = field(init=False)
+    rows: np.ndarray  # int64 [m], places of the canaries among the rows of a message
+    gram: np.ndarray = field(init=False)  # float64 [m, m], sum over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩
+    along: np.ndarray = field(init=False)  # float64 [m], sum over messages of ⟨clip(∇ⱼ), what is left of a message⟩
 
     def __post_init__(self) -> None:
         self.gram, self.along = np.zeros((self.rows.size, self.rows.size)), np.zeros(self.rows.size)
@@ -124,7 +117,6 @@ def coins_of(
     read: Callable[[int, np.ndarray, SeenCoins], None],
 ) -> np.ndarray:
     """float64 [m]: what the messages of every group that holds canaries say of their coins.
-
     units: int64 [m, ≥ 1], the canaries' global ids first. groups: of ``groups_of``. path: of the noise. read: adds all
     messages of a group to its coins; it is given the group's number, the ids of its rows in their order, and the coins.
     """
@@ -139,7 +131,6 @@ def coins_of(
 
 class SeenRows:
     """Known rows (x) of a message, the gradient of each of which is clipped by itself, read for ``coins``.
-
     labels: int64 [n], −1 where unknown. weights: [n], how much of each row is taken off a message. rate: that a row is in one.
     """
 

@@ -120,23 +120,17 @@ class Memory:
     average: np.ndarray
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class HopMemory(noisy_hops.NoisyHopMemory):
-    """What the server remembers under ``unit: edge``: released sums and what followed from them.
+@dataclass(frozen=True, eq=False)
+class HopMemory:
+    """What the server remembers under ``unit: edge``: released sums and what followed from them."""
 
-    Attributes:
-        seed: of the first weights.
-        encoder: parameters of the network that makes class rows, flat.
-        inputs: public features, class rows, and noisy hops so far, float32 [n, h] each.
-        average: float32 [p], of the trained network; empty before the last hop.
-        scores: float32 [n, c], of the nodes of the training graph; empty before the last hop.
-    """
-
-    seed: int
-    encoder: np.ndarray
-    inputs: tuple[np.ndarray, ...]
-    average: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))
-    scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    seed: int  # of the first weights
+    encoder: np.ndarray  # parameters of the network that makes class rows, flat
+    inputs: tuple[np.ndarray, ...]  # public features, class rows, and noisy hops so far, float32 [n, h] each
+    sent: tuple[np.ndarray, ...]  # the rows that were broadcast for each hop
+    sums: tuple[np.ndarray, ...] = ()  # the noisy sums that came back
+    average: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))  # [p], trained; empty before the last hop
+    scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))  # [n, c], of the training graph
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

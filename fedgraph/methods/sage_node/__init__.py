@@ -120,7 +120,6 @@ OFFERS: base.Offers[Params, Made, examples.Work, Descended] = base.Offers(
         base.MethodSituation("inductive", (Trust.CURATOR,), {"steps": 3, "projection": 16, "layers": 2, "degree": 3}),
     ),
     answers_every_round=True,
-    drafts=(base.MethodDraft("graph", "node", {"label": "SAGE-NDP"}, "noisy gradients of neighbourhoods", spare=True),),
     reads_rounds=reads_rounds,
     evidence=evidence,
 )

@@ -12,10 +12,11 @@ It is read from one message per client.
 import numpy as np
 from pydantic import Field
 
+from fedgraph.attacks import evidence as evidence_of
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.documents import Settings
-from fedgraph.methods import Plan, method_kinds
+from fedgraph.methods import Plan
 from fedgraph.privacy import Viewer
 
 REFERENCE = "Cheng et al. 2025, EC-LDA, arXiv 2505.15140"
@@ -33,7 +34,7 @@ def refuses(made: Plan) -> str | None:
     """It reads single messages about private labels."""
     if why := attack_scene.refuse_messages(made):
         return why
-    if method_kinds.load(made.method).OFFERS.observe is None:
+    if evidence_of.readers(made.method).observe is None:
         return "the messages are not gradients of a last layer"
     return None
 

@@ -17,14 +17,14 @@ The score is any function of what was released and of what is known without the 
 the estimate is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.methods.base import PlanInbox, State, seen
-from fedgraph.methods.local_dp import local_training
-from fedgraph.methods.local_dp.local_training import Planned, Work, prepare
+from fedgraph.methods import PlanInbox, State, local_dp, seen
 from fedgraph.privacy import GaussianNoise, L2Ball, likelihood_ratios
 from fedgraph.types import Partition, Subgraph, subgraph_with_rows_of
 
@@ -34,32 +34,35 @@ _CLEAR = 1e-3  # share of the clip that stands for the noise of updates that wer
 @dataclass(frozen=True, eq=False)
 class _Both:
     """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none.
-
     settings: where several graphs are clipped as one, (versions of all graphs, bool [graphs]; the work; per graph the work with
     that one in its other version).
     """
 
-    zero: Work
-    one: Work
+    zero: local_dp.Work
+    one: local_dp.Work
     units: np.ndarray
-    settings: tuple[tuple[np.ndarray, Work, dict[int, Work]], ...] = ()
+    settings: tuple[tuple[np.ndarray, local_dp.Work, dict[int, local_dp.Work]], ...] = ()
 
 
-def reads_rounds(plan: Planned) -> bool:
+def reads_rounds(plan: local_dp.Planned) -> bool:
     """Whether an attack wants the rounds kept: updates are protected, so what they show is in question."""
     return plan.params.protects
 
 
-def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]) -> np.ndarray | None:
+def graph_evidence(
+    plan: local_dp.Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]
+) -> np.ndarray | None:
     """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
-
     zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
     the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
     """
     if not state.seen:
         return None
     parts = zip(zero.subgraphs, one.subgraphs, units, plan.made.sizes, strict=True)
-    clients = [_Both(prepare(plan, a), prepare(plan, b), own, _settings(plan, a, b, own, sizes)) for a, b, own, sizes in parts]
+    clients = [
+        _Both(local_dp.prepare(plan, a), local_dp.prepare(plan, b), own, _settings(plan, a, b, own, sizes))
+        for a, b, own, sizes in parts
+    ]
     count = 1 + max((int(own.max(initial=-1)) for own in units), default=-1)
     gram, along, ratios = np.zeros((count, count)), np.zeros(count), np.zeros(count)
     for model, inbox in state.seen:
@@ -71,8 +74,8 @@ def of_graphs(plan: Planned, state: State, zero: Partition, one: Partition, unit
 
 
 def _settings(
-    plan: Planned, zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
-) -> tuple[tuple[np.ndarray, Work, dict[int, Work]], ...]:
+    plan: local_dp.Planned, zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
+) -> tuple[tuple[np.ndarray, local_dp.Work, dict[int, local_dp.Work]], ...]:
     """Two opposite settings of a client's graphs, each with every canary turned over; none where a graph stands alone."""
     if plan.params.training != "dp_fedavg" or units.size < 2 or (units < 0).all():
         return ()
@@ -84,13 +87,13 @@ def _settings(
         for place in np.flatnonzero(units >= 0).tolist():
             other = versions.copy()
             other[place] = not other[place]
-            turned[place] = prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(other, sizes)))
-        found.append((versions, prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(versions, sizes))), turned))
+            turned[place] = local_dp.prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(other, sizes)))
+        found.append((versions, local_dp.prepare(plan, subgraph_with_rows_of(zero, one, np.repeat(versions, sizes))), turned))
     return tuple(found)
 
 
 def _of_updates(
-    plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int
+    plan: local_dp.Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
     each, total = inbox.each.get("model"), inbox.sums.get("model")
@@ -122,40 +125,40 @@ def _of_updates(
         yield moved.T @ moved / variance, moved.T @ left / variance
 
 
-def _versions(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+def _versions(plan: local_dp.Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
     params = plan.params
     if both.settings:
         return _clipped_as_one(plan, both, parameters)
     if params.training == "dp_fedavg":
         bound, unit = L2Ball(params.clip), int(both.units.max(initial=-1))
-        one = bound.enforce(local_training.update_of(params, both.one, parameters))
+        one = bound.enforce(local_dp.update_of(params, both.one, parameters))
         if unit < 0:
             return one.astype(np.float64), {}
-        zero = bound.enforce(local_training.update_of(params, both.zero, parameters))
+        zero = bound.enforce(local_dp.update_of(params, both.zero, parameters))
         return (one.astype(np.float64) + zero) / 2, {unit: (one - zero) / 2}
     middle, halves = np.zeros(parameters.size), {}
     for in_one, in_zero, decides in zip(both.one.graphs, both.zero.graphs, both.units, strict=True):
         one, zero = np.zeros_like(parameters), np.zeros_like(parameters)
         for found, graph in ((one, in_one), (zero, in_zero)):
-            found[graph.where] = local_training.clip_gradient(params, graph, parameters)
+            found[graph.where] = local_dp.clip_gradient(params, graph, parameters)
         middle += (one.astype(np.float64) + zero) / 2
         if decides >= 0:
             halves[int(decides)] = (one - zero) / 2
     return middle, halves
 
 
-def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
+def _clipped_as_one(plan: local_dp.Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
     """``_versions`` of a client whose graphs are clipped together: means over its settings."""
     bound = L2Ball(plan.params.clip)
     middle = np.zeros(parameters.size)
     halves = {int(u): np.zeros(parameters.size) for u in both.units if u >= 0}
     share = 1 / len(both.settings)
     for versions, work, turned in both.settings:
-        value = bound.enforce(local_training.update_of(plan.params, work, parameters)).astype(np.float64)
+        value = bound.enforce(local_dp.update_of(plan.params, work, parameters)).astype(np.float64)
         middle += share * value
         for place, other in turned.items():
-            half = (value - bound.enforce(local_training.update_of(plan.params, other, parameters))) / 2
+            half = (value - bound.enforce(local_dp.update_of(plan.params, other, parameters))) / 2
             halves[int(both.units[place])] += share * (half if versions[place] else -half)
     for versions, _, _ in both.settings:
         for place, unit in enumerate(both.units.tolist()):
@@ -164,14 +167,16 @@ def _clipped_as_one(plan: Planned, both: _Both, parameters: np.ndarray) -> tuple
     return middle, halves
 
 
-def _of_embeddings(plan: Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int) -> np.ndarray:
+def _of_embeddings(
+    plan: local_dp.Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int
+) -> np.ndarray:
     found = np.zeros(count)
     for client, sent in zip(plan.made.attendance.present[inbox.round], inbox.each.get("embedding", ()), strict=False):
         both = clients[client]
         if (both.units < 0).all():
             continue
         release, sizes = plan.made.sent[client], plan.made.sizes[client]
-        rows = [local_training.embedding_of(plan, work, parameters) for work in (both.one, both.zero)]
+        rows = [local_dp.embedding_of(plan, work, parameters) for work in (both.one, both.zero)]
         one, zero = (release.bound.enforce(own) for own in rows)
         blocks = sizes if both.units.size > 1 else (len(sent),)
         told = likelihood_ratios.of_blocks(release.mechanism, sent, one, zero, blocks)

@@ -1,0 +1,39 @@
+"""What the randomised rows and labels of ``lpgnn`` say."""
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+
+from fedgraph.methods import State, lpgnn, require_received
+from fedgraph.privacy import SampledBits
+from fedgraph.types import Graph
+
+
+def evidence(plan: lpgnn.Planned, state: State[lpgnn.Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
+    """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
+
+    ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
+    ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
+    """
+    received = require_received(plan, state.memory.labels)[units[:, 0]]
+    keep, c = plan.made.keep, plan.facts.num_classes
+    size = math.log(keep * (c - 1) / (1 - keep)) if keep < 1 else 1.0
+    found = size * ((received == units[:, 2]).astype(float) - (received == units[:, 1]))
+    mechanism, bits = plan.schedule.releases[0].mechanism, state.memory.features
+    if units.shape[1] < 4 or bits is None or not isinstance(mechanism, SampledBits):
+        return found
+    strength = math.tanh(mechanism.epsilon_per_bit / 2)
+
+    def plus(values: np.ndarray) -> np.ndarray:
+        unit = (np.clip(values, mechanism.low, mechanism.high) - mechanism.low) / (mechanism.high - mechanism.low)
+        return (1 - strength) / 2 + unit * strength
+
+    for place, (node, _, _, differs) in enumerate(units):
+        sent = sp.csr_array(bits[[int(node)]])
+        if not differs or not sent.nnz:
+            continue
+        one = plus(graph.features[[int(node)]].toarray().ravel()[sent.indices])
+        zero = plus(np.zeros(sent.nnz))
+        found[place] += np.where(sent.data > 0, np.log(one / zero), np.log((1 - one) / (1 - zero))).sum()
+    return found

@@ -1,0 +1,5 @@
+"""What the noisy hops of ``progap_edge`` say of an edge."""
+
+from fedgraph.methods import noisy_hops
+
+evidence = noisy_hops.evidence

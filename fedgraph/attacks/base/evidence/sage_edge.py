@@ -1,0 +1,14 @@
+"""What the noisy graph of ``sage_edge`` says."""
+
+import numpy as np
+
+from fedgraph.methods import State, sage_edge
+from fedgraph.types import Graph
+
+
+def evidence(plan: sage_edge.Planned, state: State[sage_edge.Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
+    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
+    received = state.memory.received
+    if received is None:
+        return None
+    return np.where(np.asarray(received[pairs[:, 0], pairs[:, 1]]).ravel() > 0, 1.0, -0.5)

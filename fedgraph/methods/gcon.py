@@ -1,0 +1,288 @@
+"""GCON: a graph convolution without noise, and a linear classifier with noise in its objective.
+
+    X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
+
+Z is the capped walk with restart (``learning.propagation.walks``), B has columns of Gamma-distributed radius
+(``mechanisms.objective_perturbation``; constants in ``mechanisms.gcon_noise``). With ``noise: gaussian`` its entries are
+normal, and several times smaller where rows are wide (proof: ``mechanisms.gaussian_objective``). One release per client: Θ.
+Edges are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact
+minimiser; the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
+encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).
+
+* Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
+* Inference on a public test graph (protocol ``inductive-edges``): the whole walk.
+* ``release: nothing``: Θ = Θ₀, ε = 0: own-edge inference alone, which shows what a release is worth.
+
+Federated, who sees what: the server sees each client's Θ (or their weighted sum), clients see X and nothing else. Each client
+perturbs its own objective on its own edges (parallel composition: an inner edge is held once); the server averages by labelled
+nodes. A client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or
+(``cut_edges: protected``) in both clients' walks, where each changes one row: an end costs at most (ε/2, δ/2) at its client.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, field_validator, model_validator
+
+from fedgraph import privacy
+from fedgraph.documents import InfiniteSetting, Settings
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.learning import LinearObjective, ObjectiveLoss, ObjectiveLossName, aggregation, scale_to_unit_length, walks
+from fedgraph.learning import public_training as public
+from fedgraph.methods import base
+from fedgraph.methods.base import Budget, PublicFacts
+from fedgraph.privacy import gaussian_objective
+from fedgraph.privacy import gcon_noise as claim
+from fedgraph.privacy import objective_perturbation as perturbing
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("wei2024gcon")
+
+
+class Params(Settings):
+    steps: Annotated[tuple[Annotated[float, Field(ge=0)], ...], InfiniteSetting] = Field(
+        (2,), description="propagation steps m₁ … m_s; inf: convergence"
+    )
+    restart: float = Field(0.4, gt=0, le=1, description="restart probability α")
+    cap: float = Field(0.5, gt=0, le=0.5, description="largest weight of a neighbour, p")
+    loss: ObjectiveLossName = Field("soft-margin", description="soft-margin | pseudo-huber")
+    width: float = Field(1.0, gt=0, description="width of the pseudo-Huber loss")
+    regulariser: Annotated[float, Field(gt=0)] | Literal["auto"] = Field(
+        "auto", description="Λ; auto: ten times the value it must exceed, at least 0.02"
+    )
+    prior: Annotated[float, Field(ge=0)] | Literal["auto"] = Field(
+        "auto", description="scale of Θ₀, to which Θ is pulled; 0: as published; auto: 3 with encoder classes, else 0"
+    )
+    noise: Literal["gamma", "gaussian"] = Field(
+        "gamma", description="in the objective: gamma as published | gaussian: less of it"
+    )
+    share: float = Field(0.9, gt=0, lt=1, description="least share of ε for the noise, ω")
+    release: Literal["trained", "nothing"] = Field("trained", description="Θ: the noisy minimiser, or the prior as it is")
+    encoder: Literal["classes", "hidden", "none"] = Field("classes", description="rows X: class scores, hidden units, features")
+    centred: bool = Field(True, description="hidden units minus their mean over the public nodes (hidden)")
+    hidden: int = Field(64, ge=1, description="hidden units of the encoder")
+    epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
+    folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, rows then saw their labels")
+    inference: ClassVar[str] = "auto"  # test graph: public where it is, else own edges
+    inference_restart: ClassVar[str] = "same"  # α with own edges
+
+    @model_validator(mode="after")
+    def _prior_reads_classes(self) -> Self:
+        if self.encoder != "classes" and self.scale:
+            raise ValueError(f"prior reads the encoder's class scores: encoder {self.encoder!r} needs prior: 0")
+        if self.release == "nothing" and not self.scale:
+            raise ValueError("release: nothing predicts with the prior alone: it needs encoder: classes and a prior > 0")
+        return self
+
+    @property
+    def scale(self) -> float:
+        """The prior's scale, resolved."""
+        return (3.0 if self.encoder == "classes" else 0.0) if self.prior == "auto" else self.prior
+
+    @field_validator("steps")
+    @classmethod
+    def _whole(cls, values: tuple[float, ...]) -> tuple[float, ...]:
+        if not values or any(not (math.isinf(m) or m == int(m)) for m in values):
+            raise ValueError(f"steps must be whole numbers ≥ 0, or inf for convergence, at least one; found {list(values)}")
+        return values
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of public facts."""
+
+    attributes: Graph  # every node's public features and labels
+    own_edges: bool  # a node reads its own edges at inference: predictions are for the nodes that were trained on
+
+
+_GRADIENT_NORM = 1e-9  # of an accepted minimiser
+_LEAST_REGULARISER = 0.02  # of "auto"
+
+
+def _of_minimiser(
+    params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
+) -> privacy.PlannedRelease:
+    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
+    c, s = facts.num_classes, len(params.steps)
+    d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
+    event: privacy.Event = privacy.Unprotected("the minimiser without noise")
+    regulariser, rate, std, output_std = _regulariser(params, 0.0), math.inf, 0.0, 0.0
+    if budget.private:
+        given = gaussian_objective.Situation(
+            epsilon=budget.epsilon,
+            delta=budget.delta,
+            share=params.share,
+            bounds=claim.gcon_soft_margin(c) if params.loss == "soft-margin" else claim.gcon_pseudo_huber(c, params.width),
+            sensitivity=claim.claimed_gcon_psi(params.steps, params.restart, params.cap),
+            num_classes=c,
+            dimension=d,
+            num_labelled=labels.size,
+            prior_norm=params.scale * math.sqrt(s),
+            per_end=facts.cut_edges_shared,
+        )
+        if params.noise == "gaussian":
+            least = gaussian_objective.least_regulariser(given)
+            normal = gaussian_objective.calibrated(given, _regulariser(params, least), _GRADIENT_NORM)
+            regulariser, std, output_std, event = normal.regulariser, normal.noise_std, normal.output_std, normal.event
+        else:
+            found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
+            regulariser, rate, output_std, event = found.regulariser, found.rate, found.output_std, found.event
+    loss = ObjectiveLoss(params.loss, c, params.width)
+    problem = LinearObjective(loss, labels, regulariser, _GRADIENT_NORM, params.scale)
+    mechanism = perturbing.ObjectivePerturbation(c, rate, _GRADIENT_NORM, output_std, problem, weight, std)
+    return privacy.PlannedRelease("theta", perturbing.ObjectiveRows(labels.size, d), mechanism, event, range(1), client=client)
+
+
+def _regulariser(params: Params, least: float) -> float:
+    return max(_LEAST_REGULARISER, 10 * least) if params.regulariser == "auto" else params.regulariser
+
+
+def prior(params: Params, num_classes: int) -> np.ndarray:
+    """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
+    loss = ObjectiveLoss(params.loss, num_classes, params.width)
+    objective = LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
+    return objective.centre(len(params.steps) * num_classes)
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the server remembers."""
+
+    parameters: np.ndarray  # of the encoder, flat float32, also for the rows of new nodes
+    mean: np.ndarray | None  # float [h], of the rows of the public nodes, where it is taken off; else None
+    rows: np.ndarray  # float64 [n, h], X of all nodes
+
+
+def _encoder(params: Params) -> public.PublicTrainingEncoder:
+    how = public.PublicTrainingSteps(params.epochs, 0.01, 5e-4)
+    return public.PublicTrainingEncoder(params.encoder, params.hidden, params.folds, how)
+
+
+def _rows_of_public(attributes: Graph, params: Params) -> Memory:
+    """The trained encoder, and X of every public node.
+
+    Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
+    features are public, and scales again.
+    """
+    encoded = public.encode(attributes, _encoder(params))
+    mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
+    return Memory(encoded.parameters, mean, _scaled(encoded.own, mean))
+
+
+def rows_of_new(memory: Memory, params: Params, graph: Graph) -> np.ndarray:
+    """X of the nodes of another public graph with the same features, float64 [n, h]."""
+    return _scaled(public.encode_after(memory.parameters, _encoder(params), graph), memory.mean)
+
+
+def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
+    """Norm 1 where a mean was taken off; else scaled down where it is above 1."""
+    out = np.asarray(rows if mean is None else scale_to_unit_length(rows - mean), dtype=np.float64)
+    return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What a client prepares."""
+
+    walk: sp.csr_array  # CSR [n_i, n_i], its Ã
+    away: sp.csr_array | None  # CSR, to whom it leads outside; None: cut edges are dropped
+    nodes: np.ndarray  # int64 [n_i], global ids of its rows
+    labelled: np.ndarray  # int64, its rows that have a label
+
+
+Planned: TypeAlias = base.Plan[Params, Made]
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    """One perturbed minimiser per client that has labelled nodes."""
+    if facts.public_attributes is None:
+        raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
+    own_edges = facts.public_graph is None
+    known = [facts.public_attributes.labels[nodes] for nodes in facts.members]
+    known = [labels[labels >= 0] for labels in known]
+    total = sum(labels.size for labels in known)
+    if not total:
+        raise DataError("gcon trains on labelled nodes, and no node has a label")
+    trained, planned = params.release == "trained", []
+    for client, labels in enumerate(known):
+        if labels.size and trained:
+            planned.append(_of_minimiser(params, facts, budget, client, labels, labels.size / total))
+    assumed = (
+        privacy.Assumption.COUNTS_PUBLIC,
+        privacy.Assumption.FEATURES_LABELS_PUBLIC,
+        privacy.Assumption.SPLIT_PUBLIC,
+        privacy.Assumption.UNTUNED,
+        privacy.Assumption.OWN_EDGES_KNOWN if own_edges else privacy.Assumption.TEST_GRAPH_PUBLIC,
+    )
+    reads_edges = trained and claim.claimed_gcon_psi(params.steps, params.restart, params.cap) > 0
+    made = Made(facts.public_attributes, own_edges)
+    published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
+    per_end = facts.cut_edges_shared
+    guarantee = base.guarantee_from_public_facts(
+        facts, privacy.Relation.EDGE_UNDIRECTED, assumed, budget.delta, per_end=per_end
+    )
+    schedule = base.PlanSchedule(int(trained), tuple(planned), 1)
+    return base.Plan("gcon", params, facts, guarantee, schedule, made, published)
+
+
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
+    memory = _rows_of_public(plan.made.attributes, plan.params)
+    if plan.params.release == "nothing":
+        return base.State({"theta": prior(plan.params, plan.facts.num_classes)}, memory)
+    return base.State({"rows": memory.rows}, memory)
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    own, nodes = subgraph.graph.adjacency, subgraph.nodes
+    labelled = np.flatnonzero(plan.made.attributes.labels[nodes] >= 0)
+    if not plan.facts.cut_edges_shared or subgraph.cut is None:
+        return Work(walks.capped_matrix(own, plan.params.cap), None, nodes, labelled)
+    outside = aggregation.with_cut(sp.csr_array(own.shape, dtype=np.int8), nodes, subgraph.cut, plan.facts.num_nodes)
+    return Work(*walks.open_matrices(own, outside, plan.params.cap), nodes, labelled)
+
+
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
+    """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
+    if not any(r.client == desk.client for r in plan.schedule.releases):
+        return {}
+
+    def rows() -> np.ndarray:
+        inflow = 0.0 if work.away is None else work.away @ model["rows"]
+        own = model["rows"][work.nodes]
+        return walks.rows_after(work.walk, own, plan.params.steps, plan.params.restart, inflow)[work.labelled]
+
+    return {"theta": desk.release("theta", rows)}
+
+
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+    """The average: weights are public and already inside the messages."""
+    return base.State({"theta": inbox.sums["theta"]}, state.memory)
+
+
+def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
+    """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
+    params, rows, steps = plan.params, state.memory.rows, plan.params.steps
+    if plan.made.own_edges:
+        steps = tuple(min(m, 1) for m in steps)
+    else:
+        rows = rows_of_new(state.memory, params, graph)
+    capped = walks.capped_matrix(graph.adjacency, params.cap)
+    return walks.rows_after(capped, rows, steps, params.restart) @ state.model["theta"]
+
+
+def reads(plan: Planned) -> base.MethodReads:
+    """What an answer reads."""
+    return base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH
+
+
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+    units=(privacy.Unit.EDGE,),
+    reads=reads,
+    situations=(base.MethodSituation("transductive"), base.MethodSituation("inductive-edges")),
+)

@@ -1,0 +1,929 @@
+"""Local DP embeddings for Gromov-Wasserstein (Jin & Chen): FedAvg on small graphs, then encoded embeddings.
+
+Clients train a shared GCN or GIN: R rounds of FedAvg or FedProx with E full-batch steps each (Algorithm 3). A client is one
+small graph with node labels (an ego-network), or holds several graphs, with a label each (scores are pooled) or node labels.
+Every s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) through an encoder. Algorithm 3 trains
+once more first; then every row depends on all that the client holds, so that is done only where all of it is priced as one
+(``client``).
+
+Two paths, priced apart and together. **model**: the updates, ε = ∞ in the paper (``training: fedavg``); protected, or not sent
+at all, under the other values of ``training``; **embedding**, by an encoder; retrievals add up.
+
+    fedavg      the paper's own: updates in clear, ε = ∞
+    dp_fedavg   client-level DP-FedAvg (McSherry, Ramage, Talwar & Zhang 2018): every client's whole update is clipped to norm C
+    dp_sgd      one step a round: every graph's gradient is clipped to norm C, and a client sends the sum over its graphs
+    public      no update leaves a client: the encoder is trained on public labelled nodes
+    none        no update leaves a client: the encoder is its random start
+
+Who takes part is drawn by public coins, fixed before the run, so that every release can be planned. A client leaves for good
+before a round with the drop-out probability (never before round 0). Of those still there a share trains; all of them are asked
+for embeddings in retrieval rounds. Who has left keeps, at the server, what it sent last.
+
+The unit is the graph where clients hold whole graphs (graph-replace of known size; graphs of one client are apart, the worst
+counts), or where ``unit: graph`` says so: then all that a client holds is one unit. Otherwise it is the node: a node may be in
+several ego-networks, and its loss adds up over all of them. Under ``fedavg`` the budget is each graph's, as the paper has it,
+so a node may pay more; under every other training the budget is the unit's, for all that is released. What text, proof and
+released code disagree on stands at ``EncoderSettings``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from pydantic import Field, model_validator
+
+from fedgraph import learning, privacy, seeds
+from fedgraph.documents import Settings
+from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.learning import GinNorm, descend_by_adam, layouts, shared_gnn, torch
+from fedgraph.methods import base
+from fedgraph.methods.base import Budget, Plan, PlanInbox, PublicFacts, assume_public_setting
+from fedgraph.privacy import blocks, calibrate, require_positive, sensitivity
+from fedgraph.types import Graph, Subgraph
+
+REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
+
+
+def claimed_entries(epsilon: float, num_entries: int) -> int:
+    """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
+    epsilon: ε > 0, finite. num_entries: d ≥ 1. Raises ``PrivacyError``: ε is not finite and > 0.
+    """
+    require_positive("epsilon", epsilon)
+    return max(1, min(num_entries, math.floor(epsilon / 2.18)))
+
+
+def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> privacy.Event:
+    """Algorithm 1 at ε/(m·n) per bit.
+    epsilon: ε > 0, finite. num_sampled: m ≥ 1, entries that are sent. num_rows: n ≥ 1. in_total: m bits in all (literal
+    reading); else m bits in each row. Raises ``PrivacyError``: a number out of its range.
+    """
+    require_positive("epsilon", epsilon)
+    if num_sampled < 1 or num_rows < 1:
+        raise PrivacyError(f"need at least one entry and one row, found {num_sampled} and {num_rows}")
+    return privacy.MultiBit(epsilon / (num_sampled * num_rows), num_sampled * (1 if in_total else num_rows))
+
+
+def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> privacy.Event:
+    """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
+    noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. Raises ``PrivacyError``: a
+    number out of its range.
+    """
+    require_positive("noise_std", noise_std)
+    if num_columns < 1 or num_rows < 1:
+        raise PrivacyError(f"need at least one row and one column, found {num_rows} and {num_columns}")
+    return privacy.Gaussian(noise_std / math.sqrt(2 * num_rows if softmax else num_rows * num_columns))
+
+
+_EncoderReleaseKind = Literal["rows", "mean", "labels"]
+_PooledEncoderName = Literal["gaussian", "multi-bit", "response"]
+
+_IN_CLEAR = privacy.Disclose("no noise: the graph's own vector")
+
+
+@dataclass(frozen=True)
+class _PooledEncoder:
+    """How one vector of a whole graph is sent, a histogram of classes: replacing the graph may make it any point of it.
+
+        gaussian    + N(0, s²), Δ₂ = √2 (``SimplexRows(1)``)                                        the multiplier is s/√2
+        multi-bit   m of the c entries, one bit each at ε/m (``MultiBitEncoder`` on one row)         pure ε
+        response    the largest class alone, through c-ary randomised response                      pure ε
+
+    One release of the unit ``graph``; for the unit ``node``, each client that holds the node is priced whole.
+    """
+
+    by: _PooledEncoderName  # the mechanism
+    epsilon: float  # of one release; ∞: in clear
+    mu: float  # what it may spend of μ, where it is Gaussian
+    width: int  # c, entries of the vector
+    bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
+
+    def of_client(self) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
+        """Bound, mechanism and price of one graph's release."""
+        simplex = privacy.SimplexRows(1)
+        if math.isinf(self.epsilon):
+            return simplex, _IN_CLEAR, privacy.Unprotected("the vector is sent without noise")
+        if self.by == "gaussian":
+            std = sensitivity.l2(simplex, privacy.Relation.GRAPH_REPLACE) / self.mu
+            return simplex, privacy.GaussianNoise(std), privacy.Gaussian(1.0 / self.mu)
+        if self.by == "response":
+            return (
+                privacy.Box(0, self.width - 1),
+                privacy.KaryResponse(self.epsilon, self.width),
+                privacy.RandomizedResponse(self.epsilon, self.width),
+            )
+        m = min(self.bits, self.width) if self.bits is not None else claimed_entries(self.epsilon, self.width)
+        return simplex, privacy.MultiBitEncoder(self.epsilon / m, m), privacy.MultiBit(self.epsilon / m, m)
+
+    def value(self, vector: np.ndarray) -> np.ndarray:
+        """What is handed to the desk, of a vector float64 [c]: itself as one row, or its largest class."""
+        if self.by == "response" and math.isfinite(self.epsilon):
+            return np.array([int(vector.argmax())], dtype=np.int64)
+        return np.asarray(vector, dtype=np.float64)[None, :]
+
+    def read(self, received: np.ndarray) -> np.ndarray:
+        """The server's estimate, float64 [1, c]: bits made unbiased, a response as one 1. Post-processing."""
+        mechanism = self.of_client()[1]
+        if isinstance(mechanism, privacy.MultiBitEncoder):
+            return np.asarray(mechanism.rectify(received))
+        if isinstance(mechanism, privacy.KaryResponse):
+            return np.eye(self.width)[received]
+        return np.asarray(received)
+
+
+def histogram(labels: np.ndarray, width: int) -> np.ndarray:
+    """float64 [c]: shares of the classes among labels int64 [n], −1 where unknown; uniform where none is known."""
+    counts = np.bincount(labels[labels >= 0], minlength=width).astype(np.float64)
+    return counts / counts.sum() if counts.sum() else np.full(width, 1.0 / width)
+
+
+_LocalEncoderName = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded", "none"]
+_EncoderRule = Literal["epsilon", "1/n"]
+
+_NO_ENCODING = privacy.Disclose("no encoding: the embedding itself")
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """How the embedding of every node is sent: that of a graph of n nodes in [0, 1]^(n×h), at ε_n = ε, or ε/n by rule "1/n".
+
+        multi-bit          m bits of every row at ε_n/(m·n) each: ε_n per graph (Jin & Chen, Algorithm 1 as its proof counts)
+        multi-bit-total    m bits of the whole matrix at ε_n/(m·n) each (Algorithm 1 read literally): ε_n/n per graph
+        multi-bit-node     m bits of every row at ε_n/m each (LPGNN), priced as a graph: n·ε_n
+        gaussian-as-coded  H + N(0, ε_n²), the released code: no ε-LDP; (ε, δ) with Δ₂ = √(2n) (softmax rows) or √(n·h)
+        none               in clear: ε = ∞
+
+    Each sent bit at budget a has likelihood ratio at most e^a; bits of the protected unit add up.
+    """
+
+    encoder: _LocalEncoderName  # one of the table above
+    epsilon: float  # ε of one release of a graph, before ``rule``
+    rule: _EncoderRule  # ``epsilon``, or ``1/n`` of it for a graph of n nodes
+    width: int  # h, numbers per node
+    softmax: bool  # rows are probability vectors
+    bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
+
+    def epsilon_of(self, num_nodes: int) -> float:
+        """ε_n of a graph of this size."""
+        return self.epsilon / num_nodes if self.rule == "1/n" else self.epsilon
+
+    def of_graph(self, num_nodes: int) -> tuple[privacy.NoiseMechanism, privacy.Event]:
+        """One graph's mechanism, and what it costs the protected unit."""
+        if self.encoder == "none" or math.isinf(self.epsilon):
+            return _NO_ENCODING, privacy.Unprotected("the embedding is sent without encoding")
+        epsilon = self.epsilon_of(num_nodes)
+        if self.encoder == "gaussian-as-coded":
+            return privacy.GaussianNoise(epsilon), claimed_code_event(epsilon, num_nodes, self.width, self.softmax)
+        in_total = self.encoder == "multi-bit-total"
+        available = num_nodes * self.width if in_total else self.width
+        m = min(self.bits, available) if self.bits is not None else claimed_entries(epsilon, available)
+        if self.encoder == "multi-bit-node":
+            return privacy.MultiBitEncoder(epsilon / m, m), privacy.MultiBit(epsilon / m, m * num_nodes)
+        event = claimed_encoder_event(epsilon, m, num_nodes, in_total)
+        return privacy.MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
+
+    def of_client(self, sizes: Sequence[int]) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
+        """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
+        on_simplex = self.softmax and self.encoder == "gaussian-as-coded"
+        bound: privacy.SensitivityBound = privacy.SimplexRows(sum(sizes)) if on_simplex else privacy.Box(0.0, 1.0)
+        made = {n: self.of_graph(n) for n in sorted(set(sizes))}
+        if len(sizes) == 1:
+            return bound, *made[sizes[0]]
+        return (
+            bound,
+            privacy.PerBlock(tuple(made[n][0] for n in sizes), tuple(sizes)),
+            _worst([event for _, event in made.values()]),
+        )
+
+    def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
+        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price; ∞
+        where there is none.
+        """
+
+        def of_all_bits(num_nodes: int) -> float:
+            mechanism = self.of_graph(num_nodes)[0]
+            if not isinstance(mechanism, privacy.MultiBitEncoder):
+                return math.inf
+            return mechanism.epsilon_per_bit * mechanism.num_sampled * (1 if mechanism.in_total else num_nodes)
+
+        once = {n: of_all_bits(n) for n in {n for own in sizes for n in own}}
+        return [[times * once[n] if times else 0.0 for n in own] for own, times in zip(sizes, retrievals, strict=True)]
+
+
+def _worst(events: Sequence[privacy.Event]) -> privacy.Event:
+    gaussian = [e.noise_multiplier for e in events if isinstance(e, privacy.Gaussian)]
+    pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, privacy.MultiBit)]
+    if len(gaussian) == len(events):
+        return blocks.worst_gaussian(gaussian)
+    return blocks.worst_pure(pure) if len(pure) == len(events) else events[0]
+
+
+def _part_of(mechanism: privacy.NoiseMechanism, index: int) -> privacy.NoiseMechanism:
+    """What graph ``index`` of the client goes through."""
+    return mechanism.parts[index] if isinstance(mechanism, privacy.PerBlock) else mechanism
+
+
+_UPDATE = privacy.Disclose("plain FedAvg: the change of the parameters")
+_VOCABULARY = privacy.Disclose("plain FedAvg: which features the client's nodes have (the sparsity of its update)")
+
+
+@dataclass(frozen=True)
+class _Attendance:
+    """Who takes part in which round."""
+
+    training: tuple[tuple[int, ...], ...]  # per update round, the clients (sorted) that send updates
+    present: tuple[tuple[int, ...], ...]  # per round 0 … R, those still there
+    retrievals: tuple[int, ...]  # rounds in which embeddings are sent
+    trains: tuple[tuple[int, ...], ...]  # per client, the rounds of its updates
+    sends: tuple[tuple[int, ...], ...]  # per client, the rounds of its embeddings
+    everyone: bool  # nobody is ever missing
+
+
+def _draw_attendance(
+    num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int
+) -> _Attendance:
+    """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
+    retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
+    if fraction == 1.0 and dropout == 0.0:
+        every, updates = tuple(range(num_clients)), tuple(range(rounds))
+        return _Attendance(
+            (every,) * rounds, (every,) * (rounds + 1), retrievals, (updates,) * num_clients, (retrievals,) * num_clients, True
+        )
+    rng = seeds.seeded_generator(seed, "attendance")
+    here = np.arange(num_clients)
+    training, present = [], []
+    for round_ in range(rounds + 1):
+        if round_:
+            here = here[rng.random(here.size) >= dropout]
+        present.append(tuple(int(c) for c in here))
+        if round_ < rounds:
+            count = min(here.size, max(1, round(fraction * here.size)))
+            training.append(tuple(int(c) for c in np.sort(rng.choice(here, count, replace=False))) if count else ())
+    trains = tuple(tuple(r for r, who in enumerate(training) if c in who) for c in range(num_clients))
+    sends = tuple(tuple(r for r in retrievals if c in present[r]) for c in range(num_clients))
+    return _Attendance(tuple(training), tuple(present), retrievals, trains, sends, False)
+
+
+def _idle_attendance(num_clients: int, dropout: float, seed: int) -> _Attendance:
+    """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
+    table = _draw_attendance(num_clients, 1, None, 1.0, dropout, seed)
+    return replace(table, training=((),), trains=((),) * num_clients)
+
+
+def _updates_in_clear(table: _Attendance) -> list[privacy.PlannedRelease]:
+    """What the model path releases: nothing of it is protected."""
+    event = privacy.Unprotected("FedAvg updates are sent in clear")
+    whose: list[tuple[int | None, range | tuple[int, ...]]] = [(c, own) for c, own in enumerate(table.trains) if own]
+    if table.everyone:
+        whose = [(None, range(len(table.training)))]
+    found = []
+    for client, own in whose:
+        found.append(privacy.PlannedRelease("vocabulary", privacy.Unbounded(), _VOCABULARY, event, own[:1], client=client))
+        found.append(privacy.PlannedRelease("model", privacy.Unbounded(), _UPDATE, event, own, client=client))
+    return found
+
+
+_UpdateTraining = Literal["fedavg", "dp_fedavg", "dp_sgd", "public", "none"]
+_UpdatesSeen = Literal["sum", "each"]
+_UpdateUnit = Literal["node", "graph"]
+
+_CLIPPED_ONLY = privacy.Disclose("clipped, but no noise was asked for")
+_NO_NOISE = privacy.Unprotected("updates are sent without noise")
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """ε and μ of the updates and of the embeddings. squares: both paths are Gaussian, and parts of μ²; else they are parts of
+    ε, δ being the model's alone.
+    """
+
+    training: float
+    embedding: float
+    training_mu: float = 0.0
+    embedding_mu: float = 0.0
+    squares: bool = False
+
+
+def _split_budget(training: _UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> _Shares:
+    """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
+    part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
+    if not budget.private:
+        return _Shares(math.inf, math.inf, math.inf, math.inf)
+    mu = 1.0 / calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
+    squares = (math.sqrt(part) * mu, math.sqrt(1.0 - part) * mu)
+    return _Shares(part * budget.epsilon, (1.0 - part) * budget.epsilon, *squares, squares=gaussian_embedding)
+
+
+def _most_entered(counts: np.ndarray, facts: PublicFacts, unit: _UpdateUnit) -> int:
+    """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
+    if unit == "graph" or facts.holdings is None:
+        return int(counts.max(initial=0))
+    return int(np.asarray(facts.holdings.T @ counts).max(initial=0))
+
+
+def _plan_protected(
+    training: _UpdateTraining,
+    clip: float,
+    seen: _UpdatesSeen,
+    unit: _UpdateUnit,
+    facts: PublicFacts,
+    table: _Attendance,
+    given: _Shares,
+    delta: float,
+) -> tuple[list[privacy.PlannedRelease], int]:
+    """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum).
+
+    One graph changes one client's clipped value by at most 2C (unit ``graph``); a node that k clients hold changes all their
+    values, each by at most 2C. M is the largest number of values that a unit enters, over rounds and holders. Each is priced as
+    one Gaussian release of multiplier z, so a unit pays √M/z in μ, and z follows from the budget of the path.
+
+        updates: each   the server sees every noisy value: std = 2C·z at each client; k values of a round compose, k·(1/z)²
+        updates: sum    it sees one sum a round: there k changes add up *before* the noise, (k·2C)², which is the k·(1/z)² that
+                        is charged where the whole sum has std 2C·z·√k; each of the n − 1 clients that are no colluder adds its
+                        share
+    """
+    counts = np.array([len(own) for own in table.trains], dtype=np.int64)
+    entered = _most_entered(counts, facts, unit)
+    if not entered:
+        return [], 0
+    least = min(len(who) for who in table.training)
+    if seen == "sum" and least < 2:
+        raise PrivacyError(f"updates: sum hides a client among the others of a round; some round has {least} client(s)")
+    noised: tuple[privacy.NoiseMechanism, privacy.Event] = _CLIPPED_ONLY, _NO_NOISE
+    if math.isfinite(given.training):
+        if given.squares:
+            multiplier = math.sqrt(entered) / given.training_mu
+        else:
+            multiplier = calibrate.gaussian_multiplier(entered, given.training, delta)
+        std = 2.0 * clip * multiplier
+        if seen == "sum":
+            together = _most_entered((counts > 0).astype(np.int64), facts, unit)
+            std *= math.sqrt(together / (least - 1))
+        noised = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
+    found = []
+    for client, own in enumerate(table.trains):
+        if own:
+            graphs = len(facts.graphs[client]) if facts.graphs else 1
+            kernel = sensitivity.kernel_name(clip_gradients)
+            bound: privacy.SensitivityBound = (
+                privacy.ClippedSum(clip, graphs, kernel) if training == "dp_sgd" else privacy.L2Ball(clip)
+            )
+            found.append(privacy.PlannedRelease("model", bound, *noised, own, client=client))
+    return found, least if seen == "sum" else 0
+
+
+_OF_ENCODING = (  # no update needs these
+    "bits_per_row",
+    "encoder",
+    "epsilon_rule",
+    "rectify",
+    "embedding",
+    "release",
+    "pooled_by",
+    "client_epsilons",
+)
+_MERGING = {"client_momentum": 0.0, "aggregate": "mean", "trim": 0.2}  # the server's rule: no settings, but in names of streams
+
+
+_OwnEpsilon = Annotated[float, Field(gt=0)]
+
+
+class Params(Settings):
+    training: _UpdateTraining = Field(
+        "fedavg",
+        description="fedavg: updates in clear (the paper); dp_fedavg: clipped, noisy updates; dp_sgd: clipped, noisy "
+        "gradients; public: trained on public labelled nodes; none: a random encoder",
+    )
+    unit: _UpdateUnit = Field(
+        "node", description="one graph per client: protect a node at all its clients, or a client's whole graph"
+    )
+    training_share: float = Field(0.5, gt=0, lt=1, description="share of the budget for the updates (dp_fedavg, dp_sgd)")
+    clip: float = Field(1.0, gt=0, allow_inf_nan=False, description="norm C of a client's update, or of a graph's gradient")
+    updates: _UpdatesSeen = Field(
+        "sum", description="what the server sees of protected updates: sum (secure aggregation) or each"
+    )
+    projection: int | None = Field(
+        None,
+        ge=1,
+        description="feature columns kept: directions of the public nodes, random ones where none are public (default: all)",
+    )
+    momentum: float = Field(0.0, ge=0, lt=1, description="heavy-ball momentum at the server (dp_fedavg, dp_sgd)")
+    server_rate: float = Field(1.0, gt=0, allow_inf_nan=False, description="server's step on the mean update (dp_fedavg)")
+    public_steps: int = Field(200, ge=1, description="Adam steps on the public nodes (public)")
+    public_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="their step size (public)")
+    model: shared_gnn.SharedGnnModel = Field("gcn", description="shared model: gcn (two layers) or gin")
+    hidden: int = Field(16, ge=1, description="hidden units of the shared model")
+    layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
+    pooling: shared_gnn.SharedGnnPooling = Field(
+        "mean", description="where clients hold whole graphs: mean or sum of node scores; none: labels belong to nodes"
+    )
+    normalise: Literal["batch"] | bool = Field(
+        "batch",
+        description="gin: batch normalisation; true: each row by its own root mean square after every layer; false: nothing",
+    )
+    batch_size: int | None = Field(None, ge=1, description="gin: graphs per step, a local epoch is one pass; none: all of them")
+    rounds: int = Field(60, ge=1, description="FedAvg rounds before embeddings are retrieved")
+    local_epochs: int = Field(2, ge=1, description="full-batch steps per client and round")
+    optimiser: Literal["descent", "momentum", "adam"] = Field(
+        "descent", description="local steps: gradient descent, with heavy-ball momentum 0.9, or Adam; from scratch each round"
+    )
+    learning_rate: float = Field(4.0, gt=0, allow_inf_nan=False, description="step size of the local steps")
+    proximal: float = Field(0.0, ge=0, allow_inf_nan=False, description="FedProx weight μ of ½‖w − w₀‖²; 0 is FedAvg")
+    client_fraction: float = Field(1.0, gt=0, le=1, description="share of the clients still there that train in a round")
+    dropout: float = Field(0.0, ge=0, lt=1, description="probability that a client leaves for good before a round")
+    retrieval_period: int | None = Field(
+        None, ge=1, description="rounds between retrievals of embeddings; none: one, at the end"
+    )
+    keep_every: int | None = Field(
+        None, ge=1, description="rounds between copies of the model that the server keeps, to look at training (default: none)"
+    )
+    attendance_seed: int = Field(0, ge=0, description="root of the public coins of who takes part")
+    embedding: shared_gnn.SharedGnnSource = Field(
+        "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
+    )
+    personal: ClassVar[bool] = True  # one graph per client: embed after one more local training (Algorithm 3)
+    release: _EncoderReleaseKind = Field(
+        "rows", description="rows: every node's embedding; one graph per client: mean of them, or labels: shares of its classes"
+    )
+    pooled_by: _PooledEncoderName = Field(
+        "gaussian", description="mechanism of mean and labels: gaussian, multi-bit or response"
+    )
+    encoder: _LocalEncoderName = Field(
+        "multi-bit", description="multi-bit, multi-bit-total, multi-bit-node, gaussian-as-coded or none"
+    )
+    epsilon_rule: _EncoderRule = Field("epsilon", description="a graph's ε: the budget, or the budget times 1/n for n nodes")
+    client_epsilons: dict[int, _OwnEpsilon] | None = Field(
+        None, description="stricter ε of clients' own, at most the row's, by the client's number (from 0)"
+    )
+    bits_per_row: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
+    )
+    rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
+    promised_degree: ClassVar[None] = None  # no promise
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Without own ε where nobody has one: then they shape no noise. How updates are merged is no setting, but names
+        random streams.
+        """
+        given = [(k, v) for k, v in super().__repr_args__() if k != "client_epsilons" or v is not None]
+        return [*given, *_MERGING.items()]
+
+    @property
+    def training_key(self) -> str:
+        """What shapes the updates: rows with one key share their training, and its random streams."""
+        merging = json.dumps(_MERGING, separators=(",", ":"))[1:-1]
+        given = self.model_dump_json(exclude=set(_OF_ENCODING))
+        return given.replace('"client_fraction":', f'{merging},"client_fraction":', 1)
+
+    @property
+    def protects(self) -> bool:
+        """Whether updates leave a client clipped and noisy."""
+        return self.training in ("dp_fedavg", "dp_sgd")
+
+    @property
+    def on_simplex(self) -> bool:
+        return self.embedding == "softmax"
+
+    @property
+    def releases_labels(self) -> bool:
+        return self.release == "labels"
+
+    @property
+    def norm(self) -> GinNorm:
+        """Of gin's layers."""
+        return "batch" if self.normalise == "batch" else "rows" if self.normalise else "none"
+
+    @model_validator(mode="after")
+    def _parts_that_go_together(self) -> Self:
+        if self.model == "gin" and self.norm == "batch" and self.training == "dp_sgd":
+            raise ValueError(
+                "normalise: batch mixes graphs, and dp_sgd clips the gradient of each alone; write normalise: true or false"
+            )
+        if self.batch_size is not None and (self.model != "gin" or self.training == "dp_sgd"):
+            raise ValueError("batch_size is for model: gin, and not for training: dp_sgd")
+        if self.release == "mean" and self.embedding != "softmax":
+            raise ValueError("release: mean is a histogram of classes: it needs embedding: softmax")
+        if self.training == "none" and self.release == "mean":
+            raise ValueError("release: mean of a random encoder says nothing of classes: train it, or write release: labels")
+        if self.client_epsilons is not None and not (self.release == "rows" and self.encoder != "gaussian-as-coded"):
+            raise ValueError("client_epsilons are for release: rows, by an encoder that reads ε as ε (not gaussian-as-coded)")
+        if self.encoder == "gaussian-as-coded" and self.training in ("dp_fedavg", "dp_sgd"):
+            raise ValueError("encoder gaussian-as-coded reads ε as a standard deviation: no budget is left to train with")
+        return self
+
+
+def _own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
+    """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
+    would break the row's promise, and for clients that are not there.
+    """
+    own = params.client_epsilons or {}
+    if not set(own) <= set(range(num_clients)):
+        raise ScenarioError(f"client_epsilons: found clients {sorted(own)}; allowed: 0 … {num_clients - 1}")
+    if own.get(client, budget) > budget:
+        raise ScenarioError(
+            f"client_epsilons: client {client} asks for ε = {own[client]:g} where the row promises ε = {budget:g}; a client's "
+            "own ε may only be stricter: write the largest of them in the row's epsilons"
+        )
+    return own.get(client, budget)
+
+
+def _protection_of(params: Params, facts: PublicFacts, whole: bool) -> privacy.Protection:
+    relation = privacy.Relation.GRAPH_REPLACE if whole else privacy.Relation.NODE_REPLACE
+    assumed = [privacy.Assumption.MODEL_GIVEN] if params.training == "fedavg" else []
+    assumed += [privacy.Assumption.UNTUNED, *assume_public_setting(facts, relation)]
+    if facts.graphs:
+        assumed.append(privacy.Assumption.SIZES_PUBLIC)
+    if params.protects and params.updates == "sum":
+        assumed.append(privacy.Assumption.UPDATES_SUMMED)
+    if facts.public_graph is not None and (params.training == "public" or params.projection is not None):
+        assumed.append(privacy.Assumption.PUBLIC_NODES)
+    if params.training == "public":
+        assumed.append(privacy.Assumption.PUBLIC_LABELS)
+    return privacy.Protection(relation, facts.viewer, tuple(dict.fromkeys(assumed)))
+
+
+def _notes_of(params: Params, facts: PublicFacts, whole: bool) -> tuple[str, ...]:
+    """Sentences for the report."""
+    found = []
+    if whole and facts.holdings is not None:
+        most = int(np.asarray(facts.holdings.sum(axis=0)).max(initial=0))
+        found.append(
+            f"The unit is all that one client holds. A node may be held by up to {most} clients: the stated ε covers its copy "
+            "at each of them, and its losses at all of them together add up."
+        )
+    if params.protects and facts.graphs:
+        found.append(
+            "The updates protect everything that a client holds at once, so each of its graphs too."
+            if params.training == "dp_fedavg"
+            else "Gradients are clipped graph by graph: the updates protect each graph, not all of a client at once."
+        )
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """What the plan made of settings and public facts."""
+
+    network: shared_gnn.SharedGnn  # the shared model
+    projection: np.ndarray | None  # public, of the features before it, [d, k]; or None
+    public: Graph | None  # the graph that it trains on where it trains on public nodes alone; else None
+    attendance: _Attendance  # who takes part in which round
+    sent: tuple[privacy.PlannedRelease, ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    sizes: tuple[tuple[int, ...], ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    encoding: EncoderSettings  # how rows are encoded
+    pooled: _PooledEncoder | None  # how a graph is sent as one vector; None where every node has a row
+    personal: bool  # a client embeds with the model that it has trained once more
+    graph_epsilons: list[list[float]]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+
+
+Planned: TypeAlias = Plan[Params, Made]
+
+
+_MOMENTUM = 0.9  # heavy ball at clients
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """One graph, ready for the network over the features in use. where: int64, its parameters' places among all."""
+
+    inputs: shared_gnn.SharedGnnInputs
+    network: shared_gnn.SharedGnn
+    where: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Work(_Part):
+    """All that a client holds, as one graph."""
+
+    weight: float  # in the average; in (0, 1]
+    # draws some of the graphs for each step; None where steps see all of them
+    batches: shared_gnn.SharedGnnBatches | None = None
+    graphs: tuple[_Part, ...] = ()  # each of its graphs apart (``dp_sgd``), else empty
+
+
+def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    several, graph = plan.facts.graphs, _viewed(plan, subgraph.graph)
+    sizes = several[subgraph.client] if several else None
+    made, weight = _part(plan, graph, sizes), graph.num_nodes / sum(plan.facts.clients)
+    if sizes is not None:
+        weight = len(sizes) / sum(map(len, several))
+    apart: tuple[_Part, ...] = ()
+    if plan.params.training == "dp_sgd":
+        rows = np.split(np.arange(graph.num_nodes), np.cumsum(sizes or (graph.num_nodes,))[:-1])
+        apart = tuple(_part(plan, graph.induced(own), (own.size,) if several else None) for own in rows)
+    batches = shared_gnn.SharedGnnBatches(graph.adjacency, sizes) if plan.params.batch_size is not None and sizes else None
+    return Work(made.inputs, made.network, made.where, weight, batches, apart)
+
+
+def _part(plan: Planned, graph: Graph, sizes: tuple[int, ...] | None) -> _Part:
+    inputs = shared_gnn.prepare(plan.made.network, graph, sizes)
+    return _Part(inputs, *shared_gnn.select_inputs(plan.made.network, inputs))
+
+
+def _viewed(plan: Planned, graph: Graph) -> Graph:
+    matrix = plan.made.projection
+    return graph if matrix is None else replace(graph, features=sp.csr_array(graph.features @ matrix))
+
+
+def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
+    """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
+    vector, first, second, step = before, torch.zeros_like(before), torch.zeros_like(before), 0
+    for epoch in range(params.local_epochs):
+        parts = [work.inputs]
+        if work.batches is not None and params.batch_size is not None:
+            parts = work.batches.inputs(work.inputs, params.batch_size, epoch)
+        for part in parts:
+            seen: list[torch.Tensor] = []
+            found, rate, step = shared_gnn.gradient(work.network, vector, part, seen), params.learning_rate, step + 1
+            found = found + params.proximal * (vector - before) if params.proximal else found
+            if params.optimiser == "adam":
+                first, second = 0.9 * first + 0.1 * found, 0.999 * second + 0.001 * found * found
+                moved = rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
+            else:
+                first = _MOMENTUM * first + found if params.optimiser == "momentum" else found
+                moved = rate * first
+            vector = shared_gnn.moved_statistics(work.network, vector - moved, seen)
+    return vector
+
+
+def update_of(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
+    before = layouts.to_device(parameters[work.where])
+    update = np.zeros_like(parameters)
+    update[work.where] = (train_locally(params, work, before) - before).cpu().numpy()
+    return update
+
+
+def clip_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
+    total = np.zeros_like(parameters)
+    for graph in work.graphs:
+        total[graph.where] += clip_gradient(params, graph, parameters)
+    return total
+
+
+def clip_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
+    """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
+    before = layouts.to_device(parameters[graph.where])
+    found = shared_gnn.gradient(graph.network, before, graph.inputs).cpu().numpy()
+    return privacy.L2Ball(params.clip).enforce(found)
+
+
+def embedding_of(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
+    """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
+    pooled, params = plan.made.pooled, plan.params
+    if pooled is not None and params.release == "labels":
+        return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
+    before = layouts.to_device(parameters[work.where])
+    now = train_locally(params, work, before) if plan.made.personal else before
+    rows = shared_gnn.embed(work.network, now, work.inputs, params.embedding)
+    return rows if pooled is None else pooled.value(rows.mean(axis=0))
+
+
+def _on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
+    """The parameters after full-batch training on the public labelled nodes, which no client holds."""
+    part = _part(plan, _viewed(plan, public), None)
+    start, how = layouts.to_device(parameters[part.where]), plan.params
+    gradient = partial(shared_gnn.gradient, part.network, given=part.inputs)
+    found = descend_by_adam(start, gradient, how.public_steps, how.public_rate, 0.0)
+    after = parameters.copy()
+    after[part.where] = found.cpu().numpy()
+    return after
+
+
+def _step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray:
+    """The change of the parameters: the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum."""
+    params = plan.params
+    training = plan.made.attendance.training[inbox.round]
+    if params.training == "dp_sgd":
+        count, rate = sum(len(plan.made.sizes[c]) for c in training), -params.learning_rate
+    else:
+        count, rate = len(training), params.server_rate
+    return params.momentum * velocity + np.float32(rate / count) * inbox.sums["model"]
+
+
+def merged(
+    plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
+) -> np.ndarray:
+    """The parameters after a round in clear: FedAvg's weighted average over those who trained.
+    before: float32 [p]. changes: of each who trained, float32, weighted by its share of all clients. where: per client, which
+    entries of ``before`` it changes.
+    """
+    counts = np.array([len(s) if plan.facts.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
+    missing = len(training) < plan.facts.num_clients
+    scale = np.float32(counts.sum() / counts[list(training)].sum()) if missing else None
+    parameters = before.copy()
+    for client, change in zip(training, changes, strict=True):
+        parameters[where[client]] += change if scale is None else change * scale
+    return parameters
+
+
+def _received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
+    """As the server takes it: bits made unbiased where the settings say so."""
+    pooled, mechanism = plan.made.pooled, plan.made.sent[client].mechanism
+    if pooled is not None:
+        return pooled.read(received)
+    if not plan.params.rectify:
+        return received
+    parts = blocks.split(received, plan.made.sizes[client])
+    made = [_part_of(mechanism, i) for i in range(len(parts))]
+    return np.concatenate(
+        [m.rectify(h) if isinstance(m, privacy.MultiBitEncoder) else h for m, h in zip(made, parts, strict=True)]
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """What the server remembers."""
+
+    embeddings: tuple[np.ndarray | None, ...]  # per client the latest one, as received or made unbiased; None where none came
+    kept: np.ndarray  # float32 [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them)
+    # per client that has trained in clear, where its parameters are, int64
+    where: Mapping[int, np.ndarray] = field(default_factory=dict)
+    velocity: np.ndarray | None = None  # of protected updates, float32 [num_parameters]; else None
+
+
+def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
+    """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
+    clients = facts.num_clients
+    if params.training in ("public", "none"):
+        table = _idle_attendance(clients, params.dropout, params.attendance_seed)
+    else:
+        drawn = (params.client_fraction, params.dropout, params.attendance_seed)
+        table = _draw_attendance(clients, params.rounds, params.retrieval_period, *drawn)
+    net, projection = _network(params, facts)
+    whole = bool(facts.graphs) or params.unit == "graph"
+    unit: _UpdateUnit = "graph" if whole else "node"
+    histogram = params.release != "rows" and params.pooled_by == "gaussian"
+    given = _split_budget(params.training, params.training_share, budget, histogram)
+    sizes = facts.graphs or tuple((n,) for n in facts.clients)
+    encoding, pooled = _encoders(params, facts, budget, net, table, given, whole)
+    sent, graph_epsilons = [], list[list[float]]()
+    share = encoding.epsilon / budget.epsilon if budget.private else 1.0  # a client's own ε scales its encoding's
+    for client, graphs in enumerate(sizes):
+        own = _own_epsilon(params, client, len(sizes), budget.epsilon)
+        mine = encoding if own == budget.epsilon else replace(encoding, epsilon=own * share)
+        noised = mine.of_client(graphs) if pooled is None else pooled.of_client()
+        sent.append(privacy.PlannedRelease("embedding", *noised, table.sends[client], client=client))
+        graph_epsilons += mine.pure_losses([graphs], [sent[-1].count])
+    of_model = _updates_in_clear(table) if params.training == "fedavg" else []
+    least = 0
+    if params.protects:
+        how = (params.training, params.clip, params.updates, unit)
+        of_model, least = _plan_protected(*how, facts, table, given, budget.delta)
+    as_published = params.training == "fedavg" and params.release == "rows" and params.encoder != "none" and budget.private
+    key = params.training_key
+    made = Made(
+        network=net,
+        projection=projection,
+        public=facts.public_graph if params.training == "public" else None,
+        attendance=table,
+        sent=tuple(sent),
+        sizes=sizes,
+        encoding=encoding,
+        pooled=pooled,
+        personal=not facts.graphs and params.training != "none",
+        graph_epsilons=graph_epsilons,
+    )
+    published = encoding.epsilon_of(min(min(own) for own in sizes)) if as_published else None
+    sums = base.PlanSums(paths=(("model", least),) if least else ())
+    holdings = None if whole else facts.holdings
+    guarantee = privacy.Guarantee(_protection_of(params, facts, whole), budget.delta, holdings, per_end=False)
+    rounds, releases = len(table.training) + 1, (*of_model, *(r for r in sent if r.count))
+    if params.protects and of_model:
+        key = f"{key}/{of_model[0].mechanism}/{of_model[0].event}"
+    schedule = base.PlanSchedule(rounds, releases, 1, shared_rounds=table.retrievals[0], shared_key=key)
+    notes = _notes_of(params, facts, whole)
+    return base.Plan("local_dp", params, facts, guarantee, schedule, made, published, sums=sums, notes=notes)
+
+
+def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.SharedGnn, np.ndarray | None]:
+    """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
+    if params.training == "public" and facts.public_graph is None:
+        raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
+    if facts.graphs and params.release != "rows":
+        raise ScenarioError(f"release: {params.release} is for clients of one graph each; where they hold several: rows")
+    d, k = facts.num_features, params.projection
+    projection = None
+    if k is not None and k < d and facts.public_graph is not None:
+        projection = learning.projection.basis_of(facts.public_graph, k)
+    elif k is not None and k < d:
+        projection = (seeds.seeded_generator(0, "projection", d, k).standard_normal((d, k)) / math.sqrt(k)).astype(np.float32)
+    inputs = d if projection is None else projection.shape[1]
+    how = (params.hidden, params.layers, facts.num_classes, params.pooling, params.norm)
+    return shared_gnn.make(params.model, inputs, *how), projection
+
+
+def _encoders(
+    params: Params,
+    facts: base.PublicFacts,
+    budget: base.Budget,
+    net: shared_gnn.SharedGnn,
+    table: _Attendance,
+    given: _Shares,
+    whole: bool,
+) -> tuple[EncoderSettings, _PooledEncoder | None]:
+    """(how rows are encoded; how one vector of a graph is sent, None where rows are).
+
+    A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
+    of it, as in the paper. given: how the budget is divided. whole: all that a client holds is one unit.
+    """
+    width = shared_gnn.embedding_width(net, params.embedding)
+    bits = None if params.bits_per_row == "auto" else params.bits_per_row
+    entered = _most_entered(np.array([len(own) for own in table.sends]), facts, "graph" if whole else "node")
+    times = 1 if params.training == "fedavg" else max(1, entered)
+    epsilon = given.embedding / times if params.encoder != "gaussian-as-coded" else budget.epsilon
+    softmax = params.embedding == "softmax"
+    encoding = EncoderSettings(params.encoder, epsilon, params.epsilon_rule, width, softmax, bits)
+    if params.release == "rows":
+        return encoding, None
+    mu, classes = given.embedding_mu / math.sqrt(times), facts.num_classes
+    return encoding, _PooledEncoder(params.pooled_by, given.embedding / times, mu, classes, bits)
+
+
+def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
+    """Random parameters, or those of public training."""
+    parameters = plan.made.network.layout.start(rng)
+    if plan.made.public is not None:
+        parameters = _on_public(plan, parameters, plan.made.public)
+    velocity = np.zeros_like(parameters) if plan.params.protects else None
+    nothing = (None,) * plan.facts.num_clients
+    copies = parameters[:0].reshape(0, parameters.size)
+    return base.State({"parameters": parameters}, Memory(nothing, copies, velocity=velocity))
+
+
+def client(
+    plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
+) -> base.PlanSent:
+    """The change of the parameters, and in retrieval rounds its encoded embedding.
+
+    Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
+    is that of one graph among several, or of one node, the broadcast model embeds: a row then depends on its own
+    neighbourhood only. In clear, only the parameters that a client touches are sent; protected, all of them.
+    """
+    table, params = plan.made.attendance, plan.params
+    trains, sends = table.trains[desk.client], table.sends[desk.client]
+    if round_ not in trains and round_ not in sends:
+        return {}
+    before = layouts.to_device(model["parameters"][work.where])
+    sent = {}
+    if round_ in trains and params.protects:
+        made = clip_gradients if params.training == "dp_sgd" else update_of
+        sent["model"] = desk.release("model", made(params, work, model["parameters"]))
+    elif round_ in trains:
+        change = (train_locally(params, work, before) - before).cpu().numpy() * np.float32(work.weight)
+        sent["change"] = desk.release("model", change)
+        if round_ == trains[0]:
+            sent["where"] = desk.release("vocabulary", work.where)
+    if round_ in sends:
+        sent["embedding"] = desk.release("embedding", embedding_of(plan, work, model["parameters"]))
+    return sent
+
+
+def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
+    """The next model, and the latest embedding of every client as received (or made unbiased)."""
+    table, known = plan.made.attendance, state.memory
+    where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
+    before, model = state.model["parameters"], state.model
+    if inbox.round < plan.params.rounds and "change" in inbox.each:
+        training = table.training[inbox.round]
+        new = [c for c in training if c not in where]
+        where.update(zip(new, inbox.each.get("where", []), strict=True))
+        model = {"parameters": merged(plan, before, training, inbox.each["change"], where)}
+    if "model" in inbox.sums and velocity is not None:
+        velocity = _step_of(plan, velocity, inbox)
+        model = {"parameters": before + velocity}
+    if plan.params.keep_every and inbox.round < plan.params.rounds and (inbox.round + 1) % plan.params.keep_every == 0:
+        kept = np.concatenate([kept, model["parameters"][None]])
+    if "embedding" in inbox.each:
+        for client, rows in zip(table.present[inbox.round], inbox.each["embedding"], strict=True):
+            embeddings[client] = _received_embedding(plan, client, rows)
+    return base.State(model, Memory(tuple(embeddings), kept, where, velocity))
+
+
+def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
+    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
+    return shared_gnn.score_graphs(plan.made.network, parameters, graph, sizes)
+
+
+def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np.ndarray:
+    """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
+    work = prepare(plan, subgraph)
+    parameters = layouts.to_device(state.model["parameters"][work.where])
+    return shared_gnn.embed(work.network, parameters, work.inputs, plan.params.embedding)
+
+
+OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(
+    kind="embedder",
+    units=(privacy.Unit.NODE, privacy.Unit.GRAPH),
+    situations=(
+        base.MethodSituation("ego", (privacy.Trust.OWN_CLIENT,), {"rounds": 2}),
+        base.MethodSituation("collection", (privacy.Trust.OWN_CLIENT,), {"rounds": 2}),
+    ),
+)
