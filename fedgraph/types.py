@@ -44,17 +44,11 @@ class GraphProvenance:
 
 @dataclass(frozen=True, eq=False)
 class GraphMasks:
-    """One split of a graph's nodes: three disjoint sets of ids.
+    """One split of a graph's nodes: three disjoint sets of ids."""
 
-    Attributes:
-        train: int64, sorted; nodes that train.
-        validation: int64, sorted; nodes that choose and stop. It may be empty.
-        test: int64, sorted; nodes that are tested.
-    """
-
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
+    train: np.ndarray  # int64, sorted; nodes that train
+    validation: np.ndarray  # int64, sorted; nodes that choose and stop. It may be empty.
+    test: np.ndarray  # int64, sorted; nodes that are tested
 
     def check(self, num_nodes: int, name: str) -> None:
         """Refuse a split that is none.
@@ -79,36 +73,22 @@ class GraphMasks:
 
 @dataclass(frozen=True)
 class GraphNames:
-    """What the data call things. Each is empty where they have no names.
+    """What the data call things. Each is empty where they have no names."""
 
-    Attributes:
-        ids: of the nodes, n of them.
-        columns: of the features, d of them.
-        classes: c of them, in the order of their numbers.
-        one: what one node is: ``graph`` in a table that has a row for each graph of a collection.
-    """
-
-    ids: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    one: str = "node"
+    ids: tuple[str, ...] = ()  # of the nodes, n of them
+    columns: tuple[str, ...] = ()  # of the features, d of them
+    classes: tuple[str, ...] = ()  # c of them, in the order of their numbers
+    one: str = "node"  # what one node is: ``graph`` in a table that has a row for each graph of a collection
 
 
 @dataclass(frozen=True, eq=False)
 class GraphColumns:
-    """Columns of numbers whose least and largest value nobody knows without the data: no learner may read them as they are.
+    """Columns of numbers whose least and largest value nobody knows without the data: no learner may read them as they are."""
 
-    Attributes:
-        places: int64 [k], which columns of the features.
-        empty: int64 [k], the column that is 1 where the cell is empty; −1 where there is none.
-        names: what they are called.
-        bounded: int64 [m], columns that were brought to −1 … 1 already.
-    """
-
-    places: np.ndarray
-    empty: np.ndarray
-    names: tuple[str, ...]
-    bounded: np.ndarray
+    places: np.ndarray  # int64 [k], which columns of the features
+    empty: np.ndarray  # int64 [k], the column that is 1 where the cell is empty; −1 where there is none
+    names: tuple[str, ...]  # what they are called
+    bounded: np.ndarray  # int64 [m], columns that were brought to −1 … 1 already
 
     @property
     def called(self) -> str:
@@ -379,23 +359,14 @@ def subgraph_with_rows_of(zero: Subgraph, one: Subgraph, rows: np.ndarray) -> Su
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """All clients' subgraphs, and what was lost in dealing them out.
+    """All clients' subgraphs, and what was lost in dealing them out."""
 
-    Attributes:
-        subgraphs: one per client, in the order of their numbers.
-        disjoint: no node is held twice (parallel composition applies).
-        num_cut_edges: edges of the whole graph that no client holds inside its subgraph.
-        description: one phrase for tables.
-        from_edges: who holds which node was computed from the edges, so it says something about them.
-        from_labels: the same of the labels.
-    """
-
-    subgraphs: tuple[Subgraph, ...]
-    disjoint: bool
-    num_cut_edges: int
-    description: str
-    from_edges: bool
-    from_labels: bool
+    subgraphs: tuple[Subgraph, ...]  # one per client, in the order of their numbers
+    disjoint: bool  # no node is held twice (parallel composition applies)
+    num_cut_edges: int  # edges of the whole graph that no client holds inside its subgraph
+    description: str  # one phrase for tables
+    from_edges: bool  # who holds which node was computed from the edges, so it says something about them
+    from_labels: bool  # the same of the labels
 
     @property
     def num_clients(self) -> int:

@@ -55,16 +55,12 @@ _NUM_THRESHOLDS = 256
 class LowerBoundScores:
     """Scores of independent runs.
 
-    Attributes:
-        present: float [n_P], with the unit.
-        absent: float [n_Q], without it.
-
     Raises:
         PrivacyError: a score is NaN.
     """
 
-    present: np.ndarray
-    absent: np.ndarray
+    present: np.ndarray  # float [n_P], with the unit
+    absent: np.ndarray  # float [n_Q], without it
 
     def __post_init__(self) -> None:
         if np.isnan(self.present).any() or np.isnan(self.absent).any():
@@ -166,15 +162,10 @@ def _share_above(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ClosedFormAudit:
-    """A lower bound on ε where the law of the score is known up to parameters.
+    """A lower bound on ε where the law of the score is known up to parameters."""
 
-    Attributes:
-        name: for the table.
-        bound: (worlds, delta, alpha) → lower bound on ε.
-    """
-
-    name: str
-    bound: Callable[[LowerBoundScores, float, float], float]
+    name: str  # for the table
+    bound: Callable[[LowerBoundScores, float, float], float]  # (worlds, delta, alpha) → lower bound on ε
 
 
 def _gaussian_mu(worlds: LowerBoundScores, alpha: float) -> float:

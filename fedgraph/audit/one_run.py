@@ -54,18 +54,13 @@ _GRID = 1 / 32  # ε steps of the search, refined by bisection
 class OneRunCount:
     """What was guessed, and how much of it was right.
 
-    Attributes:
-        coins: m, tossed.
-        guesses: r, made.
-        right: v of them.
-
     Raises:
         PrivacyError: not 0 ≤ v ≤ r ≤ m.
     """
 
-    coins: int
-    guesses: int
-    right: int
+    coins: int  # m, tossed
+    guesses: int  # r, made
+    right: int  # v of them
 
     def __post_init__(self) -> None:
         if not 0 <= self.right <= self.guesses <= self.coins:

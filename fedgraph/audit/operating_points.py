@@ -27,21 +27,13 @@ LOW_OPERATING_RATES = (0.001, 0.01)  # the false-positive rates of every report
 
 @dataclass(frozen=True)
 class OperatingPoints:
-    """What a vector of scores is worth to an attacker.
+    """What a vector of scores is worth to an attacker."""
 
-    Attributes:
-        auc: area under the receiver's curve, 0 … 1.
-        advantage: the largest TPR − FPR over all thresholds, 0 … 1.
-        tpr: the largest TPR at each of ``LOW_OPERATING_RATES``, in that order.
-        positives: how many there are.
-        negatives: how many there are; with fewer than 1/FPR of them a rate is that of no false positive at all.
-    """
-
-    auc: float
-    advantage: float
-    tpr: tuple[float, ...]
-    positives: int
-    negatives: int
+    auc: float  # area under the receiver's curve, 0 … 1
+    advantage: float  # the largest TPR − FPR over all thresholds, 0 … 1
+    tpr: tuple[float, ...]  # the largest TPR at each of ``LOW_OPERATING_RATES``, in that order
+    positives: int  # how many there are
+    negatives: int  # how many there are; with fewer than 1/FPR of them a rate is that of no false positive at all
 
 
 def audited_roc_area(scores: np.ndarray, coins: np.ndarray) -> float:

@@ -413,15 +413,10 @@ _Place: TypeAlias = tuple[str, int, int, str]  # account, client, round, path
 
 @dataclass(frozen=True)
 class Difference:
-    """Something that tells the two worlds apart.
+    """Something that tells the two worlds apart."""
 
-    Attributes:
-        where: path, client and round; or what left.
-        what: how it differs.
-    """
-
-    where: str
-    what: str
+    where: str  # path, client and round; or what left
+    what: str  # how it differs
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}"
@@ -429,13 +424,9 @@ class Difference:
 
 @dataclass(eq=False)
 class FirstWorld:
-    """Writes down what every desk bounds and releases.
+    """Writes down what every desk bounds and releases."""
 
-    Attributes:
-        tape: in order.
-    """
-
-    tape: list[DeskMoment] = field(default_factory=list)
+    tape: list[DeskMoment] = field(default_factory=list)  # in order
 
     def __call__(self, moment: DeskMoment) -> np.ndarray:
         kept = replace(moment, bounded=np.array(moment.bounded), noised=np.array(moment.noised))
@@ -445,19 +436,12 @@ class FirstWorld:
 
 @dataclass(frozen=True, eq=False)
 class PricedFor:
-    """What the releases of one account are priced for.
+    """What the releases of one account are priced for."""
 
-    Attributes:
-        guarantee: of its plan.
-        hiding: path → clients whose noise is in what the viewer sees.
-        summed: paths that the viewer sees as sums over clients.
-        rows: client → the row of the unit in what it holds, where that is known.
-    """
-
-    guarantee: Guarantee
-    hiding: Mapping[str, int]
-    summed: frozenset[str]
-    rows: Mapping[int, int] = field(default_factory=dict)
+    guarantee: Guarantee  # of its plan
+    hiding: Mapping[str, int]  # path → clients whose noise is in what the viewer sees
+    summed: frozenset[str]  # paths that the viewer sees as sums over clients
+    rows: Mapping[int, int] = field(default_factory=dict)  # client → the row of the unit in what it holds, where that is known
 
 
 @dataclass(eq=False)

@@ -22,19 +22,12 @@ _TOLERANCE = 1e-6  # of the objective, relative
 
 @dataclass(frozen=True, eq=False)
 class Barycentre:
-    """A barycentre and how it was found.
+    """A barycentre and how it was found."""
 
-    Attributes:
-        space: The barycentre; all its points weigh the same.
-        objective: Σ_s λ_s GW at the couplings last solved.
-        history: The objective after each round, never rising.
-        values: float64 [S], each space's discrepancy to the barycentre.
-    """
-
-    space: MetricSpace
-    objective: float
-    history: tuple[float, ...]
-    values: np.ndarray
+    space: MetricSpace  # The barycentre; all its points weigh the same
+    objective: float  # Σ_s λ_s GW at the couplings last solved
+    history: tuple[float, ...]  # The objective after each round, never rising
+    values: np.ndarray  # float64 [S], each space's discrepancy to the barycentre
 
 
 def find(

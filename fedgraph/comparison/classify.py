@@ -29,17 +29,11 @@ _VANISHING = 1e-30  # beside a diagonal of ones; left in, entries near the end o
 
 @dataclass(frozen=True, eq=False)
 class ClassifySplit:
-    """Row numbers of one round.
+    """Row numbers of one round."""
 
-    Attributes:
-        train: Rows to learn from.
-        validation: Rows that choose settings; where there are none, inner folds of ``train`` choose.
-        test: Rows that are classified.
-    """
-
-    train: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
+    train: np.ndarray  # Rows to learn from
+    validation: np.ndarray  # Rows that choose settings; where there are none, inner folds of ``train`` choose
+    test: np.ndarray  # Rows that are classified
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,21 +24,13 @@ _PERPLEXITY = 30.0  # of a map of many spaces
 
 @dataclass(frozen=True, eq=False)
 class Clustering:
-    """Clusters of S spaces.
+    """Clusters of S spaces."""
 
-    Attributes:
-        labels: int64 [S], 0 … k − 1.
-        inertia: Σ_s of the discrepancy to the own centroid; NaN where the method has no centroids.
-        centroids: k spaces; none where the method has none.
-        iterations: Of the best start.
-        converged: Whether labels stood still.
-    """
-
-    labels: np.ndarray
-    inertia: float
-    centroids: tuple[MetricSpace, ...]
-    iterations: int
-    converged: bool
+    labels: np.ndarray  # int64 [S], 0 … k − 1
+    inertia: float  # Σ_s of the discrepancy to the own centroid; NaN where the method has no centroids
+    centroids: tuple[MetricSpace, ...]  # k spaces; none where the method has none
+    iterations: int  # Of the best start
+    converged: bool  # Whether labels stood still
 
 
 def by_gromov(

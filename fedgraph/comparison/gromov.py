@@ -48,9 +48,6 @@ _STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 class GromovOptions:
     """How a discrepancy is computed.
 
-    Attributes:
-        solver: Which one:
-
             * ``fast``: compiled;
             * ``pot``: POT's conditional gradient, the reference; one descent from p qᵀ, no restarts;
             * ``proximal``: POT's proximal point algorithm, once from p qᵀ;
@@ -69,7 +66,7 @@ class GromovOptions:
         ValueError: A field is out of its range, or fields do not go together.
     """
 
-    solver: Literal["fast", "pot", "proximal", "batched"] = "fast"
+    solver: Literal["fast", "pot", "proximal", "batched"] = "fast"  # Which one:
     loss: Literal["square", "kl"] = "square"
     alpha: float | None = None
     max_iterations: int = 10_000
@@ -105,17 +102,11 @@ class GromovOptions:
 
 @dataclass(frozen=True, eq=False)
 class GromovResults:
-    """What was found for k pairs.
+    """What was found for k pairs."""
 
-    Attributes:
-        value: float64 [k], discrepancies.
-        converged: bool [k].
-        iterations: int64 [k], of the descent that won.
-    """
-
-    value: np.ndarray
-    converged: np.ndarray
-    iterations: np.ndarray
+    value: np.ndarray  # float64 [k], discrepancies
+    converged: np.ndarray  # bool [k]
+    iterations: np.ndarray  # int64 [k], of the descent that won
 
 
 def all_pairs(num: int) -> np.ndarray:

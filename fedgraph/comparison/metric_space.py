@@ -180,35 +180,20 @@ def _require_finite(what: str, values: np.ndarray) -> None:
 
 
 class PackedMetricSpaces(NamedTuple):
-    """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out.
+    """S spaces with N points and Q = Σ n² distances in all; points of weight zero are left out."""
 
-    Attributes:
-        names: int64 [S], each space's number in the caller's list.
-        point_at: int64 [S + 1], where each space's points start.
-        matrix_at: int64 [S + 1], where each space's distances start.
-        distances: float64 [Q].
-        weights: float64 [N].
-        products: float64 [N], C p: each point's mean distance.
-        whole: float64 [N], weights as whole numbers (``transport.round_weights``).
-        even: bool [S], whether weights are all equal.
-        order: int64 [N], points by ascending mean distance, ties by mean squared distance.
-        own: float64 [S], Σ_ik C²_ik p_i p_k.
-        widest: float64 [S], the largest |C_ik|.
-        features: float64 [N, f], f = 0 where there are none.
-    """
-
-    names: np.ndarray
-    point_at: np.ndarray
-    matrix_at: np.ndarray
-    distances: np.ndarray
-    weights: np.ndarray
-    products: np.ndarray
-    whole: np.ndarray
-    even: np.ndarray
-    order: np.ndarray
-    own: np.ndarray
-    widest: np.ndarray
-    features: np.ndarray
+    names: np.ndarray  # int64 [S], each space's number in the caller's list
+    point_at: np.ndarray  # int64 [S + 1], where each space's points start
+    matrix_at: np.ndarray  # int64 [S + 1], where each space's distances start
+    distances: np.ndarray  # float64 [Q]
+    weights: np.ndarray  # float64 [N]
+    products: np.ndarray  # float64 [N], C p: each point's mean distance
+    whole: np.ndarray  # float64 [N], weights as whole numbers (``transport.round_weights``)
+    even: np.ndarray  # bool [S], whether weights are all equal
+    order: np.ndarray  # int64 [N], points by ascending mean distance, ties by mean squared distance
+    own: np.ndarray  # float64 [S], Σ_ik C²_ik p_i p_k
+    widest: np.ndarray  # float64 [S], the largest |C_ik|
+    features: np.ndarray  # float64 [N, f], f = 0 where there are none
 
 
 def points_of(space: MetricSpace) -> np.ndarray:

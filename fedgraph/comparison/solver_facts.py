@@ -33,67 +33,39 @@ class SolverAgreement:
 
 @dataclass(frozen=True)
 class GromovBarycentreFacts:
-    """Barycentres made by both from equal starts.
+    """Barycentres made by both from equal starts."""
 
-    Attributes:
-        count: How many.
-        ours: Their members' mean discrepancy to ours.
-        pot: The same to POT's.
-    """
-
-    count: int
-    ours: float
-    pot: float
+    count: int  # How many
+    ours: float  # Their members' mean discrepancy to ours
+    pot: float  # The same to POT's
 
 
 @dataclass(frozen=True)
 class GromovPairFacts:
-    """Gromov-Wasserstein problems that were solved.
+    """Gromov-Wasserstein problems that were solved."""
 
-    Attributes:
-        file: Where each is kept, as seen from the run's folder; None: nowhere.
-        pairs: How many.
-        converged: How many of them converged.
-    """
-
-    file: str | None
-    pairs: int
-    converged: int
+    file: str | None  # Where each is kept, as seen from the run's folder; None: nowhere
+    pairs: int  # How many
+    converged: int  # How many of them converged
 
 
 @dataclass(frozen=True)
 class SolverMinima:
-    """How the ends of one descent compare with the best of several, on a sample of pairs.
+    """How the ends of one descent compare with the best of several, on a sample of pairs."""
 
-    Attributes:
-        pairs: How many.
-        lower: Share of pairs where the best is lower.
-        drop: By which share of the value, on average over all.
-        descents: How many were made of each pair.
-        careful: Whether the task itself takes the best.
-    """
-
-    pairs: int
-    lower: float
-    drop: float
-    descents: int
-    careful: bool
+    pairs: int  # How many
+    lower: float  # Share of pairs where the best is lower
+    drop: float  # By which share of the value, on average over all
+    descents: int  # How many were made of each pair
+    careful: bool  # Whether the task itself takes the best
 
 
 @dataclass(frozen=True)
 class SolverFacts:
-    """How discrepancies were found. A field that does not apply is None.
+    """How discrepancies were found. A field that does not apply is None."""
 
-    Attributes:
-        solved: What was solved.
-        minima: How far one descent is from the best of several.
-        asked: (pairs that a vote needed, all pairs) where only those were solved.
-        verified: Our solver against POT's.
-        barycentres: Our barycentres against POT's.
-    """
-
-    solved: GromovPairFacts | None = None
-    minima: SolverMinima | None = None
-    asked: tuple[int, int] | None = None
-    verified: SolverAgreement | None = None
-    barycentres: GromovBarycentreFacts | None = None
+    solved: GromovPairFacts | None = None  # What was solved
+    minima: SolverMinima | None = None  # How far one descent is from the best of several
+    asked: tuple[int, int] | None = None  # (pairs that a vote needed, all pairs) where only those were solved
+    verified: SolverAgreement | None = None  # Our solver against POT's
+    barycentres: GromovBarycentreFacts | None = None  # Our barycentres against POT's

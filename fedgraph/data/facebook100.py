@@ -72,16 +72,11 @@ _SPELT = {name.casefold(): name for name in _FACEBOOK100_CAMPUSES}
 
 @dataclass(frozen=True, eq=False)
 class _Campus:
-    """One file, checked.
-
-    Attributes:
-        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
-        info: int64 [n, 7], the columns of ``_COLUMNS``, 0 where missing.
-    """
+    """One file, checked."""
 
     name: str
-    adjacency: sp.csr_array
-    info: np.ndarray
+    adjacency: sp.csr_array  # CSR [n, n], symmetric, ones, empty diagonal
+    info: np.ndarray  # int64 [n, 7], the columns of ``_COLUMNS``, 0 where missing
 
 
 def load(dataset: str, request: base.PublishedRequest) -> Graph:

@@ -94,24 +94,16 @@ class ClientMessage:
 class BlockMessage:
     """What the clients of some blocks released in one round, added up; refuses anything else.
 
-    Attributes:
-        first: number of the first block.
-        width: how many blocks follow one another.
-        round: from 0.
-        released: name → sum.
-        num_clients: how many of their clients finished.
-        lines: of the ledger.
-
     Raises:
         PrivacyError: a value is no sum of released values.
     """
 
-    first: int
-    width: int
-    round: int
-    released: Mapping[str, DeskSum]
-    num_clients: int
-    lines: tuple[LedgerLine, ...]
+    first: int  # number of the first block
+    width: int  # how many blocks follow one another
+    round: int  # from 0
+    released: Mapping[str, DeskSum]  # name → sum
+    num_clients: int  # how many of their clients finished
+    lines: tuple[LedgerLine, ...]  # of the ledger
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
@@ -124,21 +116,13 @@ class BlockMessage:
 
 @dataclass(frozen=True, eq=False)
 class MessageReceipt:
-    """What the driver learns of a round.
+    """What the driver learns of a round."""
 
-    Attributes:
-        round: from 0.
-        releases: the ledger lines that it caused, equal releases of many clients as one.
-        down: bytes to one client.
-        up: bytes from one client, the largest message of the round.
-        messages: clients that sent one.
-    """
-
-    round: int
-    releases: tuple[LedgerLine, ...]
-    down: int = 0
-    up: int = 0
-    messages: int = 0
+    round: int  # from 0
+    releases: tuple[LedgerLine, ...]  # the ledger lines that it caused, equal releases of many clients as one
+    down: int = 0  # bytes to one client
+    up: int = 0  # bytes from one client, the largest message of the round
+    messages: int = 0  # clients that sent one
 
 
 _MOST_BLOCKS, _CLIENTS_PER_BLOCK = 256, 256

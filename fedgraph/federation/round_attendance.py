@@ -25,17 +25,11 @@ from fedgraph.documents import Settings
 
 @dataclass(frozen=True)
 class _Link:
-    """A line between a client and the server.
+    """A line between a client and the server."""
 
-    Attributes:
-        down: bit per second to the client.
-        up: bit per second from the client.
-        latency: seconds, one way.
-    """
-
-    down: float
-    up: float
-    latency: float
+    down: float  # bit per second to the client
+    up: float  # bit per second from the client
+    latency: float  # seconds, one way
 
     @property
     def words(self) -> str:

@@ -49,47 +49,29 @@ class _Clients(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RoundsOutcome:
-    """The final state and every release on the way.
+    """The final state and every release on the way."""
 
-    Attributes:
-        state: after the last round.
-        releases: ledger lines, those of shared rounds among them.
-        notes: sentences for the report on how it was simulated.
-        sizes: of each round, bytes to and from one client.
-        kept: (round, state after it) of the rounds that were asked for.
-    """
-
-    state: State[Any]
-    releases: tuple[LedgerLine, ...]
-    notes: tuple[str, ...] = ()
-    sizes: tuple[tuple[int, int], ...] = ()
-    kept: tuple[tuple[int, State], ...] = ()
+    state: State[Any]  # after the last round
+    releases: tuple[LedgerLine, ...]  # ledger lines, those of shared rounds among them
+    notes: tuple[str, ...] = ()  # sentences for the report on how it was simulated
+    sizes: tuple[tuple[int, int], ...] = ()  # of each round, bytes to and from one client
+    kept: tuple[tuple[int, State], ...] = ()  # (round, state after it) of the rounds that were asked for
 
 
 @dataclass(frozen=True, eq=False)
 class _Advanced:
-    """Where a training stands after some rounds.
+    """Where a training stands after some rounds."""
 
-    Attributes:
-        state: after the last of them.
-        receipts: of each of them.
-        kept: as ``RoundsOutcome.kept``.
-    """
-
-    state: State
-    receipts: tuple[MessageReceipt, ...]
-    kept: tuple[tuple[int, State], ...]
+    state: State  # after the last of them
+    receipts: tuple[MessageReceipt, ...]  # of each of them
+    kept: tuple[tuple[int, State], ...]  # as ``RoundsOutcome.kept``
 
 
 @dataclass(eq=False)
 class RoundPrefixes:
-    """States after the rounds that plans with several budgets share; kept for one process's life.
+    """States after the rounds that plans with several budgets share; kept for one process's life."""
 
-    Attributes:
-        known: name of what is shared → where it stands.
-    """
-
-    known: dict[str, _Advanced] = field(default_factory=dict)
+    known: dict[str, _Advanced] = field(default_factory=dict)  # name of what is shared → where it stands
 
 
 def run(

@@ -17,17 +17,11 @@ _P = TypeVar("_P", bound=Settings)
 
 @dataclass(frozen=True, eq=False)
 class PartitionShares:
-    """Who holds which graph of a collection.
+    """Who holds which graph of a collection."""
 
-    Attributes:
-        members: per client the positions of its graphs, int64, sorted.
-        description: one phrase for tables.
-        from_labels: who holds which graph was computed from the labels.
-    """
-
-    members: tuple[np.ndarray, ...]
-    description: str
-    from_labels: bool
+    members: tuple[np.ndarray, ...]  # per client the positions of its graphs, int64, sorted
+    description: str  # one phrase for tables
+    from_labels: bool  # who holds which graph was computed from the labels
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,17 +105,11 @@ class _Charge:
 
 @dataclass(frozen=True)
 class _SpentGroup:
-    """People with the same charges.
+    """People with the same charges."""
 
-    Attributes:
-        num_people: how many.
-        charges: places in ``BudgetBook.charges``.
-        epsilon: what each of them has spent, at the book's δ.
-    """
-
-    num_people: int
-    charges: tuple[int, ...]
-    epsilon: float
+    num_people: int  # how many
+    charges: tuple[int, ...]  # places in ``BudgetBook.charges``
+    epsilon: float  # what each of them has spent, at the book's δ
 
 
 class BudgetBook:
@@ -520,17 +514,11 @@ def _require_original(book: BudgetBook) -> None:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A row that may be charged.
+    """A row that may be charged."""
 
-    Attributes:
-        name: what it is called.
-        protection: of its releases.
-        dearest: what one person may pay, one event for each kind of person.
-    """
-
-    name: str
-    protection: Protection
-    dearest: tuple[Event, ...]
+    name: str  # what it is called
+    protection: Protection  # of its releases
+    dearest: tuple[Event, ...]  # what one person may pay, one event for each kind of person
 
     @classmethod
     def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Candidate:

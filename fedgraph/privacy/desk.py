@@ -30,25 +30,15 @@ TriedAtDesk = TypeVar("TriedAtDesk")
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """One kind of release, made in each of some rounds by every client, or by one alone.
+    """One kind of release, made in each of some rounds by every client, or by one alone."""
 
-    Attributes:
-        path: the channel that it belongs to.
-        bound: what the desk will enforce.
-        mechanism: what the desk will do.
-        event: what one release costs, under the plan's protection.
-        rounds: when.
-        per_round: how often in each of them, ≥ 1.
-        client: who makes it; None: every client.
-    """
-
-    path: str
-    bound: SensitivityBound
-    mechanism: NoiseMechanism
-    event: Event
-    rounds: range | tuple[int, ...]
-    per_round: int = 1
-    client: int | None = None
+    path: str  # the channel that it belongs to
+    bound: SensitivityBound  # what the desk will enforce
+    mechanism: NoiseMechanism  # what the desk will do
+    event: Event  # what one release costs, under the plan's protection
+    rounds: range | tuple[int, ...]  # when
+    per_round: int = 1  # how often in each of them, ≥ 1
+    client: int | None = None  # who makes it; None: every client
 
     @property
     def count(self) -> int:
@@ -89,15 +79,10 @@ def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A value that came through the door, with the ledger line that says so. Only the desk makes these.
+    """A value that came through the door, with the ledger line that says so. Only the desk makes these."""
 
-    Attributes:
-        value: what leaves, read-only.
-        entry: its line.
-    """
-
-    value: np.ndarray
-    entry: LedgerRelease | LedgerLine
+    value: np.ndarray  # what leaves, read-only
+    entry: LedgerRelease | LedgerLine  # its line
 
     @property
     def num_clients(self) -> int:
@@ -107,15 +92,10 @@ class Released:
 
 @dataclass(frozen=True, eq=False)
 class DeskSum:
-    """A sum of released values: post-processing, which is free. Only ``add_values`` makes these.
+    """A sum of released values: post-processing, which is free. Only ``add_values`` makes these."""
 
-    Attributes:
-        value: the sum.
-        num_clients: how many clients' values are in it.
-    """
-
-    value: np.ndarray
-    num_clients: int
+    value: np.ndarray  # the sum
+    num_clients: int  # how many clients' values are in it
 
 
 def add_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
@@ -140,43 +120,26 @@ class DeskWalk:
     """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).
 
     Everything but ``private`` sees noised values only, so what is sent is post-processing of them.
-
-    Attributes:
-        start: a public state.
-        private: state → the value to release there; the only part that touches private data.
-        follow: (state, noised value) → the next state.
-        result: state → what is sent.
     """
 
-    start: Any
-    private: Callable[[Any], np.ndarray]
-    follow: Callable[[Any, np.ndarray], Any]
-    result: Callable[[Any], np.ndarray]
+    start: Any  # a public state
+    private: Callable[[Any], np.ndarray]  # state → the value to release there; the only part that touches private data
+    follow: Callable[[Any, np.ndarray], Any]  # (state, noised value) → the next state
+    result: Callable[[Any], np.ndarray]  # state → what is sent
 
 
 @dataclass(frozen=True, eq=False)
 class DeskMoment:
-    """One value at the moment when it met noise, as a witness of the two-worlds test sees it (``audit.worlds``).
+    """One value at the moment when it met noise, as a witness of the two-worlds test sees it (``audit.worlds``)."""
 
-    Attributes:
-        account: the account that ledger lines name.
-        client: whose desk it is; of many clients together, the first of them.
-        round: of the release; of a replay, the earlier round.
-        release: what was planned.
-        shares: how many such values the release's event prices; above 1 for the steps of a walk.
-        together: the clients whose sum it is; empty for one client alone.
-        bounded: after the bound, before noise.
-        noised: after noise.
-    """
-
-    account: str
-    client: int
-    round: int
-    release: PlannedRelease
-    shares: int
-    together: tuple[int, ...]
-    bounded: np.ndarray
-    noised: np.ndarray
+    account: str  # the account that ledger lines name
+    client: int  # whose desk it is; of many clients together, the first of them
+    round: int  # of the release; of a replay, the earlier round
+    release: PlannedRelease  # what was planned
+    shares: int  # how many such values the release's event prices; above 1 for the steps of a walk
+    together: tuple[int, ...]  # the clients whose sum it is; empty for one client alone
+    bounded: np.ndarray  # after the bound, before noise
+    noised: np.ndarray  # after noise
 
 
 DeskWitness: TypeAlias = Callable[[DeskMoment], np.ndarray]  # gives what leaves in the place of ``noised``

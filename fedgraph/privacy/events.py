@@ -69,12 +69,9 @@ class Gaussian(Event):
         value + N(0, s²I),      ‖value − value'‖₂ ≤ Δ₂
 
     **Edge cases.** A multiplier of 0 is no noise (ε = ∞). ∞ says nothing and costs nothing.
-
-    Attributes:
-        noise_multiplier: s / Δ₂, ≥ 0.
     """
 
-    noise_multiplier: LevelField
+    noise_multiplier: LevelField  # s / Δ₂, ≥ 0
 
 
 @dataclass(frozen=True)
@@ -84,38 +81,25 @@ class Laplace(Event):
         value + Laplace(b) per entry,      ‖value − value'‖₁ ≤ Δ₁
 
     **Edge cases.** A multiplier of 0 is no noise (ε = ∞). ∞ says nothing and costs nothing.
-
-    Attributes:
-        noise_multiplier: b / Δ₁, ≥ 0.
     """
 
-    noise_multiplier: LevelField
+    noise_multiplier: LevelField  # b / Δ₁, ≥ 0
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Event):
-    """One of a few values, the true one with probability e^ε / (e^ε + num_values − 1).
+    """One of a few values, the true one with probability e^ε / (e^ε + num_values − 1)."""
 
-    Attributes:
-        epsilon: ε of the answer, ≥ 0.
-        num_values: how many values there are, ≥ 2.
-    """
-
-    epsilon: LevelField
-    num_values: ChoicesField
+    epsilon: LevelField  # ε of the answer, ≥ 0
+    num_values: ChoicesField  # how many values there are, ≥ 2
 
 
 @dataclass(frozen=True)
 class MultiBit(Event):
-    """Random bits about one unit, each with a likelihood ratio of at most e^epsilon_per_bit.
+    """Random bits about one unit, each with a likelihood ratio of at most e^epsilon_per_bit."""
 
-    Attributes:
-        epsilon_per_bit: ε of one bit, ≥ 0.
-        num_bits: bits of the protected unit that are sent, ≥ 0.
-    """
-
-    epsilon_per_bit: LevelField
-    num_bits: NumberField
+    epsilon_per_bit: LevelField  # ε of one bit, ≥ 0
+    num_bits: NumberField  # bits of the protected unit that are sent, ≥ 0
 
 
 @dataclass(frozen=True)
@@ -123,23 +107,16 @@ class BoundedRange(Event):
     """One pick of an exponential mechanism, whose log-ratios lie in an interval of length ``epsilon``.
 
     A one-shot Gumbel pick of k candidates, with noise of scale 2Δ/ε, is ``Repeated(BoundedRange(ε), k)``.
-
-    Attributes:
-        epsilon: the length of that interval, ≥ 0.
     """
 
-    epsilon: LevelField
+    epsilon: LevelField  # the length of that interval, ≥ 0
 
 
 @dataclass(frozen=True)
 class PureDP(Event):
-    """Any mechanism that is proven ε-DP.
+    """Any mechanism that is proven ε-DP."""
 
-    Attributes:
-        epsilon: ε, ≥ 0.
-    """
-
-    epsilon: LevelField
+    epsilon: LevelField  # ε, ≥ 0
 
 
 @dataclass(frozen=True)
@@ -148,25 +125,17 @@ class ApproxDP(Event):
 
     Nothing else is known of it. Rényi and zCDP add its ε and δ to the rest (basic composition). Loss distributions compose it
     as randomised response beside a loss of ∞ of mass δ.
-
-    Attributes:
-        epsilon: ε, ≥ 0.
-        delta: δ, in [0, 1].
     """
 
-    epsilon: LevelField
-    delta: RateField
+    epsilon: LevelField  # ε, ≥ 0
+    delta: RateField  # δ, in [0, 1]
 
 
 @dataclass(frozen=True)
 class ZCDP(Event):
-    """Any mechanism that is proven ρ-zCDP (Bun & Steinke 2016, Definition 1.1).
+    """Any mechanism that is proven ρ-zCDP (Bun & Steinke 2016, Definition 1.1)."""
 
-    Attributes:
-        rho: ρ, ≥ 0.
-    """
-
-    rho: LevelField
+    rho: LevelField  # ρ, ≥ 0
 
 
 @dataclass(frozen=True)
@@ -235,18 +204,12 @@ class EpochGaussian(Event):
         price = that of ``Gaussian(noise_multiplier / reach)``
 
     One step costs as much as the whole pass, because the rows may be in its batch; so a pass is one event.
-
-    Attributes:
-        noise_multiplier: std / C, ≥ 0.
-        num_batches: batches in a pass, ≥ 1. The price does not depend on it.
-        touched_rows: rows that one protected unit may appear in, at most; ≥ 1.
-        replaced: as in ``PoissonGaussian``.
     """
 
-    noise_multiplier: LevelField
-    num_batches: CountField
-    touched_rows: CountField
-    replaced: EventFlagField
+    noise_multiplier: LevelField  # std / C, ≥ 0
+    num_batches: CountField  # batches in a pass, ≥ 1. The price does not depend on it.
+    touched_rows: CountField  # rows that one protected unit may appear in, at most; ≥ 1
+    replaced: EventFlagField  # as in ``PoissonGaussian``
 
 
 @dataclass(frozen=True)
@@ -255,20 +218,13 @@ class MentionedGaussian(Event):
 
     Each row is in the sum by its own fresh secret coin, and bounded by the clip C. A unit that is not drawn changes each drawn
     row of its neighbours with another coin. Relation: zero-out.
-
-    Attributes:
-        noise_multiplier: std / C, ≥ 0.
-        sampling_rate: of the coin of a row, in [0, 1].
-        mention_rate: of the coin by which a drawn row reads a neighbour that was not drawn, in [0, 1].
-        others: neighbours that one unit has, at most; ≥ 0.
-        heavy: the noise is √W·N(0, std²I), with one W ~ Exp(1) for all entries, in the place of N(0, std²I).
     """
 
-    noise_multiplier: LevelField
-    sampling_rate: RateField
-    mention_rate: RateField
-    others: NumberField
-    heavy: EventFlagField
+    noise_multiplier: LevelField  # std / C, ≥ 0
+    sampling_rate: RateField  # of the coin of a row, in [0, 1]
+    mention_rate: RateField  # of the coin by which a drawn row reads a neighbour that was not drawn, in [0, 1]
+    others: NumberField  # neighbours that one unit has, at most; ≥ 0
+    heavy: EventFlagField  # the noise is √W·N(0, std²I), with one W ~ Exp(1) for all entries, in the place of N(0, std²I)
 
 
 @dataclass(frozen=True)
@@ -278,49 +234,32 @@ class SampledOnce(Event):
     The sample is drawn in one of two ways (``accounting.amplification``): by independent coins, where "sampled and zeroed" and
     "not sampled" give the same output law (zero-out); or as a fixed number of units without replacement, where ``event`` is
     priced for replaced units.
-
-    Attributes:
-        event: all that was run on the sample.
-        sampling_rate: of the coins; or the fixed number over all units. In [0, 1].
     """
 
-    event: _Inner
-    sampling_rate: RateField
+    event: _Inner  # all that was run on the sample
+    sampling_rate: RateField  # of the coins; or the fixed number over all units. In [0, 1].
 
 
 @dataclass(frozen=True)
 class Repeated(Event):
-    """``event``, ``count`` times, adaptively.
+    """``event``, ``count`` times, adaptively."""
 
-    Attributes:
-        event: what is repeated.
-        count: how often, ≥ 0; 0 costs nothing.
-    """
-
-    event: _Inner
-    count: NumberField
+    event: _Inner  # what is repeated
+    count: NumberField  # how often, ≥ 0; 0 costs nothing
 
 
 @dataclass(frozen=True)
 class Composed(Event):
-    """All ``events``, adaptively, in order.
+    """All ``events``, adaptively, in order."""
 
-    Attributes:
-        events: what happened; empty: nothing.
-    """
-
-    events: _Events
+    events: _Events  # what happened; empty: nothing
 
 
 @dataclass(frozen=True)
 class OneOf(Event):
-    """One of ``alternatives``, chosen by what was released before.
+    """One of ``alternatives``, chosen by what was released before."""
 
-    Attributes:
-        alternatives: what may happen.
-    """
-
-    alternatives: _Events
+    alternatives: _Events  # what may happen
 
 
 _Choice: TypeAlias = Annotated[OneOf, FieldCheck("a OneOf", lambda v: isinstance(v, OneOf))]
@@ -332,16 +271,11 @@ class PartOf(Event):
 
     Its price is that of the whole choice, counted once for all releases of one alternative. It is counted once more where a
     release of another alternative, or one too many, is there.
-
-    Attributes:
-        event: what this release alone does.
-        whole: the choice.
-        index: of the alternative in ``whole``, ≥ 0.
     """
 
-    event: _Inner
-    whole: _Choice
-    index: NumberField
+    event: _Inner  # what this release alone does
+    whole: _Choice  # the choice
+    index: NumberField  # of the alternative in ``whole``, ≥ 0
 
 
 @dataclass(frozen=True)
@@ -351,27 +285,18 @@ class Selected(Event):
     K ≥ 1 follows the truncated negative binomial law of ``accounting.selection``. Only the best trial is shown.
 
     **Edge cases.** stop = 0 or an infinite shape is no law: ε = ∞.
-
-    Attributes:
-        candidates: for each candidate, all that one trial of it releases, the score among it.
-        shape: η ≥ 0 of that law; 0: logarithmic, 1: geometric.
-        stop: γ in [0, 1]; 1 is a single trial.
     """
 
-    candidates: _Events
-    shape: LevelField
-    stop: RateField
+    candidates: _Events  # for each candidate, all that one trial of it releases, the score among it
+    shape: LevelField  # η ≥ 0 of that law; 0: logarithmic, 1: geometric
+    stop: RateField  # γ in [0, 1]; 1 is a single trial
 
 
 @dataclass(frozen=True)
 class Unprotected(Event):
-    """Sent in clear: ε = ∞.
+    """Sent in clear: ε = ∞."""
 
-    Attributes:
-        reason: what was sent, and why, for reports.
-    """
-
-    reason: ReasonField
+    reason: ReasonField  # what was sent, and why, for reports
 
 
 def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:

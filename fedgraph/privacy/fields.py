@@ -20,15 +20,10 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 
 @dataclass(frozen=True)
 class FieldCheck:
-    """What a field may hold.
+    """What a field may hold."""
 
-    Attributes:
-        words: completes “must be …” in the error.
-        accepts: takes a value and returns whether a field may hold it.
-    """
-
-    words: str
-    accepts: Callable[[object], bool]
+    words: str  # completes “must be …” in the error
+    accepts: Callable[[object], bool]  # takes a value and returns whether a field may hold it
 
 
 def _number(value: object, least: float = 0, most: float = math.inf) -> bool:

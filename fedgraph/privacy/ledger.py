@@ -32,46 +32,27 @@ LedgerSpans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending,
 
 @dataclass(frozen=True)
 class LedgerRelease:
-    """One release, as the desk writes it.
+    """One release, as the desk writes it."""
 
-    Attributes:
-        cell: the account that it belongs to.
-        path: the channel, for example ``model`` or ``embedding``.
-        client: who released it.
-        round: when.
-        mechanism: what was done, in words.
-        event: what it did, for the accountants.
-    """
-
-    cell: str
-    path: str
-    client: int
-    round: int
-    mechanism: str
-    event: Event
+    cell: str  # the account that it belongs to
+    path: str  # the channel, for example ``model`` or ``embedding``
+    client: int  # who released it
+    round: int  # when
+    mechanism: str  # what was done, in words
+    event: Event  # what it did, for the accountants
 
 
 @dataclass(frozen=True)
 class LedgerLine:
-    """Each of many clients released on one path equally often in each of many rounds, by one mechanism at one price.
+    """Each of many clients released on one path equally often in each of many rounds, by one mechanism at one price."""
 
-    Attributes:
-        cell: the account that it belongs to.
-        path: the channel.
-        clients: who, as ranges.
-        rounds: when, as ranges.
-        times: how often each client did so in each round, ≥ 1.
-        mechanism: what was done, in words.
-        event: what one of the releases did.
-    """
-
-    cell: str
-    path: str
-    clients: LedgerSpans
-    rounds: LedgerSpans
-    times: int
-    mechanism: str
-    event: Event
+    cell: str  # the account that it belongs to
+    path: str  # the channel
+    clients: LedgerSpans  # who, as ranges
+    rounds: LedgerSpans  # when, as ranges
+    times: int  # how often each client did so in each round, ≥ 1
+    mechanism: str  # what was done, in words
+    event: Event  # what one of the releases did
 
     @property
     def count(self) -> int:

@@ -87,20 +87,14 @@ _WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums un
 class PricedDegreeCap:
     """h, the weight of an edge by the larger degree of its two ends.
 
-    Attributes:
-        num_nodes: n ≥ 1, nodes of the graph.
-        knee: D ≥ 1; edges weigh 1 up to it.
-        silent: m₀ > D, the degree from which on edges weigh 0; None: every edge weighs 1 (plain sums).
-        limit: M ≥ 1 where a platform enforces one, else None.
-
     Raises:
         PrivacyError: a number out of its range.
     """
 
-    num_nodes: int
-    knee: int = 1
-    silent: int | None = None
-    limit: int | None = None
+    num_nodes: int  # n ≥ 1, nodes of the graph
+    knee: int = 1  # D ≥ 1; edges weigh 1 up to it
+    silent: int | None = None  # m₀ > D, the degree from which on edges weigh 0; None: every edge weighs 1 (plain sums)
+    limit: int | None = None  # M ≥ 1 where a platform enforces one, else None
 
     def __post_init__(self) -> None:
         if self.num_nodes < 1 or self.knee < 1 or (self.limit is not None and self.limit < 1):
@@ -213,15 +207,11 @@ class NeighbourSums(SensitivityBound):
 
     The vectors are scaled where they are made (``learning.propagation.aggregation.scale_to_unit_length``). Here each row is
     checked against what such a sum can be: finite, and of norm at most max_terms.
-
-    Attributes:
-        max_terms: vectors in a row, at most; ≥ 1.
-        cap: how edges are weighed; None: each by 1.
     """
 
     additive: ClassVar[bool] = True
-    max_terms: CountField
-    cap: PricedDegreeCap | None = None
+    max_terms: CountField  # vectors in a row, at most; ≥ 1
+    cap: PricedDegreeCap | None = None  # how edges are weighed; None: each by 1
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         squares = np.einsum("ij,ij->i", value, value, dtype=np.float64)  # NaN or infinity in a row makes its square so
@@ -239,12 +229,9 @@ class NeighbourCounts(SensitivityBound):
     """How many neighbours each of ``num_nodes`` nodes has among them, [num_nodes].
 
     Enforced by clamping every count into 0 … num_nodes − 1, which moves no two counts further apart.
-
-    Attributes:
-        num_nodes: how many nodes.
     """
 
-    num_nodes: int
+    num_nodes: int  # how many nodes
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -40,14 +40,10 @@ class OwnedRows(SensitivityBound):
     """Records [m, columns + k]: numbers, then up to k owners (−1: no further one). They become the sums f, float64 [columns].
 
     Numbers are clamped into 0 … 1, and nobody counts more than ``limit`` times: the program of this module.
-
-    Attributes:
-        limit: D ≥ 1, what one person counts for at most, in each column.
-        columns: d ≥ 1, how many numbers a record has.
     """
 
-    limit: CountField
-    columns: CountField
+    limit: CountField  # D ≥ 1, what one person counts for at most, in each column
+    columns: CountField  # d ≥ 1, how many numbers a record has
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -32,19 +32,12 @@ _ROUNDING = 1e-9  # of a standard deviation or an ε
 
 @dataclass(frozen=True)
 class NoisePlace:
-    """Where a mechanism stands.
+    """Where a mechanism stands."""
 
-    Attributes:
-        bound: of the value that it is given.
-        protection: unit, relation and promises of the price.
-        hiding: how many clients' noise is in what the viewer sees, at least, without those that tell the viewer theirs.
-        per_end: whether events price one end of an edge.
-    """
-
-    bound: SensitivityBound
-    protection: Protection
-    hiding: int = 1
-    per_end: bool = field(kw_only=True)
+    bound: SensitivityBound  # of the value that it is given
+    protection: Protection  # unit, relation and promises of the price
+    hiding: int = 1  # how many clients' noise is in what the viewer sees, at least, without those that tell the viewer theirs
+    per_end: bool = field(kw_only=True)  # whether events price one end of an edge
 
 
 _Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether the noise is there

@@ -65,19 +65,14 @@ _SURE = 3.0  # standard deviations of the noise above which a bin counts as peop
 class ColumnCounts(SensitivityBound):
     """Positions, whole numbers [n, num_columns], become counts: float64 [num_columns, BINS + 2], or [1, BINS + 2] where pooled.
 
-    Attributes:
-        num_columns: d ≥ 1.
-        num_rows: the largest n, ≥ 1; a row is one person.
-        pooled: whether the counts of all columns are added up, 1/d to a bin for each column.
-
     Raises:
         PrivacyError: no column or no row.
     """
 
     additive: ClassVar[bool] = True
-    num_columns: int
-    num_rows: int
-    pooled: bool
+    num_columns: int  # d ≥ 1
+    num_rows: int  # the largest n, ≥ 1; a row is one person
+    pooled: bool  # whether the counts of all columns are added up, 1/d to a bin for each column
 
     def __post_init__(self) -> None:
         if self.num_columns < 1 or self.num_rows < 1:

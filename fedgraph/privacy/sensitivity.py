@@ -49,13 +49,9 @@ class SensitivityBound(CheckedFields):
 
 @dataclass(frozen=True)
 class L2Ball(SensitivityBound):
-    """‖value‖₂ ≤ radius, enforced by scaling down.
+    """‖value‖₂ ≤ radius, enforced by scaling down."""
 
-    Attributes:
-        radius: in data units, finite and > 0.
-    """
-
-    radius: PositiveField
+    radius: PositiveField  # in data units, finite and > 0
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -103,14 +99,10 @@ class Rows(SensitivityBound):
 
     The desk itself clips, so nothing about the learner has to be believed. A row that holds NaN or infinity is refused. Sums
     are in double precision. A row is scaled a little below the clip, by what rounding ``num_rows`` additions can add.
-
-    Attributes:
-        clip: largest L2 norm of a row, in data units, finite and > 0.
-        num_rows: the largest n, ≥ 1.
     """
 
-    clip: PositiveField
-    num_rows: CountField
+    clip: PositiveField  # largest L2 norm of a row, in data units, finite and > 0
+    num_rows: CountField  # the largest n, ≥ 1
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         if value.ndim != 2 or value.shape[0] > self.num_rows:
@@ -144,14 +136,10 @@ class NonNegativeRows(SensitivityBound):
     radius.
 
     Enforced by clamping below at 0 and scaling rows down. A row that holds no data must be all zero.
-
-    Attributes:
-        radius: in data units, finite and > 0.
-        num_rows: rows that are not zero, at most; more of them are refused.
     """
 
-    radius: PositiveField
-    num_rows: CountField
+    radius: PositiveField  # in data units, finite and > 0
+    num_rows: CountField  # rows that are not zero, at most; more of them are refused
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -168,16 +156,12 @@ class NonNegativeRows(SensitivityBound):
 class Box(SensitivityBound):
     """Every entry in [low, high], enforced by clamping.
 
-    Attributes:
-        low: the least entry, finite.
-        high: the largest entry, finite, above ``low``.
-
     Raises:
         PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
     """
 
-    low: float
-    high: float
+    low: float  # the least entry, finite
+    high: float  # the largest entry, finite, above ``low``
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -193,12 +177,9 @@ class SimplexRows(SensitivityBound):
     """A matrix [num_rows, c] whose rows are probability vectors (softmax outputs), all of them data of one unit.
 
     Enforced by clamping below at 0 and dividing each row by its sum. A row without mass becomes uniform.
-
-    Attributes:
-        num_rows: exactly so many rows, ≥ 1.
     """
 
-    num_rows: CountField
+    num_rows: CountField  # exactly so many rows, ≥ 1
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -220,12 +201,9 @@ class EndsSimplexRows(SensitivityBound):
 
     An undirected edge may turn the rows of both its ends into any others. Enforced by clamping below at 0 and dividing each row
     whose sum is above 1 by it.
-
-    Attributes:
-        num_rows: the largest n.
     """
 
-    num_rows: int
+    num_rows: int  # the largest n
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)

@@ -37,21 +37,13 @@ from fedgraph.privacy.units import Assumption, Protection
 
 @dataclass(frozen=True)
 class Promise:
-    """What a guarantee assumes of the data, and what the data are.
+    """What a guarantee assumes of the data, and what the data are."""
 
-    Attributes:
-        assumption: what is promised.
-        stated: the promised number, e.g. the degree D.
-        found: the largest one in the data.
-        breaking: how many units are above the promised number.
-        units: how many there are.
-    """
-
-    assumption: Assumption
-    stated: float
-    found: float
-    breaking: int
-    units: int
+    assumption: Assumption  # what is promised
+    stated: float  # the promised number, e.g. the degree D.
+    found: float  # the largest one in the data
+    breaking: int  # how many units are above the promised number
+    units: int  # how many there are
 
     @property
     def kept(self) -> bool:
@@ -98,17 +90,11 @@ class Guarantee:
 
 @dataclass(frozen=True)
 class Settlement:
-    """The price of a run.
+    """The price of a run."""
 
-    Attributes:
-        total: of everything together.
-        paths: of each path alone, the rest taken as given.
-        broken: the promises that the data break; where there is one, ``epsilon`` and every path are ∞.
-    """
-
-    total: WorstUnit
-    paths: Mapping[str, WorstUnit]
-    broken: tuple[Promise, ...] = ()
+    total: WorstUnit  # of everything together
+    paths: Mapping[str, WorstUnit]  # of each path alone, the rest taken as given
+    broken: tuple[Promise, ...] = ()  # the promises that the data break; where there is one, ``epsilon`` and every path are ∞
 
     @property
     def epsilon(self) -> float:

@@ -24,17 +24,11 @@ from fedgraph.types import Graph, GraphCollection
 
 @dataclass
 class ChargedRun:
-    """The budget of one run.
+    """The budget of one run."""
 
-    Attributes:
-        book: Where the book of ``fedgraph budget`` is.
-        notes: The run's ``cells/charged``.
-        ids: Of the people.
-    """
-
-    book: str
-    notes: Path
-    ids: tuple[str, ...]
+    book: str  # Where the book of ``fedgraph budget`` is
+    notes: Path  # The run's ``cells/charged``
+    ids: tuple[str, ...]  # Of the people
     _run: str = ""
     _saved: set[str] = field(default_factory=set)
 

@@ -26,19 +26,12 @@ _HEADER = ("row", "trust", "target ε", "ε provable", "δ", "unit", "clients", 
 
 @dataclass(eq=False)
 class _Row:
-    """One method in one world.
+    """One method in one world."""
 
-    Attributes:
-        cells: Of the first seed.
-        plans: Those that were made.
-        provable: Their ε.
-        unreleased: Whether the method has nothing to plan.
-    """
-
-    cells: list[Cell]
-    plans: dict[Cell, Plan] = field(default_factory=dict)
-    provable: dict[Cell, float] = field(default_factory=dict)
-    unreleased: bool = False
+    cells: list[Cell]  # Of the first seed
+    plans: dict[Cell, Plan] = field(default_factory=dict)  # Those that were made
+    provable: dict[Cell, float] = field(default_factory=dict)  # Their ε
+    unreleased: bool = False  # Whether the method has nothing to plan
 
     def line(self) -> tuple[str, ...]:
         """As the table shows it."""

@@ -36,32 +36,20 @@ _ONE = "one for each method, level of trust, ε and seed"
 
 @dataclass(frozen=True)
 class _Tried:
-    """One cell.
+    """One cell."""
 
-    Attributes:
-        seconds: Of the trial's clock; of a cell that was stopped, with what its other rounds would need.
-        whole: Whether it was not stopped.
-        failed: Why it has no result, and would have none in the run; empty where it has one.
-    """
-
-    seconds: float
-    whole: bool = True
-    failed: str = ""
+    seconds: float  # Of the trial's clock; of a cell that was stopped, with what its other rounds would need
+    whole: bool = True  # Whether it was not stopped
+    failed: str = ""  # Why it has no result, and would have none in the run; empty where it has one
 
 
 @dataclass(frozen=True)
 class _Findings:
-    """What a trial says of a scenario.
+    """What a trial says of a scenario."""
 
-    Attributes:
-        counts: One line for each task and data set.
-        estimate: One line for all cells, and one for each method that was tried.
-        failing: Methods whose cell fails, and why.
-    """
-
-    counts: tuple[str, ...]
-    estimate: str
-    failing: tuple[str, ...] = ()
+    counts: tuple[str, ...]  # One line for each task and data set
+    estimate: str  # One line for all cells, and one for each method that was tried
+    failing: tuple[str, ...] = ()  # Methods whose cell fails, and why
 
 
 class _Enough(Exception):

@@ -39,40 +39,24 @@ _Spread = Literal["cells", "clients"]
 
 @dataclass(frozen=True, eq=False)
 class ScheduledStage:
-    """One task on one data set.
+    """One task on one data set."""
 
-    Attributes:
-        task: Its settings.
-        context: What its cells may use.
-        cells: In the order of the scenario.
-    """
-
-    task: ScenarioTask
-    context: CellContext
-    cells: tuple[Cell, ...]
+    task: ScenarioTask  # Its settings
+    context: CellContext  # What its cells may use
+    cells: tuple[Cell, ...]  # In the order of the scenario
 
 
 @dataclass(frozen=True, eq=False)
 class _Order:
-    """What a curator needs to know of a cell, but for the data.
+    """What a curator needs to know of a cell, but for the data."""
 
-    Attributes:
-        group: Names what the curator keeps from one cell to the next.
-        task: The settings of the task.
-        root: The root seed.
-        seeds: How many repetitions there are.
-        cell: Which cell.
-        whole: Whether nothing of it is computed elsewhere.
-        pairs: Where solved pairs are kept; None keeps none.
-    """
-
-    group: Hashable
-    task: ScenarioTask
-    root: int
-    seeds: int
-    cell: Cell
-    whole: bool = True
-    pairs: CellPairKeeper | None = None
+    group: Hashable  # Names what the curator keeps from one cell to the next
+    task: ScenarioTask  # The settings of the task
+    root: int  # The root seed
+    seeds: int  # How many repetitions there are
+    cell: Cell  # Which cell
+    whole: bool = True  # Whether nothing of it is computed elsewhere
+    pairs: CellPairKeeper | None = None  # Where solved pairs are kept; None keeps none
 
 
 @dataclass(eq=False)

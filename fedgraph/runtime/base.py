@@ -49,13 +49,9 @@ class RuntimeClients(ABC):
 
 
 class RuntimeParties(ABC):
-    """What a cell may use: clients and a server, wherever they are.
+    """What a cell may use: clients and a server, wherever they are."""
 
-    Attributes:
-        num_workers: How many places there are.
-    """
-
-    num_workers: int
+    num_workers: int  # How many places there are
 
     @abstractmethod
     def share(self, key: Hashable, value: object) -> Any:
@@ -106,13 +102,9 @@ class RuntimeParties(ABC):
 
 
 class Runtime(RuntimeParties):
-    """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal.
+    """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal."""
 
-    Attributes:
-        name: ``serial`` or ``ray``.
-    """
-
-    name: str
+    name: str  # ``serial`` or ``ray``
 
     @abstractmethod
     def tell(self, function: Callable[..., object], *args: object) -> None:

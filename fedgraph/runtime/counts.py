@@ -14,29 +14,17 @@ RuntimeCountPath: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class RuntimeCount:
-    """What one training cost, or many added up.
+    """What one training cost, or many added up."""
 
-    Attributes:
-        trainings: How many.
-        rounds: That were merged.
-        messages: Of clients to the server.
-        bytes_up: Of arrays, from all clients.
-        bytes_down: Of arrays, to all clients.
-        calls: Of client actors by the server.
-        seconds: Of wall time from the first call to the last; of trainings side by side each counts.
-        clients_busy: Seconds that client actors computed, added up.
-        server_busy: Seconds that the server computed.
-    """
-
-    trainings: int = 0
-    rounds: int = 0
-    messages: int = 0
-    bytes_up: int = 0
-    bytes_down: int = 0
-    calls: int = 0
-    seconds: float = 0.0
-    clients_busy: float = 0.0
-    server_busy: float = 0.0
+    trainings: int = 0  # How many
+    rounds: int = 0  # That were merged
+    messages: int = 0  # Of clients to the server
+    bytes_up: int = 0  # Of arrays, from all clients
+    bytes_down: int = 0  # Of arrays, to all clients
+    calls: int = 0  # Of client actors by the server
+    seconds: float = 0.0  # Of wall time from the first call to the last; of trainings side by side each counts
+    clients_busy: float = 0.0  # Seconds that client actors computed, added up
+    server_busy: float = 0.0  # Seconds that the server computed
 
     def __add__(self, other: RuntimeCount) -> RuntimeCount:
         mine, theirs = vars(self), vars(other)

@@ -46,15 +46,10 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
 
 @dataclass(frozen=True, eq=False)
 class RuntimeBeginning:
-    """An engine that starts beside its caller.
+    """An engine that starts beside its caller."""
 
-    Attributes:
-        ready: Waits for it, or raises what kept it from starting.
-        is_up: Whether nobody would have to wait.
-    """
-
-    ready: Callable[[], Runtime]
-    is_up: Callable[[], bool]
+    ready: Callable[[], Runtime]  # Waits for it, or raises what kept it from starting
+    is_up: Callable[[], bool]  # Whether nobody would have to wait
 
 
 @contextmanager

@@ -79,40 +79,24 @@ class Scenario(Settings):
 
 @dataclass(frozen=True)
 class ScenarioTask:
-    """One task with its validated parameters.
+    """One task with its validated parameters."""
 
-    Attributes:
-        label: Its name in tables; unique within the scenario.
-        kind: The file of ``fedgraph/tasks`` that runs it.
-        params: Its settings.
-        datasets: Labels of the data sets that it runs on; empty for all.
-        at: Where it stands in the scenario.
-    """
-
-    label: str
-    kind: str
-    params: Settings
-    datasets: tuple[str, ...] = ()
-    at: SourceLocation = ()
+    label: str  # Its name in tables; unique within the scenario
+    kind: str  # The file of ``fedgraph/tasks`` that runs it
+    params: Settings  # Its settings
+    datasets: tuple[str, ...] = ()  # Labels of the data sets that it runs on; empty for all
+    at: SourceLocation = ()  # Where it stands in the scenario
 
 
 @dataclass(frozen=True)
 class ReadyScenario:
-    """A scenario that can be run.
+    """A scenario that can be run."""
 
-    Attributes:
-        scenario: The top level.
-        tasks: The validated tasks, in their order.
-        resolved: The plain mapping that it came from, with every default written out.
-        source: The file.
-        quick: Whether it was shrunk by ``--quick``.
-    """
-
-    scenario: Scenario
-    tasks: tuple[ScenarioTask, ...]
-    resolved: dict[str, object]
-    source: YamlSource
-    quick: bool = False
+    scenario: Scenario  # The top level
+    tasks: tuple[ScenarioTask, ...]  # The validated tasks, in their order
+    resolved: dict[str, object]  # The plain mapping that it came from, with every default written out
+    source: YamlSource  # The file
+    quick: bool = False  # Whether it was shrunk by ``--quick``
 
     @property
     def book(self) -> str | None:

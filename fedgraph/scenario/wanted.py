@@ -83,50 +83,29 @@ class WantedData:
 
 @dataclass(frozen=True)
 class WantedSize:
-    """How much a draft asks for.
+    """How much a draft asks for."""
 
-    Attributes:
-        seeds: How often each cell is repeated.
-        spare: Whether rows that add little are kept.
-        cheaper: Which of a comparison's settings; 0 is the dearest.
-        trust: How many of the levels of trust are compared.
-    """
-
-    seeds: int = 3
-    spare: bool = True
-    cheaper: int = 0
-    trust: int = len(WANTED_TRUST)
+    seeds: int = 3  # How often each cell is repeated
+    spare: bool = True  # Whether rows that add little are kept
+    cheaper: int = 0  # Which of a comparison's settings; 0 is the dearest
+    trust: int = len(WANTED_TRUST)  # How many of the levels of trust are compared
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the scenario shall compare. What contradicts itself is a ``ScenarioError`` that names the option.
+    """What the scenario shall compare. What contradicts itself is a ``ScenarioError`` that names the option."""
 
-    Attributes:
-        data: What is learned on.
-        unit: What one person's data are: ``node``, ``edge``, or ``entity``.
-        trust: Who may be trusted.
-        epsilons: Budgets, ∞ included.
-        clients: How many clients share one graph; None for 10.
-        name: The scenario's name; None for that of the data.
-        asked: ``private`` where the people whose answers are wanted are private, too; else ``public``.
-        parameters: Of the data set, such as bounds of columns.
-        size: How much it asks for.
-        fits: How long it will take, in words; empty where nobody tried.
-        task: ``nodes`` are classified, or ``links`` foreseen.
-    """
-
-    data: WantedData
-    unit: str
-    trust: tuple[Trust, ...]
-    epsilons: tuple[float, ...]
-    clients: int | None
-    name: str | None
-    asked: str = "private"
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    size: WantedSize = WantedSize()
-    fits: str = ""
-    task: str = "nodes"
+    data: WantedData  # What is learned on
+    unit: str  # What one person's data are: ``node``, ``edge``, or ``entity``
+    trust: tuple[Trust, ...]  # Who may be trusted
+    epsilons: tuple[float, ...]  # Budgets, ∞ included
+    clients: int | None  # How many clients share one graph; None for 10
+    name: str | None  # The scenario's name; None for that of the data
+    asked: str = "private"  # ``private`` where the people whose answers are wanted are private, too; else ``public``
+    parameters: Mapping[str, object] = field(default_factory=dict)  # Of the data set, such as bounds of columns
+    size: WantedSize = WantedSize()  # How much it asks for
+    fits: str = ""  # How long it will take, in words; empty where nobody tried
+    task: str = "nodes"  # ``nodes`` are classified, or ``links`` foreseen
 
     def __post_init__(self) -> None:
         many, clients = self.data.collection is not None, self.clients

@@ -38,14 +38,11 @@ class SecretSeed(int):
     Its public streams are those of seed 0; its private ones follow from ``key``. Two are equal where their keys are. It is
     written nowhere, so a run that is resumed has another one.
 
-    Attributes:
-        name: The name of the key for who holds it: a digest of 256 random bits, which says nothing of them.
-
     Raises:
         ValueError: The key has another length.
     """
 
-    name: str
+    name: str  # The name of the key for who holds it: a digest of 256 random bits, which says nothing of them
 
     def __new__(cls, key: bytes) -> SecretSeed:
         if len(key) != SEED_KEY_BYTES:

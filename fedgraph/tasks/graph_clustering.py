@@ -181,24 +181,15 @@ class Params(graphs.SolverSettings):
 
 @dataclass(frozen=True)
 class _Row:
-    """One line of the table at one budget.
+    """One line of the table at one budget."""
 
-    Attributes:
-        variant: The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones.
-        index: The place of its entry in ``methods``.
-        encoder: What a finite ε is read by.
-        rule: How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number.
-        epsilon: A number > 0, or ``1/n``.
-        named: The label of the entry, or empty.
-    """
-
-    variant: str
-    index: int
-    encoder: str
-    rule: str
+    variant: str  # The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones
+    index: int  # The place of its entry in ``methods``
+    encoder: str  # What a finite ε is read by
+    rule: str  # How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number
     how: _How
-    epsilon: float | str
-    named: str
+    epsilon: float | str  # A number > 0, or ``1/n``
+    named: str  # The label of the entry, or empty
 
 
 def _compared(entry: SettingsSpec) -> list[_How]:
@@ -516,18 +507,12 @@ def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None
 
 @dataclass(frozen=True)
 class Clustering:
-    """How clusters are made.
-
-    Attributes:
-        num_init: Starts of k-means with barycentres; the lowest inertia counts.
-        max_iterations: Of each start.
-        verify: How many pairs are solved with POT, too.
-    """
+    """How clusters are made."""
 
     k: int
-    num_init: int
-    max_iterations: int
-    verify: int = 0
+    num_init: int  # Starts of k-means with barycentres; the lowest inertia counts
+    max_iterations: int  # Of each start
+    verify: int = 0  # How many pairs are solved with POT, too
 
 
 @dataclass(frozen=True, eq=False)

@@ -201,15 +201,10 @@ def _graph(context: CellContext) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """What one owner is asked; both are empty where nothing is asked.
+    """What one owner is asked; both are empty where nothing is asked."""
 
-    Attributes:
-        hidden: int64 [m, 2], hidden ties among its nodes, in the numbers of the whole graph.
-        against: int64 [k, 2], pairs of its nodes without a tie.
-    """
-
-    hidden: np.ndarray
-    against: np.ndarray
+    hidden: np.ndarray  # int64 [m, 2], hidden ties among its nodes, in the numbers of the whole graph
+    against: np.ndarray  # int64 [k, 2], pairs of its nodes without a tie
 
 
 def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Question]:

@@ -41,17 +41,11 @@ Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the sides of a split are.
+    """How large the sides of a split are."""
 
-    Attributes:
-        train_per_class: training nodes of each class, of ``per-class``.
-        validation_per_class: validation nodes of each class, of ``per-class``.
-        number: which of the published splits ``public`` takes, modulo how many there are.
-    """
-
-    train_per_class: int = 20
-    validation_per_class: int = 30
-    number: int = 0
+    train_per_class: int = 20  # training nodes of each class, of ``per-class``
+    validation_per_class: int = 30  # validation nodes of each class, of ``per-class``
+    number: int = 0  # which of the published splits ``public`` takes, modulo how many there are
 
 
 _PITFALLS = Sizes()

@@ -24,33 +24,23 @@ class WorldKind(Enum):
 
 @dataclass(frozen=True)
 class LeftOutOfWorld:
-    """The client that does not join.
+    """The client that does not join."""
 
-    Attributes:
-        client: its number.
-        name: as the data call it, any text.
-    """
-
-    client: int
-    name: str
+    client: int  # its number
+    name: str  # as the data call it, any text
 
 
 @dataclass(frozen=True)
 class World:
     """What a cell trains in: a value that is made once, passed on, compared and used as a key, and never read from text.
 
-    Attributes:
-        kind: who trains together.
-        trust: whom the people in the data must trust. A client that is alone is trusted with its own nodes.
-        without: the client that is left out, where all others train together.
-
     Raises:
         ValueError: the parts exclude each other.
     """
 
-    kind: WorldKind
-    trust: Trust
-    without: LeftOutOfWorld | None = None
+    kind: WorldKind  # who trains together
+    trust: Trust  # whom the people in the data must trust. A client that is alone is trusted with its own nodes.
+    without: LeftOutOfWorld | None = None  # the client that is left out, where all others train together
 
     def __post_init__(self) -> None:
         fits = {

@@ -24,19 +24,12 @@ _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et
 
 @dataclass(frozen=True)
 class ClippedStage:
-    """Stage s of a network.
+    """Stage s of a network."""
 
-    Attributes:
-        inputs: Width of x₀.
-        hidden: Width of every xₖ with k ≥ 1, and of every zₖ.
-        classes: c.
-        hops: s.
-    """
-
-    inputs: int
-    hidden: int
-    classes: int
-    hops: int
+    inputs: int  # Width of x₀
+    hidden: int  # Width of every xₖ with k ≥ 1, and of every zₖ
+    classes: int  # c
+    hops: int  # s
 
     @property
     def shapes(self) -> tuple[tuple[int, int], ...]:

@@ -33,23 +33,14 @@ def places_of(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class CanaryNodes:
-    """Nodes that enter a graph in one of two versions.
+    """Nodes that enter a graph in one of two versions."""
 
-    Attributes:
-        nodes: int64 [m], global ids, no id twice.
-        coins: bool [m], the version of each node: true for version 1.
-        labels: int64 [m, 2], the label in version 0 and in version 1; −1: the node is zeroed in that version.
-        features: float32 CSR [m, d], the row of each node in every version in which it is not zeroed.
-        alone: Whether the node has no edge in either version.
-        empty: Whether version 0 has a label and an empty row; ``features`` are then those of version 1 alone.
-    """
-
-    nodes: np.ndarray
-    coins: np.ndarray
-    labels: np.ndarray
-    features: sp.csr_array
-    alone: bool
-    empty: bool = False
+    nodes: np.ndarray  # int64 [m], global ids, no id twice
+    coins: np.ndarray  # bool [m], the version of each node: true for version 1
+    labels: np.ndarray  # int64 [m, 2], the label in version 0 and in version 1; −1: the node is zeroed in that version
+    features: sp.csr_array  # float32 CSR [m, d], the row of each node in every version in which it is not zeroed
+    alone: bool  # Whether the node has no edge in either version
+    empty: bool = False  # Whether version 0 has a label and an empty row; ``features`` are then those of version 1 alone
 
     @property
     def units(self) -> np.ndarray:
@@ -81,17 +72,11 @@ class CanaryNodes:
 
 @dataclass(frozen=True, eq=False)
 class CanaryEdges:
-    """Edges that are there or not.
+    """Edges that are there or not."""
 
-    Attributes:
-        pairs: int64 [m, 2], global ids of both ends. No two of these edges share an end.
-        coins: bool [m], whether each edge is there.
-        directed: Whether only the entry from the first end to the second is set; else both entries are.
-    """
-
-    pairs: np.ndarray
-    coins: np.ndarray
-    directed: bool
+    pairs: np.ndarray  # int64 [m, 2], global ids of both ends. No two of these edges share an end.
+    coins: np.ndarray  # bool [m], whether each edge is there
+    directed: bool  # Whether only the entry from the first end to the second is set; else both entries are
 
     @property
     def units(self) -> np.ndarray:

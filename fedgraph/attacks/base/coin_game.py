@@ -57,32 +57,20 @@ class OwnCoinGame:
 
 @dataclass(frozen=True, eq=False)
 class CoinGameRun:
-    """One trained run.
+    """One trained run."""
 
-    Attributes:
-        coins: bool [m], which units took part.
-        state: What came out of the last round.
-    """
-
-    coins: np.ndarray
-    state: State
+    coins: np.ndarray  # bool [m], which units took part
+    state: State  # What came out of the last round
 
 
 @dataclass(frozen=True, eq=False)
 class CoinGame:
-    """What is in question, and what is known.
+    """What is in question, and what is known."""
 
-    Attributes:
-        found: The units, with the coins of the run under attack.
-        partition: What each client holds apart from what is in question.
-        known: The same of all clients together, in global numbers.
-        strangers: int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question.
-    """
-
-    found: Units
-    partition: Partition
-    known: Graph
-    strangers: np.ndarray
+    found: Units  # The units, with the coins of the run under attack
+    partition: Partition  # What each client holds apart from what is in question
+    known: Graph  # The same of all clients together, in global numbers
+    strangers: np.ndarray  # int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question
 
     def dealt(self, coins: np.ndarray) -> Partition:
         """The partition with every unit as ``coins`` say."""

@@ -86,17 +86,11 @@ class WholeRunAttack(Settings):
 
 @dataclass(frozen=True)
 class WholeRunResult:
-    """What an attack measured on one cell.
+    """What an attack measured on one cell."""
 
-    Attributes:
-        epsilon: The lower bound on ε, which holds with 95 % confidence; None where nothing can be attacked.
-        metrics: As in ``cells.cell.Result``.
-        attack: What was guessed, for the report.
-    """
-
-    epsilon: float | None
-    metrics: dict[str, float]
-    attack: CanaryAttackCellFacts | None
+    epsilon: float | None  # The lower bound on ε, which holds with 95 % confidence; None where nothing can be attacked
+    metrics: dict[str, float]  # As in ``cells.cell.Result``
+    attack: CanaryAttackCellFacts | None  # What was guessed, for the report
 
 
 NO_WHOLE_RUN_RESULT = WholeRunResult(None, {}, None)

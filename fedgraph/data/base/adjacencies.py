@@ -8,19 +8,12 @@ import scipy.sparse as sp
 
 
 class CleanedAdjacency(NamedTuple):
-    """Arcs that became an undirected graph, and what was dropped on the way.
+    """Arcs that became an undirected graph, and what was dropped on the way."""
 
-    Attributes:
-        adjacency: CSR [n, n], symmetric, ones, empty diagonal.
-        loops: arcs dropped because they start where they end.
-        repeated: arcs dropped because the same arc came before.
-        one_way: undirected edges of which only one arc was given.
-    """
-
-    adjacency: sp.csr_array
-    loops: int
-    repeated: int
-    one_way: int
+    adjacency: sp.csr_array  # CSR [n, n], symmetric, ones, empty diagonal
+    loops: int  # arcs dropped because they start where they end
+    repeated: int  # arcs dropped because the same arc came before
+    one_way: int  # undirected edges of which only one arc was given
 
 
 def undirected_adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: int) -> CleanedAdjacency:

@@ -31,30 +31,20 @@ _ROUNDS = 200
 
 @dataclass(frozen=True)
 class BlockModel:
-    """What the generated graph shall look like.
-
-    Attributes:
-        num_features: words of the vocabulary.
-        homophily: share of edges within a class, 0 … 1.
-        words: mean number of distinct words of a node.
-        closure: share of edges that close triangles, 0 … 1.
-        topic_share: mean share of a document's words that come from its class, 0 … 1.
-        misfiled: share of nodes whose words are those of another class than their label, 0 … 1.
-        zipf: exponent of word popularity (0 = all words equally common).
-    """
+    """What the generated graph shall look like."""
 
     class_sizes: tuple[int, ...]
     num_edges: int
-    num_features: int
-    homophily: float
-    words: float
+    num_features: int  # words of the vocabulary
+    homophily: float  # share of edges within a class, 0 … 1
+    words: float  # mean number of distinct words of a node
     words_spread: float
     degree_spread: float
-    closure: float = 0.0
+    closure: float = 0.0  # share of edges that close triangles, 0 … 1
     isolated: int = 0
-    topic_share: float = 0.3
-    misfiled: float = 0.0
-    zipf: float = 1.0
+    topic_share: float = 0.3  # mean share of a document's words that come from its class, 0 … 1
+    misfiled: float = 0.0  # share of nodes whose words are those of another class than their label, 0 … 1
+    zipf: float = 1.0  # exponent of word popularity (0 = all words equally common)
 
     @property
     def num_nodes(self) -> int:

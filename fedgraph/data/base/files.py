@@ -23,16 +23,11 @@ _PATIENCE = 5.0  # seconds to wait for a host before it counts as out of reach
 
 @dataclass(frozen=True)
 class RawFiles:
-    """The raw files of one data set in one folder.
-
-    Attributes:
-        expected: file name → SHA-256 that the bytes must have.
-        checksums: file name → SHA-256 of what was read so far.
-    """
+    """The raw files of one data set in one folder."""
 
     folder: Path
-    expected: Mapping[str, str] = field(default_factory=dict)
-    checksums: dict[str, str] = field(default_factory=dict)
+    expected: Mapping[str, str] = field(default_factory=dict)  # file name → SHA-256 that the bytes must have
+    checksums: dict[str, str] = field(default_factory=dict)  # file name → SHA-256 of what was read so far
 
     def read(self, name: str) -> bytes:
         """The bytes of one file, hashed and, where a digest is published, verified before they are returned.

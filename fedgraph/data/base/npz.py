@@ -34,17 +34,11 @@ _PREFIXES = {"adjacency": ("adj_", "adj_matrix."), "attributes": ("attr_", "attr
 
 
 class NpzGraph(NamedTuple):
-    """What a file says, untreated.
+    """What a file says, untreated."""
 
-    Attributes:
-        adjacency: CSR [n, n], may be directed and weighted.
-        attributes: CSR [n, d].
-        labels: [n], any type.
-    """
-
-    adjacency: sp.csr_array
-    attributes: sp.csr_array
-    labels: np.ndarray
+    adjacency: sp.csr_array  # CSR [n, n], may be directed and weighted
+    attributes: sp.csr_array  # CSR [n, d]
+    labels: np.ndarray  # [n], any type
 
 
 def read_npz(content: bytes, name: str) -> NpzGraph:

@@ -14,23 +14,15 @@ from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 @dataclass(frozen=True, eq=False)
 class OwnerPart:
-    """One owner's graph of n nodes before columns and classes are numbered.
-
-    Attributes:
-        rows: int64 [k], the node of each feature that is set.
-        columns: int64 [k], its position in ``column_names``.
-        column_names: what this owner calls its columns; equal names of several owners are one column.
-        labels: text [n], empty where unknown.
-        classes: names that are classes even where nobody has them.
-    """
+    """One owner's graph of n nodes before columns and classes are numbered."""
 
     name: str
     adjacency: sp.csr_array
-    rows: np.ndarray
-    columns: np.ndarray
-    column_names: tuple[str, ...]
-    labels: np.ndarray
-    classes: tuple[str, ...] = ()
+    rows: np.ndarray  # int64 [k], the node of each feature that is set
+    columns: np.ndarray  # int64 [k], its position in ``column_names``
+    column_names: tuple[str, ...]  # what this owner calls its columns; equal names of several owners are one column
+    labels: np.ndarray  # text [n], empty where unknown
+    classes: tuple[str, ...] = ()  # names that are classes even where nobody has them
 
 
 def join_owner_parts(name: str, parts: Sequence[OwnerPart], provenance: GraphProvenance) -> Graph:

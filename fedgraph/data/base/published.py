@@ -60,17 +60,12 @@ class PublishedRequest:
 
 @dataclass(frozen=True)
 class PublishedCounts:
-    """Published counts of a node-level data set.
-
-    Attributes:
-        edges: undirected and distinct, without self-loops.
-        classes: how many occur among the known labels.
-    """
+    """Published counts of a node-level data set."""
 
     nodes: int
-    edges: int
+    edges: int  # undirected and distinct, without self-loops
     features: int
-    classes: int
+    classes: int  # how many occur among the known labels
 
     def check(self, graph: Graph, lost: float = 0.0) -> Graph:
         """``graph`` itself; ``DataError`` when it is not the published one. lost: share of the edges that may be

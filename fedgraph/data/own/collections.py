@@ -43,22 +43,14 @@ _KINDS = (
 
 @dataclass(eq=False)
 class _Found:
-    """What was read so far.
-
-    Attributes:
-        told: label and owner of each part; "" where there is none.
-        unused: what the files hold and no method reads.
-        every: checksums and faults of all files, and what was not understood.
-        label: the column that is predicted.
-        lacking: whether some graph could not be read.
-    """
+    """What was read so far."""
 
     parts: list[Part] = field(default_factory=list)
-    told: list[tuple[str, str]] = field(default_factory=list)
-    unused: dict[str, None] = field(default_factory=dict)
-    every: Gathered = field(default_factory=Gathered)
-    label: str = ""
-    lacking: bool = False
+    told: list[tuple[str, str]] = field(default_factory=list)  # label and owner of each part; "" where there is none
+    unused: dict[str, None] = field(default_factory=dict)  # what the files hold and no method reads
+    every: Gathered = field(default_factory=Gathered)  # checksums and faults of all files, and what was not understood
+    label: str = ""  # the column that is predicted
+    lacking: bool = False  # whether some graph could not be read
 
 
 def read(path: Path, rules: ReadRules, *, unlabelled: bool = False) -> reading.Reading:

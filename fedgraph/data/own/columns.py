@@ -447,17 +447,11 @@ def csv_number(cell: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class OwnLabels:
-    """Labels, as classes.
+    """Labels, as classes."""
 
-    Attributes:
-        numbers: int64 [n], −1 where the label is missing.
-        classes: the names, in the order of their numbers.
-        remarks: whole sentences about what counted as missing, and what looks as if it should.
-    """
-
-    numbers: np.ndarray
-    classes: tuple[str, ...]
-    remarks: tuple[str, ...]
+    numbers: np.ndarray  # int64 [n], −1 where the label is missing
+    classes: tuple[str, ...]  # the names, in the order of their numbers
+    remarks: tuple[str, ...]  # whole sentences about what counted as missing, and what looks as if it should
 
 
 def read_own_labels(values: Iterable[str | None], where: str, what: str = "node") -> OwnLabels:

@@ -632,17 +632,12 @@ _LABEL = "\0label"  # the one column of a table of labels, whatever it is called
 
 @dataclass(eq=False)
 class Part:
-    """One owner's people, or one small graph.
-
-    Attributes:
-        folder: where it lies, for messages.
-        told: what its file says of the graph itself.
-    """
+    """One owner's people, or one small graph."""
 
     name: str
     roles: Roles
-    folder: str
-    told: Mapping[str, str] = field(default_factory=dict)
+    folder: str  # where it lies, for messages
+    told: Mapping[str, str] = field(default_factory=dict)  # what its file says of the graph itself
 
     @property
     def size(self) -> int:

@@ -247,18 +247,12 @@ def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -
 
 @dataclass(eq=False)
 class Gathered:
-    """Everything that was handed over.
-
-    Attributes:
-        checksums: file name → SHA-256.
-        aside: what was not understood: file name → what it looks like.
-        faults: lines that are wrong, of all files.
-    """
+    """Everything that was handed over."""
 
     tables: list[Table] = field(default_factory=list)
-    checksums: dict[str, str] = field(default_factory=dict)
-    aside: dict[str, str] = field(default_factory=dict)
-    faults: DataFileFaults = field(default_factory=DataFileFaults)
+    checksums: dict[str, str] = field(default_factory=dict)  # file name → SHA-256
+    aside: dict[str, str] = field(default_factory=dict)  # what was not understood: file name → what it looks like
+    faults: DataFileFaults = field(default_factory=DataFileFaults)  # lines that are wrong, of all files
 
 
 def gather_files(path: Path) -> Gathered:

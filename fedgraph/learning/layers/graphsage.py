@@ -24,17 +24,11 @@ from fedgraph.types import Graph
 
 @dataclass(frozen=True)
 class GraphsageWidths:
-    """Widths of the two layers.
+    """Widths of the two layers."""
 
-    Attributes:
-        inputs: d.
-        hidden: h.
-        classes: c.
-    """
-
-    inputs: int
-    hidden: int
-    classes: int
+    inputs: int  # d
+    hidden: int  # h
+    classes: int  # c
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:

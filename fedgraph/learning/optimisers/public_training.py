@@ -68,19 +68,16 @@ def hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarr
 class PublicTrainingEncoder:
     """How public features become the rows that are aggregated. No edge is read.
 
-    Attributes:
-        output: What a row is:
-
-            * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
-            * ``hidden``: hidden units after ReLU;
-            * ``published``: signed unit rows of the network that GAP's released code trains;
-            * ``none``: the features themselves.
-        hidden: Units of the hidden layer.
-        folds: For ``classes``; 1: none.
-        how: Steps of Adam.
+        * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
+        * ``hidden``: hidden units after ReLU;
+        * ``published``: signed unit rows of the network that GAP's released code trains;
+        * ``none``: the features themselves.
+    hidden: Units of the hidden layer.
+    folds: For ``classes``; 1: none.
+    how: Steps of Adam.
     """
 
-    output: str
+    output: str  # What a row is:
     hidden: int
     folds: int
     how: PublicTrainingSteps

@@ -32,17 +32,11 @@ _CHUNK = 256
 
 @dataclass(frozen=True, eq=False)
 class NetworkExamples:
-    """Rooted subgraphs with what stands at their nodes.
+    """Rooted subgraphs with what stands at their nodes."""
 
-    Attributes:
-        rows: float [n, d], of all nodes of the graph.
-        samples: subgraphs of some of them.
-        labels: int64 [b], of the roots, each at least 0.
-    """
-
-    rows: np.ndarray
-    samples: RootedSamples
-    labels: np.ndarray
+    rows: np.ndarray  # float [n, d], of all nodes of the graph
+    samples: RootedSamples  # subgraphs of some of them
+    labels: np.ndarray  # int64 [b], of the roots, each at least 0
 
     def at(self, chosen: slice | np.ndarray, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(x [k, s, d], edge_index [k, 2, e], labels [k]) of some examples; an empty place is a row of zeros."""
@@ -62,15 +56,10 @@ def _loss(module: torch.nn.Module, parameters: dict[str, torch.Tensor], *example
 
 @dataclass(frozen=True, eq=False)
 class OuterGradients:
-    """Clipped gradients of a ``torch.nn.Linear``, each the outer product of its errors and (its inputs, 1).
+    """Clipped gradients of a ``torch.nn.Linear``, each the outer product of its errors and (its inputs, 1)."""
 
-    Attributes:
-        inputs: float64 [b, d].
-        errors: float64 [b, c].
-    """
-
-    inputs: np.ndarray
-    errors: np.ndarray
+    inputs: np.ndarray  # float64 [b, d]
+    errors: np.ndarray  # float64 [b, c]
 
     def total(self) -> np.ndarray:
         """Their sum, flat float64 [p]."""

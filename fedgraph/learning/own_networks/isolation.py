@@ -44,15 +44,10 @@ _HOOKS = (
 
 @dataclass(frozen=True)
 class IsolatedNetwork:
-    """What the look at a network found.
+    """What the look at a network found."""
 
-    Attributes:
-        loops: whether its examples are taken one after another, because vmap cannot run it.
-        why: what vmap said; empty where it can.
-    """
-
-    loops: bool
-    why: str
+    loops: bool  # whether its examples are taken one after another, because vmap cannot run it
+    why: str  # what vmap said; empty where it can
 
 
 @lru_cache(maxsize=64)

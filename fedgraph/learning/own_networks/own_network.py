@@ -39,21 +39,13 @@ _held: dict[str, torch.nn.Module] = {}
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """What a network is made from, all of it public.
+    """What a network is made from, all of it public."""
 
-    Attributes:
-        model: dotted name of a class of modules, or ``HELD_NETWORK`` with a digest.
-        arguments: its keyword arguments, as JSON.
-        inputs: columns of ``x``.
-        classes: columns of what it gives.
-        weights: ``fresh`` (its layers draw them) or ``public`` (those that it came with).
-    """
-
-    model: str
-    arguments: str
-    inputs: int
-    classes: int
-    weights: str = "fresh"
+    model: str  # dotted name of a class of modules, or ``HELD_NETWORK`` with a digest
+    arguments: str  # its keyword arguments, as JSON
+    inputs: int  # columns of ``x``
+    classes: int  # columns of what it gives
+    weights: str = "fresh"  # ``fresh`` (its layers draw them) or ``public`` (those that it came with)
 
     @property
     def called(self) -> str:

@@ -46,27 +46,16 @@ class ExampleSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ExamplesMade:
-    """How examples are made, and of what network; what a plan made of public facts.
+    """How examples are made, and of what network; what a plan made of public facts."""
 
-    Attributes:
-        network: what the network is made from.
-        rules: of each client.
-        basis: public directions [d, k] of features, or None.
-        cut: neighbours that a node keeps at most, by public coins; None: all.
-        limit: neighbours that a node has at most, or its client is refused; None: any number.
-        neighbours: that one reader reads, at most.
-        hops: how far a root reads.
-        loops: whether gradients are taken one after another.
-    """
-
-    network: NetworkSpec
-    rules: tuple[Occurrences, ...]
-    basis: np.ndarray | None
-    cut: int | None = None
-    limit: int | None = None
-    neighbours: int = 1 << 30
-    hops: int = 0
-    loops: bool = False
+    network: NetworkSpec  # what the network is made from
+    rules: tuple[Occurrences, ...]  # of each client
+    basis: np.ndarray | None  # public directions [d, k] of features, or None
+    cut: int | None = None  # neighbours that a node keeps at most, by public coins; None: all
+    limit: int | None = None  # neighbours that a node has at most, or its client is refused; None: any number
+    neighbours: int = 1 << 30  # that one reader reads, at most
+    hops: int = 0  # how far a root reads
+    loops: bool = False  # whether gradients are taken one after another
 
     def rows(self, graph: Graph) -> np.ndarray:
         """float32 [n, k]: unit rows, or their coordinates along public directions."""
@@ -96,21 +85,13 @@ _M = TypeVar("_M", bound=ExamplesMade)
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares.
+    """What a client prepares."""
 
-    Attributes:
-        rows: float [n, k], what the network reads of its nodes.
-        adjacency: CSR [n, n], what its roots read.
-        labels: int64 [n], −1 where unknown.
-        ids: int64 [n], public names of its nodes.
-        number: of the client.
-    """
-
-    rows: np.ndarray
-    adjacency: sp.csr_array
-    labels: np.ndarray
-    ids: np.ndarray
-    number: int
+    rows: np.ndarray  # float [n, k], what the network reads of its nodes
+    adjacency: sp.csr_array  # CSR [n, n], what its roots read
+    labels: np.ndarray  # int64 [n], −1 where unknown
+    ids: np.ndarray  # int64 [n], public names of its nodes
+    number: int  # of the client
 
 
 def plan_for(

@@ -28,23 +28,14 @@ from fedgraph.privacy import Event, MentionedGaussian, PoissonGaussian, Repeated
 
 @dataclass(frozen=True)
 class Occurrences:
-    """The rule at one client.
+    """The rule at one client."""
 
-    Attributes:
-        others: m, other examples that a node may be in.
-        rate: p, of a pair's coin, in [0, 1].
-        sampling_rate: q, of a root's coin.
-        replaced: whether a node is replaced, not zeroed.
-        num_rows: roots of the client, n.
-        drawn_too: whether a root reads nodes that were drawn themselves.
-    """
-
-    others: int
-    rate: float
-    sampling_rate: float
-    replaced: bool
-    num_rows: int
-    drawn_too: bool = False
+    others: int  # m, other examples that a node may be in
+    rate: float  # p, of a pair's coin, in [0, 1]
+    sampling_rate: float  # q, of a root's coin
+    replaced: bool  # whether a node is replaced, not zeroed
+    num_rows: int  # roots of the client, n
+    drawn_too: bool = False  # whether a root reads nodes that were drawn themselves
 
     @property
     def most(self) -> int:

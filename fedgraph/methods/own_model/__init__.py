@@ -90,34 +90,21 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Made(examples.ExamplesMade):
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        isolated: what the look at the network found.
-        attributes: of ``unit: edge``: every node's public features and labels.
-        new_nodes: predictions are for the nodes of a public graph, and not for those that were trained on.
-    """
-
-    isolated: isolation.IsolatedNetwork
-    attributes: Graph | None = None
-    new_nodes: bool = True
+    isolated: isolation.IsolatedNetwork  # what the look at the network found
+    attributes: Graph | None = None  # of ``unit: edge``: every node's public features and labels
+    new_nodes: bool = True  # predictions are for the nodes of a public graph, and not for those that were trained on
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Where the descent is; all of it follows from released sums.
+    """Where the descent is; all of it follows from released sums."""
 
-    Attributes:
-        parameters: float32 [p].
-        first: Adam's first moments, [p].
-        second: Adam's second moments, [p].
-        average: float32 [p], of the last iterates so far.
-    """
-
-    parameters: np.ndarray
-    first: np.ndarray
-    second: np.ndarray
-    average: np.ndarray
+    parameters: np.ndarray  # float32 [p]
+    first: np.ndarray  # Adam's first moments, [p]
+    second: np.ndarray  # Adam's second moments, [p]
+    average: np.ndarray  # float32 [p], of the last iterates so far
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,19 +49,12 @@ _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be ti
 
 @dataclass(frozen=True)
 class Epsilon:
-    """What an event costs, and how that was found.
+    """What an event costs, and how that was found."""
 
-    Attributes:
-        epsilon: ε ≥ 0, or ∞.
-        delta: δ at which ε holds; at most the δ that was asked for.
-        accountant: the name of the accountant that gave it.
-        theorem: the result that was used, in one sentence.
-    """
-
-    epsilon: float
-    delta: float
-    accountant: str
-    theorem: str
+    epsilon: float  # ε ≥ 0, or ∞
+    delta: float  # δ at which ε holds; at most the δ that was asked for
+    accountant: str  # the name of the accountant that gave it
+    theorem: str  # the result that was used, in one sentence
 
 
 def price(event: events.Event, delta: float) -> Epsilon:

@@ -32,15 +32,10 @@ _REAL_ORDERS: ArrayField = 1 + np.arange(1, 25501) / 100  # with every whole one
 
 @dataclass(frozen=True)
 class EdgeAggregationNoise:
-    """Noise of aggregations at edge level.
+    """Noise of aggregations at edge level."""
 
-    Attributes:
-        std: standard deviation per entry of one hop, in data units.
-        published: the ε that the paper's formula gives for it.
-    """
-
-    std: float
-    published: float
+    std: float  # standard deviation per entry of one hop, in data units
+    published: float  # the ε that the paper's formula gives for it
 
 
 def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> EdgeAggregationNoise:
@@ -72,19 +67,12 @@ def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, read
 
 @dataclass(frozen=True)
 class NodeAggregation:
-    """T noisy gradient sums and K hops.
+    """T noisy gradient sums and K hops."""
 
-    Attributes:
-        steps: T.
-        sampling_rate: q of the Poisson batches.
-        hops: K ≥ 0.
-        replaced: whether both worlds hold a row for the node.
-    """
-
-    steps: int
-    sampling_rate: float
-    hops: int
-    replaced: bool
+    steps: int  # T
+    sampling_rate: float  # q of the Poisson batches
+    hops: int  # K ≥ 0
+    replaced: bool  # whether both worlds hold a row for the node
 
     def gradient_event(self, multiplier: float) -> Event:
         """One gradient sum; the node touches its own row only."""
@@ -103,17 +91,11 @@ class NodeAggregation:
 
 @dataclass(frozen=True)
 class NodeAggregationNoise:
-    """Noise of a pipeline at node level.
+    """Noise of a pipeline at node level."""
 
-    Attributes:
-        gradient: std / clip.
-        hop: std / Δ₂.
-        published: the ε that the published formula gives for them.
-    """
-
-    gradient: float
-    hop: float
-    published: float
+    gradient: float  # std / clip
+    hop: float  # std / Δ₂
+    published: float  # the ε that the published formula gives for them
 
 
 def node_level(

@@ -49,51 +49,31 @@ _TILTS = np.geomspace(0.05, 30.0, 12)
 
 @dataclass(frozen=True)
 class LossCurve:
-    """One direction of a mechanism's hockey-stick curve.
+    """One direction of a mechanism's hockey-stick curve."""
 
-    Attributes:
-        deltas: an increasing array of ε → δ at each of them.
-        low: a loss below which next to no mass lies (``infinite_loss_mass``).
-        high: a loss above which next to no mass lies.
-        spread: standard deviation of the loss, roughly; it only chooses the grid, never the validity.
-        cost: how expensive one ε is, relative to a closed form; it bounds the number of dots.
-    """
-
-    deltas: Callable[[ArrayField], ArrayField]
-    low: float
-    high: float
-    spread: float
-    cost: float = 1.0
+    deltas: Callable[[ArrayField], ArrayField]  # an increasing array of ε → δ at each of them
+    low: float  # a loss below which next to no mass lies (``infinite_loss_mass``)
+    high: float  # a loss above which next to no mass lies
+    spread: float  # standard deviation of the loss, roughly; it only chooses the grid, never the validity
+    cost: float = 1.0  # how expensive one ε is, relative to a closed form; it bounds the number of dots
 
 
 @dataclass(frozen=True)
 class LossPart:
-    """A mechanism, repeated.
+    """A mechanism, repeated."""
 
-    Attributes:
-        forward: unit present → absent.
-        backward: the reverse order; None where both orders have the same curve.
-        count: how often.
-    """
-
-    forward: LossCurve
-    backward: LossCurve | None
-    count: float
+    forward: LossCurve  # unit present → absent
+    backward: LossCurve | None  # the reverse order; None where both orders have the same curve
+    count: float  # how often
 
 
 @dataclass(frozen=True)
 class Losses:
-    """A loss distribution on a grid.
+    """A loss distribution on a grid."""
 
-    Attributes:
-        lowest: index of the first grid point.
-        masses: at (lowest + i)·gap, i = 0, 1, …
-        infinity: the mass of the loss ∞.
-    """
-
-    lowest: int
-    masses: ArrayField
-    infinity: float
+    lowest: int  # index of the first grid point
+    masses: ArrayField  # at (lowest + i)·gap, i = 0, 1, …
+    infinity: float  # the mass of the loss ∞
 
 
 def _connect_loss_dots(deltas: ArrayField, lowest: int, gap: float) -> Losses:

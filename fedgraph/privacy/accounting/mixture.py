@@ -33,21 +33,13 @@ _FIRST_GUESSES = 4097
 
 @dataclass(frozen=True)
 class MixturePair:
-    """Two mixtures of normal laws: P = Σ weights_p[j] N(+shifts_p[j], σ²), Q = Σ weights_q[j] N(−shifts_q[j], σ²).
+    """Two mixtures of normal laws: P = Σ weights_p[j] N(+shifts_p[j], σ²), Q = Σ weights_q[j] N(−shifts_q[j], σ²)."""
 
-    Attributes:
-        weights_p: probabilities > 0.
-        shifts_p: ≥ 0, as many.
-        weights_q: probabilities > 0.
-        shifts_q: ≥ 0, as many.
-        sigma: σ > 0.
-    """
-
-    weights_p: ArrayField
-    shifts_p: ArrayField
-    weights_q: ArrayField
-    shifts_q: ArrayField
-    sigma: float
+    weights_p: ArrayField  # probabilities > 0
+    shifts_p: ArrayField  # ≥ 0, as many
+    weights_q: ArrayField  # probabilities > 0
+    shifts_q: ArrayField  # ≥ 0, as many
+    sigma: float  # σ > 0
 
     def loss(self, x: ArrayField) -> tuple[ArrayField, ArrayField]:
         """ln(dP/dQ) at x, which increases with x, and its derivative."""

@@ -23,16 +23,12 @@ from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 class PerBlock(NoiseMechanism):
     """One mechanism for each block of rows of a matrix [Σ sizes, h]; blocks follow one another.
 
-    Attributes:
-        parts: the mechanism of each block.
-        sizes: rows of each block, ≥ 1.
-
     Raises:
         PrivacyError: no part, an empty block, or another number of parts than of blocks.
     """
 
-    parts: tuple[NoiseMechanism, ...]
-    sizes: tuple[int, ...]
+    parts: tuple[NoiseMechanism, ...]  # the mechanism of each block
+    sizes: tuple[int, ...]  # rows of each block, ≥ 1
 
     def __post_init__(self) -> None:
         if not self.parts or len(self.parts) != len(self.sizes) or min(self.sizes) < 1:

@@ -127,15 +127,10 @@ BYTES_PER_EDGE_CELL = 100  # peak memory per drawn cell: ids, sorting, the symme
 
 @dataclass(frozen=True)
 class EdgeTriangle(SensitivityBound):
-    """Distinct pairs u < v, integers [m, 2]: an edge is one cell, so Δ₁ = 1.
+    """Distinct pairs u < v, integers [m, 2]: an edge is one cell, so Δ₁ = 1."""
 
-    Attributes:
-        num_nodes: n; ids are 0 … n − 1.
-        smaller: u must be among these ids; None: all.
-    """
-
-    num_nodes: int
-    smaller: tuple[int, ...] | None = None
+    num_nodes: int  # n; ids are 0 … n − 1
+    smaller: tuple[int, ...] | None = None  # u must be among these ids; None: all
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         """``UnboundedValueError`` for anything else: a pair twice would count an edge twice."""
@@ -208,20 +203,14 @@ def _bernoulli_positions(limit: int, probability: float, rng: np.random.Generato
 class EdgeRand(NoiseMechanism):
     """Flips every cell with probability 1/(e^ε + 1).
 
-    Attributes:
-        epsilon: ε, finite and > 0.
-        num_nodes: n.
-        most_cells: cells that may be flipped on average, at most: a limit of memory.
-        smaller: whose cells, see ``EdgeCells``.
-
     Raises:
         PrivacyError: more flips than ``most_cells`` are to be expected.
     """
 
-    epsilon: PositiveField
-    num_nodes: int
-    most_cells: int
-    smaller: tuple[int, ...] | None = None
+    epsilon: PositiveField  # ε, finite and > 0
+    num_nodes: int  # n
+    most_cells: int  # cells that may be flipped on average, at most: a limit of memory
+    smaller: tuple[int, ...] | None = None  # whose cells, see ``EdgeCells``
     phrase: ClassVar[str] = "EdgeRand: each undirected cell flipped with probability 1/(e^{epsilon:.6g} + 1)"
 
     def __post_init__(self) -> None:
@@ -258,23 +247,16 @@ class EdgeRand(NoiseMechanism):
 class LapGraph(NoiseMechanism):
     """Laplace noise on the number of edges and on every cell; the largest cells stay.
 
-    Attributes:
-        epsilon: ε, finite and > 0.
-        num_nodes: n.
-        most_cells: edges that may be drawn, at most: a limit of memory.
-        share: of ε, for the number of edges, in (0, 1).
-        smaller: whose cells, see ``EdgeCells``.
-
     Raises:
         PrivacyError: a share out of its range. ``apply`` raises it where the noisy count passes ``most_cells``; that count is
             part of what ε protects, so the error tells no more than the release would.
     """
 
-    epsilon: PositiveField
-    num_nodes: int
-    most_cells: int
-    share: float = 0.01
-    smaller: tuple[int, ...] | None = None
+    epsilon: PositiveField  # ε, finite and > 0
+    num_nodes: int  # n
+    most_cells: int  # edges that may be drawn, at most: a limit of memory
+    share: float = 0.01  # of ε, for the number of edges, in (0, 1)
+    smaller: tuple[int, ...] | None = None  # whose cells, see ``EdgeCells``
     phrase: ClassVar[str] = "LapGraph: Laplace noise on count and cells, ε = {epsilon:.6g}, the largest cells kept"
 
     def __post_init__(self) -> None:

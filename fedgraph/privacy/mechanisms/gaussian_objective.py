@@ -148,23 +148,14 @@ class Situation(gcon.Situation):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """All constants of one release.
+    """All constants of one release."""
 
-    Attributes:
-        noise_std: σ, of B.
-        regulariser: Λ + Λ′.
-        output_std: of the noise on the minimiser.
-        c_theta: c_θ.
-        log_determinant: ε_Λ.
-        event: what the release costs; with ``per_end``, what one end of an edge costs.
-    """
-
-    noise_std: float
-    regulariser: float
-    output_std: float
-    c_theta: float
-    log_determinant: float
-    event: Event
+    noise_std: float  # σ, of B
+    regulariser: float  # Λ + Λ′
+    output_std: float  # of the noise on the minimiser
+    c_theta: float  # c_θ
+    log_determinant: float  # ε_Λ
+    event: Event  # what the release costs; with ``per_end``, what one end of an edge costs
 
 
 def least_regulariser(given: Situation) -> float:

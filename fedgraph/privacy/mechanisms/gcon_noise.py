@@ -33,17 +33,11 @@ from fedgraph.privacy.fields import require_positive
 
 @dataclass(frozen=True)
 class GconLossBounds:
-    """Suprema of the absolute value of the loss's derivatives.
+    """Suprema of the absolute value of the loss's derivatives."""
 
-    Attributes:
-        c1: of the first.
-        c2: of the second.
-        c3: of the third.
-    """
-
-    c1: float
-    c2: float
-    c3: float
+    c1: float  # of the first
+    c2: float  # of the second
+    c3: float  # of the third
 
 
 def gcon_soft_margin(num_classes: int) -> GconLossBounds:
@@ -128,23 +122,14 @@ def least_regulariser(given: Situation) -> float:
 
 @dataclass(frozen=True)
 class GconPerturbation:
-    """What GCON adds to the objective. Its total regulariser is Λ + Λ'.
+    """What GCON adds to the objective. Its total regulariser is Λ + Λ'."""
 
-    Attributes:
-        psi: Ψ.
-        c_sf: the 1 − δ/c quantile of Gamma(d, 1).
-        c_theta: c_θ, which bounds the norm of every column of Θ but with probability δ.
-        epsilon_lambda: ε_Λ, for the change of variables.
-        extra_regulariser: Λ' ≥ 0.
-        beta: β, the rate of the norm of a noise column; ∞: no noise.
-    """
-
-    psi: float
-    c_sf: float
-    c_theta: float
-    epsilon_lambda: float
-    extra_regulariser: float
-    beta: float
+    psi: float  # Ψ
+    c_sf: float  # the 1 − δ/c quantile of Gamma(d, 1)
+    c_theta: float  # c_θ, which bounds the norm of every column of Θ but with probability δ
+    epsilon_lambda: float  # ε_Λ, for the change of variables
+    extra_regulariser: float  # Λ' ≥ 0
+    beta: float  # β, the rate of the norm of a noise column; ∞: no noise
 
 
 def gcon_perturbation(given: Situation, regulariser: float) -> GconPerturbation:

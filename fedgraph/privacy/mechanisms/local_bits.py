@@ -53,20 +53,14 @@ _Integers = npt.NDArray[np.int64]
 class SampledBits(NoiseMechanism):
     """[n, d] in [low, high] → int64 [n, m]: 2·column + bit for each of the m chosen columns of a row.
 
-    Attributes:
-        epsilon_per_bit: a, finite and > 0.
-        num_sampled: m ≥ 1; all d columns where there are fewer.
-        low: the least entry; smaller ones are clamped.
-        high: the largest entry, above ``low``; larger ones are clamped.
-
     Raises:
         PrivacyError: a number out of its range.
     """
 
-    epsilon_per_bit: PositiveField
-    num_sampled: CountField
-    low: float = 0.0
-    high: float = 1.0
+    epsilon_per_bit: PositiveField  # a, finite and > 0
+    num_sampled: CountField  # m ≥ 1; all d columns where there are fewer
+    low: float = 0.0  # the least entry; smaller ones are clamped
+    high: float = 1.0  # the largest entry, above ``low``; larger ones are clamped
     phrase: ClassVar[str] = "multi-bit encoder, {num_sampled} entries of each row, ε = {epsilon_per_bit:.6g} per bit"
 
     def __post_init__(self) -> None:
@@ -137,17 +131,11 @@ _ROUNDED = 1e-12  # so much less of the truth, that rounding never makes an answ
 
 @dataclass(frozen=True)
 class MaskedResponse(NoiseMechanism):
-    """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module.
+    """Integers −2 … num_values − 1, [n], become int16 [n, num_values]: 1 where a value is named; see the module."""
 
-    Attributes:
-        epsilon: ε, finite and > 0.
-        num_values: c ≥ 2.
-        replaces: whether two labels are hidden from each other, not only a label from a masked one.
-    """
-
-    epsilon: PositiveField
-    num_values: ChoicesField
-    replaces: bool
+    epsilon: PositiveField  # ε, finite and > 0
+    num_values: ChoicesField  # c ≥ 2
+    replaces: bool  # whether two labels are hidden from each other, not only a label from a masked one
 
     @property
     def size(self) -> int:

@@ -57,13 +57,9 @@ def _require_resolved(value: np.ndarray, scale: float) -> None:
 
 @dataclass(frozen=True)
 class NoiseMechanism(CheckedFields):
-    """Base of all mechanisms; abstract.
+    """Base of all mechanisms; abstract."""
 
-    Attributes:
-        phrase: for the ledger and the report, with names of fields in braces.
-    """
-
-    phrase: ClassVar[str] = ""
+    phrase: ClassVar[str] = ""  # for the ledger and the report, with names of fields in braces
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """What leaves in the place of ``value``, which stays as it is.
@@ -99,13 +95,9 @@ class NoiseMechanism(CheckedFields):
 
 @dataclass(frozen=True)
 class GaussianNoise(NoiseMechanism):
-    """value + N(0, std²) per entry, drawn in the value's own precision.
+    """value + N(0, std²) per entry, drawn in the value's own precision."""
 
-    Attributes:
-        std: in data units, finite and > 0.
-    """
-
-    std: PositiveField
+    std: PositiveField  # in data units, finite and > 0
     phrase: ClassVar[str] = "Gaussian noise of standard deviation {std:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -129,12 +121,9 @@ class SymmetricLaplaceNoise(NoiseMechanism):
     """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace.
 
     Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
-
-    Attributes:
-        std: in data units, finite and > 0.
     """
 
-    std: PositiveField
+    std: PositiveField  # in data units, finite and > 0
     phrase: ClassVar[str] = "symmetric multivariate Laplace noise of standard deviation {std:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -146,13 +135,9 @@ class SymmetricLaplaceNoise(NoiseMechanism):
 
 @dataclass(frozen=True)
 class LaplaceNoise(NoiseMechanism):
-    """value + Laplace(scale) per entry.
+    """value + Laplace(scale) per entry."""
 
-    Attributes:
-        scale: in data units, finite and > 0.
-    """
-
-    scale: PositiveField
+    scale: PositiveField  # in data units, finite and > 0
     phrase: ClassVar[str] = "Laplace noise of scale {scale:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -167,14 +152,10 @@ class GumbelTopK(NoiseMechanism):
 
     **Guarantee.** With scale 2Δ/ε₀ each pick is ε₀-bounded-range, where the candidate set is fixed and public (Durfee & Rogers
     2019, one-shot form).
-
-    Attributes:
-        k: how many, ≥ 1.
-        scale: in data units, finite and > 0.
     """
 
-    k: CountField
-    scale: PositiveField
+    k: CountField  # how many, ≥ 1
+    scale: PositiveField  # in data units, finite and > 0
     phrase: ClassVar[str] = "one-shot Gumbel top-{k} of scale {scale:.6g}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -190,15 +171,10 @@ class GumbelTopK(NoiseMechanism):
 
 @dataclass(frozen=True)
 class KaryResponse(NoiseMechanism):
-    """Integers, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others.
+    """Integers, each kept with probability e^ε/(e^ε + num_values − 1), else uniform among the others."""
 
-    Attributes:
-        epsilon: ε, finite and > 0.
-        num_values: how many values there are, ≥ 2; they are 0 … num_values − 1.
-    """
-
-    epsilon: PositiveField
-    num_values: ChoicesField
+    epsilon: PositiveField  # ε, finite and > 0
+    num_values: ChoicesField  # how many values there are, ≥ 2; they are 0 … num_values − 1
     phrase: ClassVar[str] = "randomised response over {num_values} values at ε = {epsilon:.6g} each"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -235,22 +211,15 @@ class MultiBitEncoder(NoiseMechanism):
 
     **Guarantee.** The likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
 
-    Attributes:
-        epsilon_per_bit: a, finite and > 0.
-        num_sampled: m ≥ 1, chosen entries; all where there are fewer.
-        in_total: of the whole matrix; else of each row.
-        low: the least entry; smaller ones are clamped.
-        high: the largest entry, above ``low``; larger ones are clamped.
-
     Raises:
         PrivacyError: a number out of its range.
     """
 
-    epsilon_per_bit: PositiveField
-    num_sampled: CountField
-    in_total: bool = False
-    low: float = 0.0
-    high: float = 1.0
+    epsilon_per_bit: PositiveField  # a, finite and > 0
+    num_sampled: CountField  # m ≥ 1, chosen entries; all where there are fewer
+    in_total: bool = False  # of the whole matrix; else of each row
+    low: float = 0.0  # the least entry; smaller ones are clamped
+    high: float = 1.0  # the largest entry, above ``low``; larger ones are clamped
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -295,13 +264,9 @@ class MultiBitEncoder(NoiseMechanism):
 
 @dataclass(frozen=True)
 class Disclose(NoiseMechanism):
-    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞.
+    """The value itself, in clear. Its event is ``Unprotected``: ε = ∞."""
 
-    Attributes:
-        reason: why, for reports.
-    """
-
-    reason: str
+    reason: str  # why, for reports
     phrase: ClassVar[str] = "sent in clear: {reason}"
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:

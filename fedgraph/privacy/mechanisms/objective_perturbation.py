@@ -53,15 +53,10 @@ class PerturbedObjectiveProblem(Protocol):
 
 @dataclass(frozen=True)
 class ObjectiveRows(SensitivityBound):
-    """A matrix [num_rows, dimension] with rows of L2 norm at most 1, enforced by scaling rows down.
+    """A matrix [num_rows, dimension] with rows of L2 norm at most 1, enforced by scaling rows down."""
 
-    Attributes:
-        num_rows: exactly so many rows.
-        dimension: exactly so many columns.
-    """
-
-    num_rows: int
-    dimension: int
+    num_rows: int  # exactly so many rows
+    dimension: int  # exactly so many columns
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         if value.shape != (self.num_rows, self.dimension):
@@ -95,26 +90,17 @@ def _columns(dimension: int, count: int, rate: float, rng: np.random.Generator) 
 class ObjectivePerturbation(NoiseMechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
-    Attributes:
-        num_columns: c ≥ 1.
-        rate: β > 0 of Gamma noise; ∞: none.
-        gradient_norm: g, finite and > 0: the largest gradient norm that a minimiser is accepted with.
-        output_std: noise for the distance to the exact minimiser, > 0; 0 exactly where the objective has no noise.
-        problem: the objective.
-        weight: a public factor, finite and > 0, e.g. a client's share in an average.
-        noise_std: σ ≥ 0 of Gaussian noise; 0: none.
-
     Raises:
         PrivacyError: a number out of its range, two kinds of noise, or output noise without noise in the objective.
     """
 
-    num_columns: CountField
-    rate: float
-    gradient_norm: PositiveField
-    output_std: float
-    problem: PerturbedObjectiveProblem
-    weight: PositiveField = 1.0
-    noise_std: float = 0.0
+    num_columns: CountField  # c ≥ 1
+    rate: float  # β > 0 of Gamma noise; ∞: none
+    gradient_norm: PositiveField  # g, finite and > 0: the largest gradient norm that a minimiser is accepted with
+    output_std: float  # noise for the distance to the exact minimiser, > 0; 0 exactly where the objective has no noise
+    problem: PerturbedObjectiveProblem  # the objective
+    weight: PositiveField = 1.0  # a public factor, finite and > 0, e.g. a client's share in an average.
+    noise_std: float = 0.0  # σ ≥ 0 of Gaussian noise; 0: none
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -160,21 +146,13 @@ class ObjectivePerturbation(NoiseMechanism):
 
 @dataclass(frozen=True)
 class Calibrated:
-    """All constants of one release.
+    """All constants of one release."""
 
-    Attributes:
-        rate: β; ∞: no noise.
-        regulariser: Λ + Λ'.
-        output_std: of the noise on the minimiser.
-        event: what the release costs, or one end of an edge in it.
-        made: all constants of the objective's noise.
-    """
-
-    rate: float
-    regulariser: float
-    output_std: float
-    event: Event
-    made: gcon.GconPerturbation
+    rate: float  # β; ∞: no noise
+    regulariser: float  # Λ + Λ'
+    output_std: float  # of the noise on the minimiser
+    event: Event  # what the release costs, or one end of an edge in it
+    made: gcon.GconPerturbation  # all constants of the objective's noise
 
 
 def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) -> Calibrated:

@@ -47,44 +47,26 @@ _KINDS: tuple[RuntimeKind, ...] = ("curator", "client", "server")
 
 @dataclass(eq=False)
 class _Watched:
-    """An actor as the driver sees it.
+    """An actor as the driver sees it."""
 
-    Attributes:
-        actor: Ray's handle; it stays the same where Ray starts the actor again.
-        sign: Of life, on its way.
-        asked: When it was asked for.
-        seen: When the last one came, or it was begun.
-        about: What it said of itself; None while it is not there.
-        why: What Ray said when it was last lost.
-        over: Whether Ray will not start it again.
-    """
-
-    actor: ActorHandle
-    sign: ray.ObjectRef
-    asked: float
-    seen: float
-    about: ActorAbout | None = None
-    why: str = "no sign of life"
-    over: bool = False
+    actor: ActorHandle  # Ray's handle; it stays the same where Ray starts the actor again
+    sign: ray.ObjectRef  # Of life, on its way
+    asked: float  # When it was asked for
+    seen: float  # When the last one came, or it was begun
+    about: ActorAbout | None = None  # What it said of itself; None while it is not there
+    why: str = "no sign of life"  # What Ray said when it was last lost
+    over: bool = False  # Whether Ray will not start it again
 
 
 @dataclass(eq=False)
 class _Given:
-    """A task of which a curator has to give the value.
+    """A task of which a curator has to give the value."""
 
-    Attributes:
-        task: It.
-        led: Whether the curator mostly waits for the server.
-        queue: Number of its queue.
-        curator: Who has it.
-        losses: How many curators died while they had it.
-    """
-
-    task: RuntimeTask
-    led: bool
-    queue: int
-    curator: int = 0
-    losses: int = 0
+    task: RuntimeTask  # It
+    led: bool  # Whether the curator mostly waits for the server
+    queue: int  # Number of its queue
+    curator: int = 0  # Who has it
+    losses: int = 0  # How many curators died while they had it
 
 
 class RayRuntime(CuratorConductor, Runtime):

@@ -44,21 +44,13 @@ class _Deadly(RuntimeFailure):
 
 @dataclass(frozen=True)
 class ActorAbout:
-    """What an actor says of itself.
+    """What an actor says of itself."""
 
-    Attributes:
-        node: Of Ray, where it is.
-        host: The name of its machine.
-        pid: Its process.
-        device: ``cpu``, or the name of its first GPU.
-        versions: What it computes with.
-    """
-
-    node: str
-    host: str
-    pid: int
-    device: str
-    versions: process.ProcessVersions
+    node: str  # Of Ray, where it is
+    host: str  # The name of its machine
+    pid: int  # Its process
+    device: str  # ``cpu``, or the name of its first GPU
+    versions: process.ProcessVersions  # What it computes with
 
 
 @dataclass(frozen=True, eq=False)

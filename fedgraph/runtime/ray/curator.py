@@ -32,21 +32,13 @@ _made = itertools.count()  # makes the keys of every value its own
 
 @dataclass(eq=False)
 class _Handle:
-    """A value that is put into the object store when somebody else first needs it.
+    """A value that is put into the object store when somebody else first needs it."""
 
-    Attributes:
-        name: The key under which it was shared.
-        value: The value.
-        key: Under which actors keep it.
-        sent: What stands for it in a message, once it was needed.
-        dealt: Its pieces, one for each client actor, once it was dealt.
-    """
-
-    name: Hashable
-    value: object
-    key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")
-    sent: SharedWithActors | None = None
-    dealt: SharedWithActors | None = None
+    name: Hashable  # The key under which it was shared
+    value: object  # The value
+    key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")  # Under which actors keep it
+    sent: SharedWithActors | None = None  # What stands for it in a message, once it was needed
+    dealt: SharedWithActors | None = None  # Its pieces, one for each client actor, once it was dealt
 
     def shared(self) -> SharedWithActors:
         """What stands for it in a message."""

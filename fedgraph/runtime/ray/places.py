@@ -41,17 +41,11 @@ _STARTS = "to be started"  # the name of a machine that is not there yet
 
 @dataclass(frozen=True)
 class PlaceNode:
-    """One living machine of a cluster, and all that it has (also what is in use).
+    """One living machine of a cluster, and all that it has (also what is in use)."""
 
-    Attributes:
-        name: Of the machine.
-        cpus: How many.
-        gpus: How many.
-    """
-
-    name: str
-    cpus: float
-    gpus: float
+    name: str  # Of the machine
+    cpus: float  # How many
+    gpus: float  # How many
 
 
 def _room(nodes: Sequence[PlaceNode], gpus_per_worker: float) -> int:
@@ -109,21 +103,13 @@ def _machines_in_words(nodes: Sequence[PlaceNode]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """The places of one run.
+    """The places of one run."""
 
-    Attributes:
-        num: How many.
-        gpus: Of each.
-        room: What was reserved for them in Ray.
-        prefix: Tells two runs in one Ray apart.
-        node: The driver's.
-    """
-
-    num: int
-    gpus: float
-    room: PlacementGroup
-    prefix: str
-    node: str
+    num: int  # How many
+    gpus: float  # Of each
+    room: PlacementGroup  # What was reserved for them in Ray
+    prefix: str  # Tells two runs in one Ray apart
+    node: str  # The driver's
 
     def names(self, kind: str) -> tuple[str, ...]:
         """As ``ray list actors`` shows them: ``client-0`` and so on; ``server`` for the one without a place."""

@@ -55,19 +55,12 @@ def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """A plan that was carried out, and its price.
+    """A plan that was carried out, and its price."""
 
-    Attributes:
-        plan: What was declared beforehand.
-        outcome: The final state, and every release.
-        guarantee: The plan's guarantee, with every promise looked up in the data.
-        settled: What the releases cost under that guarantee.
-    """
-
-    plan: Plan
-    outcome: rounds.RoundsOutcome
-    guarantee: Guarantee
-    settled: Settlement
+    plan: Plan  # What was declared beforehand
+    outcome: rounds.RoundsOutcome  # The final state, and every release
+    guarantee: Guarantee  # The plan's guarantee, with every promise looked up in the data
+    settled: Settlement  # What the releases cost under that guarantee
 
     def as_result(
         self,
@@ -118,15 +111,10 @@ def price_untrained(
 
 @dataclass(frozen=True, eq=False)
 class TrainedCell(_Settled):
-    """A method that was trained in one world, and its price.
+    """A method that was trained in one world, and its price."""
 
-    Attributes:
-        federation: Where the method trained, with columns on one scale.
-        choice: How its settings were found, where they were chosen privately.
-    """
-
-    federation: Federation
-    choice: SettingChoiceCellFacts | None = None
+    federation: Federation  # Where the method trained, with columns on one scale
+    choice: SettingChoiceCellFacts | None = None  # How its settings were found, where they were chosen privately
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""

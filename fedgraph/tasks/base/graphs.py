@@ -130,19 +130,12 @@ def _written(epsilon: float | str) -> float | str:
 
 @dataclass(frozen=True)
 class Row:
-    """One model at one budget through one encoder.
+    """One model at one budget through one encoder."""
 
-    Attributes:
-        index: The place of the model among the entries.
-        label: The name of the model's rows.
-        encoder: How a release is encoded; ``none`` in clear.
-        epsilon: A number > 0, or ``1/n``.
-    """
-
-    index: int
-    label: str
-    encoder: str
-    epsilon: float | str
+    index: int  # The place of the model among the entries
+    label: str  # The name of the model's rows
+    encoder: str  # How a release is encoded; ``none`` in clear
+    epsilon: float | str  # A number > 0, or ``1/n``
 
     @property
     def rule(self) -> str:
@@ -300,17 +293,11 @@ def split_by_clients(
 
 @dataclass(frozen=True, eq=False)
 class TaskCollection:
-    """A collection that was dealt to clients.
+    """A collection that was dealt to clients."""
 
-    Attributes:
-        partition: Each client's graphs as one block-diagonal graph.
-        order: int64 [graphs], positions in the collection, client by client.
-        sizes: For each client, the number of nodes of each of its graphs.
-    """
-
-    partition: Partition
-    order: np.ndarray
-    sizes: tuple[tuple[int, ...], ...]
+    partition: Partition  # Each client's graphs as one block-diagonal graph
+    order: np.ndarray  # int64 [graphs], positions in the collection, client by client
+    sizes: tuple[tuple[int, ...], ...]  # For each client, the number of nodes of each of its graphs
 
 
 def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
@@ -385,17 +372,11 @@ def _name_of(spaces: Sequence[MetricSpace], options: gromov.GromovOptions) -> st
 
 @dataclass(frozen=True, eq=False)
 class _Solved:
-    """Results of the pairs of N spaces; each array is symmetric.
+    """Results of the pairs of N spaces; each array is symmetric."""
 
-    Attributes:
-        value: float64 [N, N], discrepancies; NaN where a pair is not solved.
-        converged: bool [N, N], whether the descent that won came to an end.
-        steps: int32 [N, N], its iterations; −1 where a pair is not solved.
-    """
-
-    value: np.ndarray
-    converged: np.ndarray
-    steps: np.ndarray
+    value: np.ndarray  # float64 [N, N], discrepancies; NaN where a pair is not solved
+    converged: np.ndarray  # bool [N, N], whether the descent that won came to an end
+    steps: np.ndarray  # int32 [N, N], its iterations; −1 where a pair is not solved
 
     @classmethod
     def nothing(cls, num: int) -> "_Solved":

@@ -31,17 +31,11 @@ _LEAST = 0.02  # of the row's ε, which the training must keep
 
 @dataclass(frozen=True, eq=False)
 class Bought:
-    """What a row that publishes its accuracy declares.
+    """What a row that publishes its accuracy declares."""
 
-    Attributes:
-        training: The plan of the training alone.
-        whole: The same with the release of the accuracy, which is what a budget is charged.
-        std: Of the noise on each count, people.
-    """
-
-    training: Plan
-    whole: Plan
-    std: float
+    training: Plan  # The plan of the training alone
+    whole: Plan  # The same with the release of the accuracy, which is what a budget is charged
+    std: float  # Of the noise on each count, people
 
     @property
     def release(self) -> PlannedRelease:

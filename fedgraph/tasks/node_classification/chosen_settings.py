@@ -125,26 +125,17 @@ class _Priced:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One choice of settings of a cell.
+    """One choice of settings of a cell."""
 
-    Attributes:
-        select: What is chosen among, and the law of the number of trials.
-        params: The task's settings; their δ is a number.
-        context: The cell's context. Trainings have contexts of their own.
-        plan_one: The plan of one training with given settings.
-        train_one: One training with given settings.
-        give: Lets a training have its setting.
-    """
-
-    select: TaskRowSelect
-    params: Params
+    select: TaskRowSelect  # What is chosen among, and the law of the number of trials
+    params: Params  # The task's settings; their δ is a number
     cell: Cell
-    context: CellContext
+    context: CellContext  # The cell's context. Trainings have contexts of their own.
     setting: Federation
     judges: _Judges
-    plan_one: Callable[[Params, Cell, CellContext], Plan]
-    train_one: Callable[[Params, Cell, CellContext], TrainedCell]
-    give: Callable[[Params, Cell, CellContext, Federation], None]
+    plan_one: Callable[[Params, Cell, CellContext], Plan]  # The plan of one training with given settings
+    train_one: Callable[[Params, Cell, CellContext], TrainedCell]  # One training with given settings
+    give: Callable[[Params, Cell, CellContext, Federation], None]  # Lets a training have its setting
 
     @cached_property
     def rows(self) -> tuple[Params, ...]:

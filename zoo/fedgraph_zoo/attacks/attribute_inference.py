@@ -27,19 +27,12 @@ VIEWER = Viewer.CURATOR_TRUSTED
 
 @dataclass(frozen=True, eq=False)
 class CoinWords:
-    """Words that some nodes' rows have or lack.
+    """Words that some nodes' rows have or lack."""
 
-    Attributes:
-        nodes: int64 [m], global ids.
-        columns: int64 [m], the column of each node's word. The row lacks it as it was given.
-        values: float32 [m], the value that the word has where it is there.
-        coins: bool [m], whether it is there.
-    """
-
-    nodes: np.ndarray
-    columns: np.ndarray
-    values: np.ndarray
-    coins: np.ndarray
+    nodes: np.ndarray  # int64 [m], global ids
+    columns: np.ndarray  # int64 [m], the column of each node's word. The row lacks it as it was given.
+    values: np.ndarray  # float32 [m], the value that the word has where it is there
+    coins: np.ndarray  # bool [m], whether it is there
 
     @property
     def units(self) -> np.ndarray:

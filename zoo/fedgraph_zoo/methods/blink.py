@@ -84,38 +84,23 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts, and how the budget is divided.
+    """What the plan made of public facts, and how the budget is divided."""
 
-    Attributes:
-        attributes: every node's public features and labels.
-        answers: r, how many answers are given about each pair: 1 or 2.
-        answer: ε of one answer; ∞: in clear.
-        degree: ε of one degree; ∞: none is sent.
-        of_list: ε of one node's whole list, its degree included.
-    """
-
-    attributes: Graph
-    answers: int
-    answer: float
-    degree: float
-    of_list: float
+    attributes: Graph  # every node's public features and labels
+    answers: int  # r, how many answers are given about each pair: 1 or 2
+    answer: float  # ε of one answer; ∞: in clear
+    degree: float  # ε of one degree; ∞: none is sent
+    of_list: float  # ε of one node's whole list, its degree included
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers. All but the seed are None until they are there.
+    """What the server remembers. All but the seed are None until they are there."""
 
-    Attributes:
-        seed: of the training.
-        scores: float [n, c].
-        yeses: CSR [n, n], how often a pair was answered with yes.
-        degrees: float64 [n], as received; zeros where none were sent.
-    """
-
-    seed: int
-    scores: np.ndarray | None = None
-    yeses: sp.csr_array | None = None
-    degrees: np.ndarray | None = None
+    seed: int  # of the training
+    scores: np.ndarray | None = None  # float [n, c]
+    yeses: sp.csr_array | None = None  # CSR [n, n], how often a pair was answered with yes
+    degrees: np.ndarray | None = None  # float64 [n], as received; zeros where none were sent
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

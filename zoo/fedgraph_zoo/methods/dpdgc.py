@@ -102,47 +102,29 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        attributes: every node's public features and labels.
-        layout: of the network on adjacency rows.
-    """
-
-    attributes: Graph
-    layout: Layout
+    attributes: Graph  # every node's public features and labels
+    layout: Layout  # of the network on adjacency rows
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """A client's rows.
+    """A client's rows."""
 
-    Attributes:
-        x: its adjacency rows over all nodes, [n_i, n], at unit length.
-        labels: int64 [n_i], −1 where unknown.
-        nodes: int64 [n_i], whose rows they are.
-    """
-
-    x: FeatureMatrix
-    labels: torch.Tensor
-    nodes: np.ndarray
+    x: FeatureMatrix  # its adjacency rows over all nodes, [n_i, n], at unit length
+    labels: torch.Tensor  # int64 [n_i], −1 where unknown
+    nodes: np.ndarray  # int64 [n_i], whose rows they are
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of the classifier.
-        descended: how far the private network is.
-        released: float [n, c], noisy probabilities as they came; None until then.
-        scores: float [n, c], of the classifier; None until it is trained.
-    """
-
-    seed: int
-    descended: Descended
-    released: np.ndarray | None = None
-    scores: np.ndarray | None = None
+    seed: int  # of the classifier
+    descended: Descended  # how far the private network is
+    released: np.ndarray | None = None  # float [n, c], noisy probabilities as they came; None until then
+    scores: np.ndarray | None = None  # float [n, c], of the classifier; None until it is trained
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

@@ -65,41 +65,26 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        public: the graph that is asked about.
-        rows: CSR [n, d], its features at unit length.
-    """
-
-    public: Graph
-    rows: sp.csr_array
+    public: Graph  # the graph that is asked about
+    rows: sp.csr_array  # CSR [n, d], its features at unit length
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares.
+    """What a client prepares."""
 
-    Attributes:
-        graph: of the client.
-        rows: CSR [n_i, d], its features at unit length.
-    """
-
-    graph: Graph
-    rows: sp.csr_array
+    graph: Graph  # of the client
+    rows: sp.csr_array  # CSR [n_i, d], its features at unit length
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of the student.
-        answers: noisy mean posteriors so far, float [c] each, in the order of queries.
-    """
-
-    seed: int
-    answers: tuple[np.ndarray, ...] = ()
+    seed: int  # of the student
+    answers: tuple[np.ndarray, ...] = ()  # noisy mean posteriors so far, float [c] each, in the order of queries
 
 
 Planned: TypeAlias = base.Plan[Params, Made]

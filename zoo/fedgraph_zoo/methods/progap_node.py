@@ -53,30 +53,19 @@ class Params(NodeCapSettings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        caps: how much of each neighbour a hop hears.
-        basis: public directions [d, k] of features, or None.
-        stages: the networks 0 … K.
-    """
-
-    caps: NodeCaps
-    basis: np.ndarray | None
-    stages: tuple[staged.ClippedStage, ...]
+    caps: NodeCaps  # how much of each neighbour a hop hears
+    basis: np.ndarray | None  # public directions [d, k] of features, or None
+    stages: tuple[staged.ClippedStage, ...]  # the networks 0 … K
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers.
+    """What the server remembers."""
 
-    Attributes:
-        seed: of the first parameters of every stage.
-        descended: how far the stage in training is.
-    """
-
-    seed: int
-    descended: Descended
+    seed: int  # of the first parameters of every stage
+    descended: Descended  # how far the stage in training is
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
