@@ -38,8 +38,9 @@ export FEDGRAPH_GRAPHS=$PLACE/graphs FEDGRAPH_OUT=$PLACE/answer PYTHONPATH=$PLAC
 say "Server and sites are started, and the job is submitted"
 start() { flare poc start --timeout 300 >> "$PLACE/poc.log" 2>&1; }
 start
-# At the end by name: 'poc stop' alone would first abort the job that went with its site, and give up because it is not running
-trap 'flare poc stop -p server -p client-0 -p client-1 -p client-2 >> "$PLACE/poc.log" 2>&1 || true' EXIT
+# By name: 'poc stop' alone would first abort the job that went with its site, and give up because it is not running
+stop() { flare poc stop -p server -p client-0 -p client-1 -p client-2 >> "$PLACE/poc.log" 2>&1 || true; }
+trap stop EXIT
 submit() {
   flare job submit -j "$PLACE/app/job" | tee -a "$PLACE/jobs.log"
   local job
@@ -55,7 +56,7 @@ wait_for 1 900
 say "Site client-1 is killed: the job cannot go on. It is started again, and the job is submitted again: it goes on where it stopped"
 pkill -9 -f "$kits/client-1" || true
 echo "client-1 is gone after $(past_rounds) rounds"
-flare poc stop >> "$PLACE/poc.log" 2>&1
+stop
 start
 [ "$(past_rounds)" -ge "$rounds" ] || submit
 wait_for "$rounds" 900
