@@ -20,18 +20,13 @@ GraphSource = Literal["real", "synthetic", "embedded", "own"]
 
 @dataclass(frozen=True)
 class GraphProvenance:
-    """Where a data set came from.
+    """Where a data set came from."""
 
-    Attributes:
-        source: ``real`` (published files, checked), ``synthetic`` (a generated stand-in), ``embedded`` (shipped with fedgraph)
-            or ``own`` (the user's files, or a graph in memory).
-        detail: one sentence for the report.
-        checksums: file name → SHA-256 of the bytes that were read.
-    """
-
+    # ``real`` (published files, checked), ``synthetic`` (a generated stand-in), ``embedded`` (shipped with fedgraph) or ``own``
+    # (the user's files, or a graph in memory)
     source: GraphSource
-    detail: str
-    checksums: dict[str, str] = field(default_factory=dict)
+    detail: str  # one sentence for the report
+    checksums: dict[str, str] = field(default_factory=dict)  # file name → SHA-256 of the bytes that were read
 
     @property
     def outward(self) -> GraphProvenance:
@@ -102,50 +97,36 @@ class Graph:
 
     ``features_from_edges``, ``columns_from_rows`` and ``nodes_from_edges`` have no default: a reader of data has to say them.
 
-    Attributes:
-        name: what results call it.
-        adjacency: CSR [n, n], symmetric, entries 1.0, empty diagonal.
-        features: CSR [n, d] float32, finite.
-        labels: int64 [n] in 0 … c − 1, ``-1`` where unknown.
-        num_classes: c.
-        provenance: where it came from.
-        owner: int64 [n], the number of the organisation that each node came from, where the data are a federation (``partition:
-            natural``); else None.
-        owner_names: their names.
-        features_from_edges: a node's features were computed from its edges, so that another node's edges enter them.
-        columns_from_rows: which columns there are (a vocabulary, a list of codes), or their weights (TF-IDF), were computed
-            from the rows of all nodes.
-        nodes_from_edges: which nodes there are was computed from the edges (the largest component).
-        masks: the splits that were published (or brought) with the data.
-        validation: int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None where the split has
-            none.
-        names: of nodes, columns and classes.
-        columns: which of them are on a scale of their own; None where all are on one scale, as published data are.
-        edge_owners: symmetric CSR [n, n] each, 1 + the number of an owner of that edge; as many as the edge with most owners
-            needs.
-        one_owner_a_record: whether each of them has a record of its own on that edge, which stays when the others' records go.
-            Otherwise all owners of an edge own it together.
-
     Raises:
         DataError: the parts contradict each other, there is no node, or a feature is NaN or infinite.
     """
 
-    name: str
-    adjacency: sp.csr_array
-    features: sp.csr_array
-    labels: np.ndarray
-    num_classes: int
-    provenance: GraphProvenance
+    name: str  # what results call it
+    adjacency: sp.csr_array  # CSR [n, n], symmetric, entries 1.0, empty diagonal
+    features: sp.csr_array  # CSR [n, d] float32, finite
+    labels: np.ndarray  # int64 [n] in 0 … c − 1, ``-1`` where unknown
+    num_classes: int  # c
+    provenance: GraphProvenance  # where it came from
+    # int64 [n], the number of the organisation that each node came from, where the data are a federation (``partition:
+    # natural``); else None
     owner: np.ndarray | None = None
-    owner_names: tuple[str, ...] = ()
+    owner_names: tuple[str, ...] = ()  # their names
+    # a node's features were computed from its edges, so that another node's edges enter them
     features_from_edges: bool = field(kw_only=True)
+    # which columns there are (a vocabulary, a list of codes), or their weights (TF-IDF), were computed from the rows of all
+    # nodes
     columns_from_rows: bool = field(kw_only=True)
-    nodes_from_edges: bool = field(kw_only=True)
-    masks: tuple[GraphMasks, ...] = ()
+    nodes_from_edges: bool = field(kw_only=True)  # which nodes there are was computed from the edges (the largest component)
+    masks: tuple[GraphMasks, ...] = ()  # the splits that were published (or brought) with the data
+    # int64 [n], labels of nodes that choose and stop but do not train, −1 elsewhere; None where the split has none
     validation: np.ndarray | None = None
-    names: GraphNames = GraphNames()
+    names: GraphNames = GraphNames()  # of nodes, columns and classes
+    # which of them are on a scale of their own; None where all are on one scale, as published data are
     columns: GraphColumns | None = None
+    # symmetric CSR [n, n] each, 1 + the number of an owner of that edge; as many as the edge with most owners needs
     edge_owners: tuple[sp.csr_array, ...] = ()
+    # whether each of them has a record of its own on that edge, which stays when the others' records go. Otherwise all owners
+    # of an edge own it together.
     one_owner_a_record: bool = False
 
     def __post_init__(self) -> None:
@@ -265,27 +246,17 @@ def graph_without_labels(graph: Graph) -> Graph:
 
 @dataclass(frozen=True, eq=False)
 class GraphCollection:
-    """Many small graphs with one label each.
+    """Many small graphs with one label each."""
 
-    Attributes:
-        name: what results call it.
-        graphs: k of them; the labels of their nodes are −1.
-        labels: int64 [k], the class of each graph.
-        num_classes: how many classes there are.
-        provenance: where they came from.
-        owner: int64 [k], the number of the organisation that each graph came from; None where nobody is named.
-        owner_names: what these are called.
-        classes: what the classes are called.
-    """
-
-    name: str
-    graphs: tuple[Graph, ...]
-    labels: np.ndarray
-    num_classes: int
-    provenance: GraphProvenance
+    name: str  # what results call it
+    graphs: tuple[Graph, ...]  # k of them; the labels of their nodes are −1
+    labels: np.ndarray  # int64 [k], the class of each graph
+    num_classes: int  # how many classes there are
+    provenance: GraphProvenance  # where they came from
+    # int64 [k], the number of the organisation that each graph came from; None where nobody is named
     owner: np.ndarray | None = None
-    owner_names: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
+    owner_names: tuple[str, ...] = ()  # what these are called
+    classes: tuple[str, ...] = ()  # what the classes are called
 
     def chosen(self, places: np.ndarray) -> GraphCollection:
         """The graphs at ``places`` (int [k]), in that order."""
@@ -320,21 +291,14 @@ def counted(count: int, one: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
-    """What one client holds.
+    """What one client holds."""
 
-    Attributes:
-        client: its number.
-        graph: its nodes and the edges among them.
-        nodes: int64 [n_i], the global id of each row.
-        center: the row of the ego-network's centre, where the partition has one.
-        cut: int64 [m, 2], the edges to nodes of other clients as (own row, global id of the other node), each once; None where
-            they are dropped.
-    """
-
-    client: int
-    graph: Graph
-    nodes: np.ndarray
-    center: int | None = None
+    client: int  # its number
+    graph: Graph  # its nodes and the edges among them
+    nodes: np.ndarray  # int64 [n_i], the global id of each row
+    center: int | None = None  # the row of the ego-network's centre, where the partition has one
+    # int64 [m, 2], the edges to nodes of other clients as (own row, global id of the other node), each once; None where they
+    # are dropped
     cut: np.ndarray | None = None
 
 

@@ -24,27 +24,17 @@ from fedgraph.types import Partition, Subgraph
 
 @dataclass(frozen=True, eq=False)
 class ClientJob:
-    """One training run as workers see it.
+    """One training run as workers see it."""
 
-    Attributes:
-        key: names the workspace that a worker keeps.
-        root: from which all random streams follow.
-        stream: names its random streams.
-        plan: of the run.
-        fingerprint: of the plan; names its secret streams.
-        answered: who answers in which round, bool [rounds, clients]; None where all do.
-        starts: names the stream of the first parameters; None: ``stream`` does.
-        taken: ledger lines of what belongs to a choice and was released before, so that a client whose worker was started again
-            still refuses the other alternative.
-    """
-
-    key: str
-    root: int
-    stream: tuple[str | int | float, ...]
-    plan: Plan
-    fingerprint: str = ""
-    answered: np.ndarray | None = None
-    starts: tuple[str | int | float, ...] | None = None
+    key: str  # names the workspace that a worker keeps
+    root: int  # from which all random streams follow
+    stream: tuple[str | int | float, ...]  # names its random streams
+    plan: Plan  # of the run
+    fingerprint: str = ""  # of the plan; names its secret streams
+    answered: np.ndarray | None = None  # who answers in which round, bool [rounds, clients]; None where all do
+    starts: tuple[str | int | float, ...] | None = None  # names the stream of the first parameters; None: ``stream`` does
+    # ledger lines of what belongs to a choice and was released before, so that a client whose worker was started again still
+    # refuses the other alternative
     taken: tuple[LedgerLine, ...] = ()
 
 
@@ -52,19 +42,14 @@ class ClientJob:
 class ClientMessage:
     """One client's message of one round; refuses values without the desk's stamp.
 
-    Attributes:
-        client: its number.
-        round: from 0.
-        released: name → value, as the desk released it.
-        entries: the ledger lines of all that passed the desk this round, sent or kept at the client.
-
     Raises:
         PrivacyError: a value did not pass the desk.
     """
 
-    client: int
-    round: int
-    released: Mapping[str, Released]
+    client: int  # its number
+    round: int  # from 0
+    released: Mapping[str, Released]  # name → value, as the desk released it
+    # the ledger lines of all that passed the desk this round, sent or kept at the client
     entries: tuple[LedgerRelease | LedgerLine, ...] = ()
 
     @property

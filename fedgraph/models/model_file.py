@@ -117,12 +117,9 @@ _DEEPEST = 60  # records inside records
 
 @dataclass
 class ModelFileWriter:
-    """Turns values into trees.
+    """Turns values into trees."""
 
-    Attributes:
-        arrays: those that the trees name by their places; one that is met twice stands there once.
-    """
-
+    # those that the trees name by their places; one that is met twice stands there once
     arrays: list[np.ndarray] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
 

@@ -26,17 +26,12 @@ class PartitionShares:
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionOffers(Generic[_P]):
-    """What a partition can do: ``PARTITION: PartitionOffers[Params] = PartitionOffers(…)`` at the end of its module.
+    """What a partition can do: ``PARTITION: PartitionOffers[Params] = PartitionOffers(…)`` at the end of its module."""
 
-    Attributes:
-        split: who holds which node of one graph.
-        deal: who holds which graph of a collection; None: it deals no whole graphs.
-        keeps_owners: the clients are the owners that the data set names, so they keep their names.
-    """
-
-    split: Callable[[Graph, _P, np.random.Generator], Partition]
+    split: Callable[[Graph, _P, np.random.Generator], Partition]  # who holds which node of one graph
+    # who holds which graph of a collection; None: it deals no whole graphs
     deal: Callable[[GraphCollection, _P, np.random.Generator], PartitionShares] | None = None
-    keeps_owners: bool = False
+    keeps_owners: bool = False  # the clients are the owners that the data set names, so they keep their names
 
 
 class _PartitionModule(Protocol):

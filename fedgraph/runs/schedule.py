@@ -61,15 +61,11 @@ class _Order:
 
 @dataclass(eq=False)
 class _Contexts:
-    """At a curator: one context for each lane, on small data, or one alone; made again wherever it is missing.
+    """At a curator: one context for each lane, on small data, or one alone; made again wherever it is missing."""
 
-    Attributes:
-        idle: (group, context) that no cell uses now, the oldest first.
-        at_work: How many cells use one.
-    """
-
+    # (group, context) that no cell uses now, the oldest first
     idle: list[tuple[Hashable, CellContext]] = field(default_factory=list)
-    at_work: int = 0
+    at_work: int = 0  # how many cells use one
 
     def take(self, federation: Callable[[], RuntimeParties], order: _Order, data: Graph | GraphCollection) -> CellContext:
         """The context for a cell of this group alone, until it is given back."""

@@ -138,25 +138,16 @@ class WatchedRuntime(SerialRuntime):
 
 @dataclass(frozen=True)
 class WorldsFinding:
-    """What the test found of one row.
+    """What the test found of one row."""
 
-    Attributes:
-        row: in words.
-        neighbours: how many were tried.
-        largest: path → largest distance of bounded values over the one that is priced.
-        unmeasured: paths whose price rests on a law that no distance states.
-        differences: what tells the worlds apart, with the neighbour; empty where nothing does.
-        note: why nothing was tried, or how both worlds stopped; else empty.
-        failed: whether the row has no plan, or fails on its own data.
-    """
-
-    row: str
-    neighbours: int = 0
+    row: str  # in words
+    neighbours: int = 0  # how many were tried
+    # path → largest distance of bounded values over the one that is priced
     largest: Mapping[str, float] = field(default_factory=dict)
-    unmeasured: frozenset[str] = frozenset()
-    differences: tuple[Difference, ...] = ()
-    note: str = ""
-    failed: bool = False
+    unmeasured: frozenset[str] = frozenset()  # paths whose price rests on a law that no distance states
+    differences: tuple[Difference, ...] = ()  # what tells the worlds apart, with the neighbour; empty where nothing does
+    note: str = ""  # why nothing was tried, or how both worlds stopped; else empty
+    failed: bool = False  # whether the row has no plan, or fails on its own data
 
     @property
     def verdict(self) -> Literal["same", "apart", "untried", "failed"]:

@@ -139,23 +139,17 @@ class Runtime(RuntimeParties):
 
 @dataclass(frozen=True, eq=False)
 class RuntimeDealing:
-    """Tasks for curators.
+    """Tasks for curators."""
 
-    Attributes:
-        queues: Tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
-        led: Queues of tasks of which the curator mostly waits for clients and server: ``RUNTIME_LANES`` at a time.
-        started: Is told a task when it is handed out.
-        waiting: Is called about once a second while nothing is done.
-        gone: Gives the value of a task of which curator after curator died, from the reason; None: that is an error, too.
-        most: So many tasks at a time, at most. None: as many as curators have lanes.
-    """
-
+    # tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
     queues: Sequence[Sequence[RuntimeTask]]
+    # queues of tasks of which the curator mostly waits for clients and server: ``RUNTIME_LANES`` at a time
     led: Sequence[Sequence[RuntimeTask]] = ()
-    started: Callable[[RuntimeTask], None] = lambda task: None
-    waiting: Callable[[], None] = lambda: None
+    started: Callable[[RuntimeTask], None] = lambda task: None  # is told a task when it is handed out
+    waiting: Callable[[], None] = lambda: None  # is called about once a second while nothing is done
+    # gives the value of a task of which curator after curator died, from the reason; None: that is an error, too
     gone: Callable[[str], object] | None = None
-    most: int | None = None
+    most: int | None = None  # so many tasks at a time, at most. None: as many as curators have lanes.
 
 
 def require_same_shared_value(key: Hashable, known: object, value: object) -> None:

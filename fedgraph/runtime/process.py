@@ -93,17 +93,12 @@ def keep_child_memory() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ProcessVersions:
-    """What one process computes with.
+    """What one process computes with."""
 
-    Attributes:
-        python: Its version.
-        packages: (name, version) of each package whose version may change numbers; those that offer plugins among them.
-        source: A digest over all of fedgraph's ``.py`` files.
-    """
-
-    python: str
+    python: str  # its version
+    # (name, version) of each package whose version may change numbers; those that offer plugins among them
     packages: tuple[tuple[str, str], ...]
-    source: str
+    source: str  # a digest over all of fedgraph's ``.py`` files
 
 
 def own_versions() -> ProcessVersions:

@@ -46,34 +46,22 @@ def delta_of(people: int) -> float:
 
 @dataclass(frozen=True)
 class WantedData:
-    """The data of a draft.
+    """The data of a draft."""
 
-    Attributes:
-        name: As in a scenario, such as ``own/read``.
-        path: As in a scenario; None for a named data set.
-        title: For the names of files.
-        found: A sentence on what was read.
-        clients: How many clients a federation has; 0 for one graph.
-        split: Whether the data brought masks for training and testing.
-        crossing: How many edges join two clients.
-        graph: What was loaded; None for a named data set, of which only published counts are known.
-        people: How many nodes there are, or how many graphs.
-        collection: Many small graphs, of which ``graph`` has a row each; None for one graph.
-        owners: Whether somebody holds each of the small graphs.
-        parameters: What a scenario says to read one's own graph in the same way.
-    """
-
-    name: str
-    path: Path | None
-    title: str
-    found: str
-    clients: int = 0
-    split: bool = False
-    crossing: int = 0
+    name: str  # as in a scenario, such as ``own/read``
+    path: Path | None  # as in a scenario; None for a named data set
+    title: str  # for the names of files
+    found: str  # a sentence on what was read
+    clients: int = 0  # how many clients a federation has; 0 for one graph
+    split: bool = False  # whether the data brought masks for training and testing
+    crossing: int = 0  # how many edges join two clients
+    # what was loaded; None for a named data set, of which only published counts are known
     graph: Graph | None = field(default=None, compare=False)
-    people: int = 0
+    people: int = 0  # how many nodes there are, or how many graphs
+    # many small graphs, of which ``graph`` has a row each; None for one graph
     collection: GraphCollection | None = field(default=None, compare=False)
-    owners: bool = False
+    owners: bool = False  # whether somebody holds each of the small graphs
+    # what a scenario says to read one's own graph in the same way
     parameters: Mapping[str, object] = field(default_factory=dict)
 
     @property

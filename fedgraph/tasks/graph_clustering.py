@@ -517,18 +517,12 @@ class Clustering:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What the server found.
+    """What the server found."""
 
-    Attributes:
-        distances: float64 [graphs, graphs]; [0, 0] where clusters were made without distances.
-        labels: int64 [graphs], the cluster of each.
-        facts: How Gromov-Wasserstein problems were solved.
-        pictured: Arrays for a picture (``_matched_largest``), where one is drawn.
-    """
-
-    distances: np.ndarray
-    labels: np.ndarray
-    facts: SolverFacts
+    distances: np.ndarray  # float64 [graphs, graphs]; [0, 0] where clusters were made without distances
+    labels: np.ndarray  # int64 [graphs], the cluster of each
+    facts: SolverFacts  # how Gromov-Wasserstein problems were solved
+    # arrays for a picture (``_matched_largest``), where one is drawn
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 

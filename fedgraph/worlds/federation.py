@@ -30,49 +30,28 @@ _NOBODY = Partition((), True, 0, "", from_edges=False, from_labels=False)
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """Who holds what in one world of one seed, who may see what, what is asked and what is public.
+    """Who holds what in one world of one seed, who may see what, what is asked and what is public."""
 
-    Attributes:
-        held: the graph that is dealt to clients.
-        asked: the graph that predictions are asked for, labels masked where they are not public.
-        truth: int64 [asked.num_nodes], −1 where the answer does not count.
-        num_train: training nodes.
-        public_graph: as in ``PublicFacts``.
-        public_attributes: as in ``PublicFacts``.
-        public: what is public, in one word for tables.
-        asking: int64, rows of ``held`` that never train and only ask.
-        asks: whether ``asking`` is the protocol, as in ``PublicFacts``.
-        drawn: as in ``PublicFacts``.
-        asked_is_public: asked is a part of public_graph.
-        split: how it was chosen who trains and who tests.
-        ranks: what brought columns of numbers to one scale.
-        said: the same, as sentences for the report.
-        world: who trains together, and who is trusted.
-        partition: who holds which node of ``held``; by default one curator all of them.
-        cut_edges: what clients know of the edges between them (``PublicFacts.cut_edges``).
-        colluders: participants who may pool their noise with the server.
-        names: of the clients, in the order of their numbers; empty where they have none.
-    """
-
-    held: Graph
-    asked: Graph
-    truth: np.ndarray
-    num_train: int
-    public_graph: Graph | None
-    public_attributes: Graph | None
-    public: str = "test-graph"
+    held: Graph  # the graph that is dealt to clients
+    asked: Graph  # the graph that predictions are asked for, labels masked where they are not public
+    truth: np.ndarray  # int64 [asked.num_nodes], −1 where the answer does not count
+    num_train: int  # training nodes
+    public_graph: Graph | None  # as in ``PublicFacts``
+    public_attributes: Graph | None  # as in ``PublicFacts``
+    public: str = "test-graph"  # what is public, in one word for tables
+    # int64, rows of ``held`` that never train and only ask
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    asks: bool = field(default=False, kw_only=True)
-    drawn: str = field(default="", kw_only=True)
-    asked_is_public: bool = False
-    split: Split = field(kw_only=True)
-    ranks: ColumnRanks | None = None
-    said: tuple[str, ...] = ()
-    world: World = _CURATED
-    partition: Partition = _NOBODY
-    cut_edges: PublicCutEdgeFacts = "dropped"
-    colluders: int = 1
-    names: tuple[str, ...] = ()
+    asks: bool = field(default=False, kw_only=True)  # whether ``asking`` is the protocol, as in ``PublicFacts``
+    drawn: str = field(default="", kw_only=True)  # as in ``PublicFacts``
+    asked_is_public: bool = False  # asked is a part of public_graph
+    split: Split = field(kw_only=True)  # how it was chosen who trains and who tests
+    ranks: ColumnRanks | None = None  # what brought columns of numbers to one scale
+    said: tuple[str, ...] = ()  # the same, as sentences for the report
+    world: World = _CURATED  # who trains together, and who is trusted
+    partition: Partition = _NOBODY  # who holds which node of ``held``; by default one curator all of them
+    cut_edges: PublicCutEdgeFacts = "dropped"  # what clients know of the edges between them (``PublicFacts.cut_edges``)
+    colluders: int = 1  # participants who may pool their noise with the server
+    names: tuple[str, ...] = ()  # of the clients, in the order of their numbers; empty where they have none
 
     def __post_init__(self) -> None:
         if self.partition is _NOBODY:

@@ -39,23 +39,16 @@ PUBLISHED_ROOT_VARIABLE = "FEDGRAPH_DATA"
 
 @dataclass(frozen=True)
 class PublishedRequest:
-    """What the caller asked for, beside the name.
+    """What the caller asked for, beside the name."""
 
-    Attributes:
-        roots: folders searched in order, never written.
-        path: the user's own file or folder.
-        parameters: of data sets that take some, such as those of ``synthetic`` and ``own``.
-        download: whether PyG may be asked to fetch missing files into the user's cache.
-        stand_in: go straight to the stand-in of a published data set, reading no file.
-    """
-
-    roots: tuple[Path, ...] = ()
+    roots: tuple[Path, ...] = ()  # folders searched in order, never written
     when_unavailable: WhenPublishedUnavailable = "error"
     seed: int = 0
-    path: Path | None = None
+    path: Path | None = None  # the user's own file or folder
+    # of data sets that take some, such as those of ``synthetic`` and ``own``
     parameters: Mapping[str, object] = field(default_factory=dict)
-    download: bool = True
-    stand_in: bool = False
+    download: bool = True  # whether PyG may be asked to fetch missing files into the user's cache
+    stand_in: bool = False  # go straight to the stand-in of a published data set, reading no file
 
 
 @dataclass(frozen=True)
@@ -80,38 +73,27 @@ class PublishedCounts:
 
 @dataclass(frozen=True)
 class PublishedData:
-    """The facts of one published data set.
+    """The facts of one published data set."""
 
-    Attributes:
-        key: ``family/dataset``.
-        folder: where its files lie below a data root, in PyG's layout (``planetoid/CiteSeer/raw``).
-        columns_from_rows: as in ``Graph``.
-        sha256: file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in
-            bytes.
-        content: ``_graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of
-            the content: where one edge, word or label was changed it is another one, even where all counts are the published
-            ones.
-        counts: as published; zeros where the reader has counts of its own.
-        lost: share of the published edges that may be loops or repeated.
-        pyg: ``class``, the PyG class that downloads the files, and the attributes that its ``download`` reads; empty: no
-            download.
-        stand_in: arguments of the block model that replaces the data; edges and features are those of ``counts`` unless it says
-            other ones, and one number of ``class_sizes`` holds for every class.
-        parameters: the model of what a scenario may say under ``parameters``; None: nothing.
-    """
-
-    key: str
+    key: str  # ``family/dataset``
     title: str
-    folder: str
+    folder: str  # where its files lie below a data root, in PyG's layout (``planetoid/CiteSeer/raw``)
     files: tuple[str, ...]
-    columns_from_rows: bool
+    columns_from_rows: bool  # as in ``Graph``
+    # file name → digest, demanded before a byte is interpreted; empty where copies with equal content differ in bytes
     sha256: Mapping[str, str] = field(default_factory=dict)
+    # ``_graphs_digest`` of what is read; "" where none is known. Copies of a data set differ in bytes, so it is of the content:
+    # where one edge, word or label was changed it is another one, even where all counts are the published ones.
     content: str = ""
+    # as published; zeros where the reader has counts of its own
     counts: PublishedCounts = field(default_factory=lambda: PublishedCounts(0, 0, 0, 0))
-    lost: float = 0.0
+    lost: float = 0.0  # share of the published edges that may be loops or repeated
+    # ``class``, the PyG class that downloads the files, and the attributes that its ``download`` reads; empty: no download
     pyg: Mapping[str, object] = field(default_factory=dict)
+    # arguments of the block model that replaces the data; edges and features are those of ``counts`` unless it says other ones,
+    # and one number of ``class_sizes`` holds for every class
     stand_in: Mapping[str, object] = field(default_factory=dict)
-    parameters: type[Settings] | None = None
+    parameters: type[Settings] | None = None  # the model of what a scenario may say under ``parameters``; None: nothing
 
     def generated(self, seed: int) -> Graph:
         """The stand-in that the block model draws. seed: 0 or more."""

@@ -22,15 +22,11 @@ from fedgraph.learning import neighbour_limits
 
 @dataclass(frozen=True, eq=False)
 class RootedSamples:
-    """Subgraphs of equal size, padded.
+    """Subgraphs of equal size, padded."""
 
-    Attributes:
-        nodes: int64 [b, s], numbers of nodes in the graph, the root first; −1 where a place is empty. The last place is always.
-        arcs: int64 [b, 2, e], (from, to) as places of ``nodes``, both ways of every edge; the rest leads from the last place to
-            itself.
-    """
-
+    # int64 [b, s], numbers of nodes in the graph, the root first; −1 where a place is empty. The last place is always.
     nodes: np.ndarray
+    # int64 [b, 2, e], (from, to) as places of ``nodes``, both ways of every edge; the rest leads from the last place to itself
     arcs: np.ndarray
 
     def of(self, chosen: np.ndarray) -> RootedSamples:

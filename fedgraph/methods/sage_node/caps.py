@@ -57,25 +57,16 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made(examples.ExamplesMade):
-    """What the plan made of public facts.
+    """What the plan made of public facts."""
 
-    Attributes:
-        cap: where rows hold weighted sums, the rule of the largest client; else None.
-        scale: c, what sums over neighbours are divided by (``log``).
-        sensitivity: Δ₂ of a step (``log``).
-        joined: whether a row holds what one layer reads of the neighbours, so that the network is linear and roots are alone.
-        promised: maximum degree D that the data promise, or None.
-        assumptions: what the guarantee rests on.
-        notes: what a statement must say.
-    """
-
-    cap: PricedDegreeCap | None = None
-    scale: float = 1.0
-    sensitivity: float = 0.0
+    cap: PricedDegreeCap | None = None  # where rows hold weighted sums, the rule of the largest client; else None
+    scale: float = 1.0  # c, what sums over neighbours are divided by (``log``)
+    sensitivity: float = 0.0  # Δ₂ of a step (``log``)
+    # whether a row holds what one layer reads of the neighbours, so that the network is linear and roots are alone
     joined: bool = True
-    promised: int | None = None
-    assumptions: tuple[Assumption, ...] = ()
-    notes: tuple[str, ...] = ()
+    promised: int | None = None  # maximum degree D that the data promise, or None
+    assumptions: tuple[Assumption, ...] = ()  # what the guarantee rests on
+    notes: tuple[str, ...] = ()  # what a statement must say
 
     def read(self, graph: Graph, ids: np.ndarray, held: bool = True) -> tuple[np.ndarray, sp.csr_array]:
         """(rows [n, k], neighbourhoods that roots read). held: a client's own graph.

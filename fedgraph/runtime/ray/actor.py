@@ -55,18 +55,13 @@ class ActorAbout:
 
 @dataclass(frozen=True, eq=False)
 class SharedWithActors:
-    """A value in Ray's object store.
+    """A value in Ray's object store."""
 
-    Attributes:
-        key: Under which actors keep it.
-        refs: To the value, or where it was ``dealt`` to one piece for each client actor. They stand inside a tuple, so that Ray
-            passes them on and not the values.
-        dealt: Whether it is in pieces.
-    """
-
-    key: str
+    key: str  # under which actors keep it
+    # to the value, or where it was ``dealt`` to one piece for each client actor. They stand inside a tuple, so that Ray passes
+    # them on and not the values.
     refs: tuple[ray.ObjectRef, ...]
-    dealt: bool = False
+    dealt: bool = False  # whether it is in pieces
 
     def of_client(self, number: int) -> "SharedWithActors":
         """What this client actor may have of it."""

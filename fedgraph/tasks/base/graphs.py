@@ -396,17 +396,12 @@ class _Solved:
 
 @dataclass(eq=False)
 class _Table:
-    """What one cell asks of the pairs of a set of spaces.
+    """What one cell asks of the pairs of a set of spaces."""
 
-    Attributes:
-        name: The name of the set (``_name_of``).
-        disk: Where results are kept. What others have written under this name is read. None: nothing is read or kept.
-        solved: All results that are known; it grows.
-    """
-
-    name: str
+    name: str  # the name of the set (``_name_of``)
+    # where results are kept. What others have written under this name is read. None: nothing is read or kept.
     disk: CellPairKeeper | None
-    solved: _Solved
+    solved: _Solved  # all results that are known; it grows
 
     def __post_init__(self) -> None:
         self._asked = np.zeros(self.solved.steps.shape, np.bool_)

@@ -93,43 +93,33 @@ NestedTaskPlugin: TypeAlias = tuple[tuple[str | int, ...], str, SettingsSpec]  #
 
 @dataclass(frozen=True)
 class TaskModels(Generic[P]):
-    """How a task's rows become models that are used, and what a budget is charged for a cell.
+    """How a task's rows become models that are used, and what a budget is charged for a cell."""
 
-    Attributes:
-        params: The model of the task's settings.
-        everybody: From the settings, a graph and a graph of public people (or None) to the setting in which all train.
-        spends: From a cell to its plan and its guarantee, with every promise looked up in the data.
-        give_setting: Lets a cell train on a setting in the place of a split of its own.
-        train: Trains a cell, and prices it. Nothing is tested.
-    """
-
-    params: type[P]
+    params: type[P]  # the model of the task's settings
+    # from the settings, a graph and a graph of public people (or None) to the setting in which all train
     everybody: Callable[[P, Graph, Graph | None], Federation]
+    # from a cell to its plan and its guarantee, with every promise looked up in the data
     spends: Callable[[P, Cell, CellContext], tuple[Plan, Guarantee]]
+    # lets a cell train on a setting in the place of a split of its own
     give_setting: Callable[[P, Cell, CellContext, Federation], None]
-    train: Callable[[P, Cell, CellContext], TrainedCell]
+    train: Callable[[P, Cell, CellContext], TrainedCell]  # trains a cell, and prices it. Nothing is tested.
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOffers(Generic[P]):
-    """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module.
+    """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module."""
 
-    Attributes:
-        row_keys: The model of those keys of an entry of ``methods`` that are the task's and not the method's. None: the task
-            has no such entries.
-        one_method: Whether ``method: {…}`` is understood as a list of one.
-        refuses: From the settings and the name of a method to why it cannot serve here (kind, protocol, trust): one sentence
-            for the scenario's line, or None.
-        alone: Whether one worker can do a whole cell, so that cells may run side by side. None: never.
-        models: How its rows are fitted and charged. None: they cannot be.
-        clients: Who holds what in a cell, for rows that are deployed (``export``). None: they cannot be.
-    """
-
+    # the model of those keys of an entry of ``methods`` that are the task's and not the method's. None: the task has no such
+    # entries.
     row_keys: type[TaskRowKeys] | None = None
-    one_method: bool = False
+    one_method: bool = False  # whether ``method: {…}`` is understood as a list of one
+    # from the settings and the name of a method to why it cannot serve here (kind, protocol, trust): one sentence for the
+    # scenario's line, or None
     refuses: Callable[[P, str], str | None] | None = None
+    # whether one worker can do a whole cell, so that cells may run side by side. None: never.
     alone: Callable[[P, Cell], bool] | None = None
-    models: TaskModels[P] | None = None
+    models: TaskModels[P] | None = None  # how its rows are fitted and charged. None: they cannot be.
+    # who holds what in a cell, for rows that are deployed (``export``). None: they cannot be.
     clients: Callable[[P, Cell, CellContext], Partition] | None = None
 
 

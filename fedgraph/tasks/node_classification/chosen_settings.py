@@ -56,17 +56,12 @@ _PATH = "choice"
 
 @dataclass(frozen=True, eq=False)
 class _Judges:
-    """Who judges.
+    """Who judges."""
 
-    Attributes:
-        graph: The training graph as it was before judges left it, with their labels.
-        rows: int64 [judges], their rows in it.
-        alone: Whether each is asked alone, from its own row without an edge. Else (where labels and features are public) they
-            stay in the training graph, without their labels.
-    """
-
-    graph: Graph
-    rows: np.ndarray
+    graph: Graph  # the training graph as it was before judges left it, with their labels
+    rows: np.ndarray  # int64 [judges], their rows in it
+    # whether each is asked alone, from its own row without an edge. Else (where labels and features are public) they stay in
+    # the training graph, without their labels.
     alone: bool
 
     def right(self, fitted: TrainedCell) -> np.ndarray:

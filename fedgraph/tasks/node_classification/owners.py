@@ -165,18 +165,12 @@ def _finished(
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """What models of a federation say, client by client.
+    """What models of a federation say, client by client."""
 
-    Attributes:
-        federation: Each owner a client, and the nodes that are asked.
-        alerts: The share of a client's tested nodes that can be looked at; None: nobody looks for a rare class.
-        positive: The number of the class that alerts look for.
-        scales: For each client, how the model that it has reads columns of numbers; None where they are on one scale already.
-    """
-
-    federation: Federation
-    alerts: float | None
-    positive: int
+    federation: Federation  # each owner a client, and the nodes that are asked
+    alerts: float | None  # the share of a client's tested nodes that can be looked at; None: nobody looks for a rare class
+    positive: int  # the number of the class that alerts look for
+    # for each client, how the model that it has reads columns of numbers; None where they are on one scale already
     scales: Sequence[ColumnRanks | None]
 
     def scaled(self, client: int, graph: Graph) -> Graph:
