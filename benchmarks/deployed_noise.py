@@ -1,34 +1,32 @@
-"""What the privacy of deployed systems buys: ``docs/what_deployed_noise_buys.md`` from the files that are priced there.
+"""What the privacy of deployed systems buys: ``docs/data/deployed_noise.csv`` from the files that are priced there.
 
-``python -m benchmarks.deployed_noise FOLDER`` prints the Markdown for every file of a folder and every ``pyproject.toml`` one
-level below, so that one command repeats each of its numbers: ``python -m benchmarks.deployed_noise tests/pricing/files``.
+``python -m benchmarks.deployed_noise FOLDER`` prints the table for every file of a folder and every ``pyproject.toml`` one level
+below, so that one command repeats each of its numbers: ``python -m benchmarks.deployed_noise tests/pricing/files``.
 """
 
+import csv
+import io
 import sys
 from pathlib import Path
 
 from fedgraph import pricing
-from fedgraph.pricing.quotes import PricedRow, Quote, claimed, readable, render
+from fedgraph.pricing.quotes import PricedRow, Quote, claimed, readable
 
 
-def markdown(folder: Path, command: str) -> str:
-    """The docs page of a folder: one line for each file. command: what makes it again."""
-    apps = list(folder.glob("*/pyproject.toml"))
-    quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *apps)]
+def table(folder: Path, command: str) -> str:
+    """One line for each file of a folder. command: what makes it again."""
+    quotes = [pricing.price(path) for path in (*filter(Path.is_file, folder.glob("*.*")), *folder.glob("*/pyproject.toml"))]
     quotes.sort(key=lambda quote: (_name(quote).lower(), quote.path))
-    return render(
-        "deployed_noise.md",
-        False,
-        Path(__file__).parent,
-        quotes=quotes,
-        command=command,
-        worth=_worth,
-        claim=claimed,
-        prices=_prices,
-        comment=_comment,
-        title=_name,
-        place=lambda quote: str(Path(quote.path).relative_to(folder)),
-    )
+    out = io.StringIO()
+    write = csv.writer(out, lineterminator="\n").writerow
+    out.write(f"# `{command}`; provable: per round → total, or the range where a fact is missing\n")
+    write(("system", "file", "published", "provable", "unit", "worlds", "viewer"))
+    for quote in quotes:
+        said = "; ".join(claimed(p) + ("" if p.epsilon is None else f" ({p.scope})") for p in quote.reading.published) or "–"
+        row = quote.headline.row
+        place = Path(quote.path).relative_to(folder)
+        write((_name(quote), place, said, _worth(quote), row.unit, row.relation, row.viewer))
+    return out.getvalue()
 
 
 def _worth(quote: Quote) -> str:
@@ -63,4 +61,4 @@ def _comment(quote: Quote) -> str:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1] if len(sys.argv) > 1 else "tests/pricing/files")
-    print(markdown(where, f"python -m benchmarks.deployed_noise {where}"), end="")
+    print(table(where, f"python -m benchmarks.deployed_noise {where}"), end="")

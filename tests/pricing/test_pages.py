@@ -78,9 +78,12 @@ def test_shown_bounds_are_never_below() -> None:
 
 @pytest.mark.slow
 def test_the_committed_table_is_what_the_command_prints() -> None:
-    committed = (ROOT / "docs" / "what_deployed_noise_buys.md").read_text(encoding="utf-8")
-    made = deployed_noise.markdown(FILES, "python -m benchmarks.deployed_noise tests/pricing/files")
+    committed = (ROOT / "docs" / "data" / "deployed_noise.csv").read_text(encoding="utf-8")
+    made = deployed_noise.table(FILES, "python -m benchmarks.deployed_noise tests/pricing/files")
     assert made == committed
+    page = (ROOT / "docs" / "what_deployed_noise_buys.md").read_text(encoding="utf-8")
+    shown = [line.strip("| ").split(" | ")[-1] for line in page.splitlines() if line.startswith("|")][2:]
+    assert all(worth in made for worth in shown)
 
 
 def test_claims_of_repositories_are_priced() -> None:
