@@ -125,7 +125,7 @@ REFUSED = {
     "no noise": ("{method: nonprivate, select: {over: {rounds: [2]}}}", "select needs a private method"),
     "ε = ∞": ("{method: features, epsilons: [.inf], select: {over: {steps: [2]}}}", "finite ε"),
     "too dear": (
-        "{method: features, epsilons: [0.05], select: {over: {steps: [2]}, among: 900, shape: 10}}",
+        "{method: features, epsilons: [1.0e-4], select: {over: {steps: [2]}, among: 900}}",
         "does not pay for a choice",
     ),
 }
