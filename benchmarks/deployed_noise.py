@@ -1,6 +1,6 @@
 """What the privacy of deployed systems buys: ``docs/data/deployed_noise.csv`` from the files that are priced there.
 
-``python -m benchmarks.deployed_noise FOLDER`` prints the table for every file of a folder and every ``pyproject.toml`` one level
+``python -m benchmarks.deployed_noise FOLDER`` prints the table for every file of a folder and every ``pyproject.toml`` a level
 below, so that one command repeats each of its numbers: ``python -m benchmarks.deployed_noise tests/pricing/files``.
 """
 
