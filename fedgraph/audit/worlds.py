@@ -360,14 +360,9 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
     responses for so many rows as their event counts. Of rows that are drawn by coins the same coins fell in both worlds, so
     each row that the unit touches may move.
 
-    Args:
-        release: as planned.
-        shares: noised values that its event prices together (the steps of a walk).
-        hiding: clients whose noise is in what the viewer sees.
-
-    Returns:
-        None where the price rests on a law that no distance states (a perturbed objective, how often somebody is mentioned):
-        the other audits measure that.
+    release: as planned. shares: noised values that its event prices together (the steps of a walk). hiding: clients whose noise
+    is in what the viewer sees. Returns none where the price rests on a law that no distance states (a perturbed objective, how
+    often somebody is mentioned): the other audits measure that.
     """
     leaves = [(leaf.event if isinstance(leaf, events.PartOf) else leaf, count) for leaf, count in events.flatten(release.event)]
     leaves = [(leaf, count) for leaf, count in leaves if not (isinstance(leaf, events.ApproxDP) and not leaf.epsilon)]
@@ -593,13 +588,8 @@ def summed_paths(protection: Protection, paths: Sequence[str], summed: Sequence[
 def run_in_two_worlds(first: Callable[[], _Made], second: Callable[[], _Made]) -> tuple[_Made, _Made, list[Difference]]:
     """Whatever a program does, on two neighbouring inputs, with the first one's releases in both.
 
-    Args:
-        first: runs on the data.
-        second: the same on a neighbour.
-
-    Returns:
-        (what ``first`` made, what ``second`` made, releases more, less or in another order). How far values were apart is not
-        looked at, since nobody says here what they were priced for.
+    first: runs on the data. second: the same on a neighbour. Returns (what ``first`` made, what ``second`` made, releases more,
+    less or in another order). How far values were apart is not looked at, since nobody says here what they were priced for.
     """
     tape = FirstWorld()
     with witness_desks(tape):
@@ -654,13 +644,8 @@ def _short(value: object) -> str:
 def differing_files(one: Path, other: Path, declared: Mapping[str, str] | None = None) -> list[str]:
     """Which files of two folders are not equal, byte for byte.
 
-    Args:
-        one: a folder of the first world.
-        other: the same of the second.
-        declared: name of a file, relative to the folder → why it may differ without telling anything.
-
-    Returns:
-        One line each, by name; empty where the folders are equal.
+    one: a folder of the first world. other: the same of the second. declared: name of a file, relative to the folder → why it
+    may differ without telling anything. Returns one line each, by name; empty where the folders are equal.
     """
     first, second = ({str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()} for folder in (one, other))
     return sorted(_unequal(first, second, declared or {}))

@@ -335,8 +335,7 @@ class _Lines:
 def _opened(place: str, lock: bool = False, make: bool = False) -> Iterator[_Lines]:
     """The lines of a book, in one transaction; with ``lock`` no other process reads them to charge, or writes, before its end.
 
-    Raises:
-        PrivacyError: it is not there, or is no book.
+    ``PrivacyError``: it is not there, or is no book.
     """
     if is_url(place):
         with _server(place, lock, make) as lines:
@@ -393,11 +392,7 @@ def _server(place: str, lock: bool, make: bool) -> Iterator[_Lines]:
 
 
 def _checked_cap(epsilon: object, delta: object) -> tuple[float, float]:
-    """Both as floats.
-
-    Raises:
-        PrivacyError: not a finite number > 0, or δ ≥ 1.
-    """
+    """Both as floats. ``PrivacyError``: not a finite number > 0, or δ ≥ 1."""
     numbers = []
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < float(value) < math.inf:

@@ -351,13 +351,8 @@ def plain(value: object) -> object:
 def from_dict(data: Mapping[str, object]) -> Event:
     """Inverse of ``to_dict``.
 
-    Args:
-        data: a mapping that ``to_dict`` made.
-
-    Raises:
-        UnknownEventError: a type that is not defined here.
-        KeyError: a field is missing.
-        PrivacyError: a field holds what it may not.
+    data: a mapping that ``to_dict`` made. ``UnknownEventError``: a type that is not defined here. ``KeyError``: a field is
+    missing. ``PrivacyError``: a field holds what it may not.
     """
     kinds, kind = all_types(), data.get("type")
     if kind not in kinds:

@@ -70,11 +70,7 @@ _CHECKS: dict[type[CheckedFields], dict[str, FieldCheck]] = {}  # remembered: ty
 def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
     """What each field of a class may hold; a class is read once.
 
-    Args:
-        kind: the class.
-
-    Returns:
-        The check of every field whose type has one, by the field's name.
+    kind: the class. Returns the check of every field whose type has one, by the field's name.
     """
     if kind not in _CHECKS:
         hints = get_type_hints(kind, include_extras=True)
@@ -100,13 +96,8 @@ def require_positive(name: str, value: float) -> None:
 def require_event_interval(name: str, low: float, high: float) -> None:
     """Refuses limits that hold no interval.
 
-    Args:
-        name: what has the limits, in the error.
-        low: its least value.
-        high: its largest value.
-
-    Raises:
-        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
+    name: what has the limits, in the error. low: its least value. high: its largest value. ``PrivacyError``: a limit is not
+    finite, or ``low`` is not below ``high``.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise PrivacyError(f"{name} needs finite low < high, found [{low}, {high}]")
@@ -115,11 +106,7 @@ def require_event_interval(name: str, low: float, high: float) -> None:
 def require_finite(value: np.ndarray) -> None:
     """Refuses a value to release that no bound, and so no noise, can cover.
 
-    Args:
-        value: numbers of any shape.
-
-    Raises:
-        UnboundedValueError: an entry is NaN or infinite.
+    value: numbers of any shape. ``UnboundedValueError``: an entry is NaN or infinite.
     """
     if not np.isfinite(value).all():
         raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")

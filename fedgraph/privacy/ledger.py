@@ -382,12 +382,7 @@ def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dic
 
     Clients that released the same share one event, so that ten thousand equal clients cost no more than one.
 
-    Args:
-        lines: of one cell.
-        path: only what was released on it; None: all paths.
-
-    Returns:
-        Client → its releases as one event.
+    lines: of one cell. path: only what was released on it; None: all paths. Returns client → its releases as one event.
     """
     per_client: dict[int, dict[Event, int]] = {}
     for line in lines:

@@ -148,8 +148,7 @@ class PricedDegreeCap:
     def sensitivity_l1(self, replaces: bool = False) -> float:
         """Largest Σ_u ‖ΔR_u‖₂ over the rows of others, rounding included.
 
-        Args:
-            replaces: whether a node is replaced (two removals), not zeroed.
+        replaces: whether a node is replaced (two removals), not zeroed.
         """
         exact = float(self.changes()[1].max())
         return (2 if replaces else 1) * (exact + self.num_nodes**3 * _ROUNDING)
@@ -242,8 +241,7 @@ class NeighbourCounts(SensitivityBound):
     def sensitivity_l1(self, relation: Relation) -> float:
         """Δ₁: an undirected edge is counted at both its ends (2), a directed one at one (1).
 
-        Raises:
-            PrivacyError: a relation that is not of edges.
+        ``PrivacyError``: a relation that is not of edges.
         """
         if relation is Relation.EDGE_UNDIRECTED:
             return 2.0

@@ -92,15 +92,8 @@ def _rule_of(mechanism: NoiseMechanism, event: Event) -> _Rule:
 def _least_change(place: NoisePlace, relation: Relation) -> float:
     """The least Δ₂ that the bounded value can have: some unit moves it by as much.
 
-    Args:
-        place: the bound, and the promises that go with it.
-        relation: which two inputs are neighbours.
-
-    Returns:
-        Δ₂ in data units.
-
-    Raises:
-        PrivacyError: the bound has no such number under ``relation``.
+    place: the bound, and the promises that go with it. relation: which two inputs are neighbours. Returns Δ₂ in data units.
+    ``PrivacyError``: the bound has no such number under ``relation``.
     """
     bound, promised = place.bound, place.protection.promised_degree
     if isinstance(bound, neighbour_sums.NeighbourSums):

@@ -265,15 +265,8 @@ def dearest_settled_events(
     Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
     people: one event with all that the holders of any one person release, by kind (an upper bound).
 
-    Args:
-        guarantee: what is counted.
-        releases: lines of a ledger, or those of a plan.
-
-    Returns:
-        At least one event; the empty one where nothing is released.
-
-    Raises:
-        PrivacyError: a promise is broken, so nothing is protected.
+    guarantee: what is counted. releases: lines of a ledger, or those of a plan. Returns at least one event; the empty one where
+    nothing is released. ``PrivacyError``: a promise is broken, so nothing is protected.
     """
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
@@ -296,11 +289,8 @@ def dearest_settled_events(
 def dearest_settled_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
     """What one person may pay for several trainings on the same people.
 
-    Args:
-        parts: for each training, the events of which a person pays one.
-
-    Returns:
-        Every combination, composed. Where there are more than ``_MOST_CHOICES``, one event with all of them, which bounds each.
+    parts: for each training, the events of which a person pays one. Returns every combination, composed. Where there are more
+    than ``_MOST_CHOICES``, one event with all of them, which bounds each.
     """
     if math.prod(map(len, parts)) > _MOST_CHOICES:  # whoever pays all events of a training pays at least its own
         return (Composed(tuple(event for part in parts for event in part)),)
@@ -311,12 +301,7 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
     """What one person may pay, from a ledger, which names the holders of the worst unit where several clients release something
     of one.
 
-    Args:
-        account: of the cell.
-        lines: of that cell.
-
-    Returns:
-        At least one event. A broken promise is not looked at.
+    account: of the cell. lines: of that cell. Returns at least one event. A broken promise is not looked at.
     """
     events = ledger.spent_by_client(lines)
     if account.holders is not None:

@@ -120,12 +120,8 @@ def _of_names(start: np.ndarray, names: np.ndarray) -> np.ndarray:
 def chacha_coins(key: bytes, names: np.ndarray) -> np.ndarray:
     """One number for each name, whatever other names there are: the ChaCha20 block function as a keyed hash.
 
-    Args:
-        key: 32 bytes. A key that serves coins serves no ``ChaCha20``.
-        names: uint64 [m, 2].
-
-    Returns:
-        float64 [m] in [0, 1), multiples of 2⁻⁵³.
+    key: 32 bytes. A key that serves coins serves no ``ChaCha20``. names: uint64 [m, 2]. Returns float64 [m] in [0, 1),
+    multiples of 2⁻⁵³.
     """
     return np.asarray(_of_names(_initial(key), np.ascontiguousarray(names, dtype=np.uint64)))
 

@@ -84,14 +84,8 @@ def price(event: events.Event, delta: float) -> Epsilon:
 def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
     """The leaves of an event, merged, with what is trivial settled.
 
-    Args:
-        event: all that was released.
-
-    Returns:
-        (leaf, how often) in a fixed order; or the price, where the answer is 0 or ∞ outright.
-
-    Raises:
-        UnknownEventError: an event class that no accountant knows.
+    event: all that was released. Returns (leaf, how often) in a fixed order; or the price, where the answer is 0 or ∞ outright.
+    ``UnknownEventError``: an event class that no accountant knows.
     """
     counts: Counter[events.Event] = Counter()
     for leaf, count in events.flatten(event):

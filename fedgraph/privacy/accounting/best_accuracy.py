@@ -44,12 +44,7 @@ def at_epsilon(epsilon: float, num_classes: int = 2) -> float:
 def epsilon_for(accuracy: float, num_classes: int = 2) -> float:
     """The least ε at which balanced classes can be told apart with an accuracy; 0 at or below chance, ∞ at 1.
 
-    Args:
-        accuracy: in [0, 1].
-        num_classes: k ≥ 2.
-
-    Raises:
-        PrivacyError: a number out of its range.
+    accuracy: in [0, 1]. num_classes: k ≥ 2. ``PrivacyError``: a number out of its range.
     """
     if not 0 <= accuracy <= 1 or num_classes < 2:
         raise PrivacyError(f"need an accuracy in [0, 1] and at least two classes, found {accuracy} and {num_classes}")

@@ -43,9 +43,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 def deltas(e: ArrayField, mu: float) -> ArrayField:
     """δ(e) of the μ-Gaussian mechanism at many e.
 
-    Args:
-        e: any shape, of either sign.
-        mu: μ > 0, or an array of them that broadcasts with ``e``.
+    e: any shape, of either sign. mu: μ > 0, or an array of them that broadcasts with ``e``.
     """
     log_above = log_ndtr(mu / 2 - e / mu)
     ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
@@ -87,9 +85,8 @@ def epsilon(mu: float, delta: float) -> float:
 def total_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
     """μ of Gaussian releases together: √Σ countᵢ / multiplierᵢ².
 
-    Args:
-        noise_multipliers: [kinds], s/Δ₂ of each kind of release; 0 gives ∞, and ∞ adds nothing.
-        counts: [kinds], how often each is made.
+    noise_multipliers: [kinds], s/Δ₂ of each kind of release; 0 gives ∞, and ∞ adds nothing. counts: [kinds], how often each is
+    made.
     """
     with np.errstate(divide="ignore"):
         return float(np.sqrt(np.sum(counts / np.square(noise_multipliers))))

@@ -126,14 +126,8 @@ def batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced:
 
     2j for j replaced rows in the batch. Where the own row vanishes instead: 2j + 1 with it and 2j without it, for j others.
 
-    Args:
-        batch_size: B, at most num_rows.
-        num_rows: rows to draw from.
-        touched_rows: rows of the unit, 1 … num_rows.
-        replaced: whether all touched rows change, or the own one vanishes.
-
-    Returns:
-        (distances in clips, their probabilities)
+    batch_size: B, at most num_rows. num_rows: rows to draw from. touched_rows: rows of the unit, 1 … num_rows. replaced:
+    whether all touched rows change, or the own one vanishes. Returns (distances in clips, their probabilities).
     """
     from scipy.stats import hypergeom  # its import takes half a second
 
@@ -211,11 +205,7 @@ _COVERED = (
 
 
 def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
-    """Whether every release has a dominating pair here.
-
-    Args:
-        leaves: of ``accountant.accountant_leaves``.
-    """
+    """Whether every release has a dominating pair here. leaves: of ``accountant.accountant_leaves``."""
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)

@@ -45,11 +45,7 @@ def rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> Arra
 
 
 def _mean_selection_trials(shape: float, stop: float) -> float:
-    """E K, the mean number of trials.
-
-    Args:
-        shape: η ≥ 0.
-        stop: γ in (0, 1].
+    """E K, the mean number of trials. shape: η ≥ 0. stop: γ in (0, 1].
 
     >>> _mean_selection_trials(1.0, 0.05)
     20.0
@@ -81,13 +77,7 @@ def stop_for(shape: float, mean: float) -> float:
 
 
 def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
-    """K, which nobody may learn.
-
-    Args:
-        shape: η ≥ 0.
-        stop: γ in (0, 1].
-        rng: a secret stream.
-    """
+    """K, which nobody may learn. shape: η ≥ 0. stop: γ in (0, 1]. rng: a secret stream."""
     if stop == 1:
         return 1
     chance, k = (1 - stop) / math.log(1 / stop) if shape == 0 else shape * (1 - stop) / (stop**-shape - 1), 1

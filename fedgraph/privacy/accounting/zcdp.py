@@ -41,14 +41,7 @@ from fedgraph.privacy.events import ZCDP, ApproxDP, BoundedRange, Event, Gaussia
 
 
 def pure_epsilon(event: Event) -> float | None:
-    """The ε of a release that is ε-DP with δ = 0.
-
-    Args:
-        event: one release.
-
-    Returns:
-        ε; None if it is not ε-DP, or not known to be.
-    """
+    """The ε of a release that is ε-DP with δ = 0. event: one release. Returns ε; None if it is not ε-DP, or not known to be."""
     if isinstance(event, (PureDP, RandomizedResponse, BoundedRange)):
         return event.epsilon
     if isinstance(event, MultiBit):
@@ -63,11 +56,7 @@ def pure_epsilon(event: Event) -> float | None:
 def rho(event: Event) -> float | None:
     """ρ of one release.
 
-    Args:
-        event: one release; its noise multiplier, where it has one, is > 0.
-
-    Returns:
-        ρ; None where the event has no zCDP bound here.
+    event: one release; its noise multiplier, where it has one, is > 0. Returns ρ; None where the event has no zCDP bound here.
     """
     if isinstance(event, Gaussian):
         return 0.5 / event.noise_multiplier**2

@@ -150,14 +150,8 @@ def distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np
 
     Draws are added until there are enough and never thrown away once new: sampling without replacement.
 
-    Args:
-        limit: above all of them.
-        count: how many.
-        rng: random stream.
-        without: integers that must not be drawn, sorted and distinct; None: none.
-
-    Raises:
-        PrivacyError: more were asked for than are free.
+    limit: above all of them. count: how many. rng: random stream. without: integers that must not be drawn, sorted and
+    distinct; None: none. ``PrivacyError``: more were asked for than are free.
     """
     free = limit - (0 if without is None else without.size)
     if count > free:
@@ -179,13 +173,7 @@ def distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np
 def _bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> _Integers:
     """Which of many independent coins came up.
 
-    Args:
-        limit: how many coins.
-        probability: of each, in (0, 1/2].
-        rng: random stream.
-
-    Returns:
-        Positions in [0, limit), sorted.
+    limit: how many coins. probability: of each, in (0, 1/2]. rng: random stream. Returns positions in [0, limit), sorted.
     """
     parts: list[_Integers] = []
     last = -1

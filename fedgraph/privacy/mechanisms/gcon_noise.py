@@ -49,12 +49,7 @@ def gcon_soft_margin(num_classes: int) -> GconLossBounds:
 def gcon_pseudo_huber(num_classes: int, width: float) -> GconLossBounds:
     """Pseudo-Huber: (δ_l/c, 1/c, 48√5/(125 c δ_l)).
 
-    Args:
-        num_classes: c ≥ 1.
-        width: δ_l > 0.
-
-    Raises:
-        PrivacyError: a number that is not finite and > 0.
+    num_classes: c ≥ 1. width: δ_l > 0. ``PrivacyError``: a number that is not finite and > 0.
     """
     require_positive("num_classes", num_classes)
     require_positive("width", width)
@@ -174,10 +169,7 @@ def gcon_end_epsilon(made: GconPerturbation, given: Situation, total_regulariser
 
     An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
 
-    Args:
-        made: the noise, with a finite β.
-        given: what it was made for.
-        total_regulariser: Λ + Λ′ > 0.
+    made: the noise, with a finite β. given: what it was made for. total_regulariser: Λ + Λ′ > 0.
     """
     c, d, bounds, half = given.num_classes, given.dimension, given.bounds, made.psi / 2
     shift = c * (bounds.c1 + bounds.c2 * made.c_theta) * half * made.beta
@@ -188,12 +180,8 @@ def gcon_end_epsilon(made: GconPerturbation, given: Situation, total_regulariser
 def gcon_output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
     """Δ₂ = 2g/(Λ + Λ') between two approximate minimisers' distances to their exact ones.
 
-    Args:
-        gradient_norm: g ≥ 0, that a minimiser is accepted with.
-        total_regulariser: Λ + Λ' > 0.
-
-    Raises:
-        PrivacyError: a number out of its range, or NaN.
+    gradient_norm: g ≥ 0, that a minimiser is accepted with. total_regulariser: Λ + Λ' > 0. ``PrivacyError``: a number out of
+    its range, or NaN.
     """
     require_positive("total_regulariser", total_regulariser)
     if math.isnan(gradient_norm) or gradient_norm < 0:

@@ -30,14 +30,8 @@ from fedgraph.privacy.mechanisms.noise import (
 def of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
     """log P(released | one) − log P(released | zero) of one release.
 
-    Args:
-        mechanism: what released it.
-        released: what was sent.
-        one: one of the two inputs after their bound, of the same shape.
-        zero: the other.
-
-    Raises:
-        PrivacyError: the mechanism has no likelihood ratio here.
+    mechanism: what released it. released: what was sent. one: one of the two inputs after their bound, of the same shape. zero:
+    the other. ``PrivacyError``: the mechanism has no likelihood ratio here.
 
     >>> round(of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0

@@ -77,11 +77,7 @@ class NoiseMechanism(CheckedFields):
     def of_many(self, shares: int) -> NoiseMechanism:
         """What turns the sum of several bounded values into a draw with the law of the sum of their noisy values.
 
-        Args:
-            shares: how many values, ≥ 1.
-
-        Raises:
-            PrivacyError: that sum is no single draw of a known law.
+        shares: how many values, ≥ 1. ``PrivacyError``: that sum is no single draw of a known law.
         """
         raise PrivacyError(f"the sum of {shares} values after {self.words} is not one draw of a known law")
 
@@ -188,11 +184,7 @@ class KaryResponse(NoiseMechanism):
 def chance_of_bit(value: np.ndarray, low: float, high: float, epsilon_per_bit: float) -> np.ndarray:
     """P(+1) of the bit that each entry sends: 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1).
 
-    Args:
-        value: x, any shape; clamped into [low, high].
-        low: the least entry.
-        high: the largest entry.
-        epsilon_per_bit: a > 0.
+    value: x, any shape; clamped into [low, high]. low: the least entry. high: the largest entry. epsilon_per_bit: a > 0.
     """
     unit = (np.clip(value, low, high) - low) / (high - low)
     # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
