@@ -46,7 +46,7 @@ from scipy.stats import binom, chi2, t
 
 from fedgraph.audit import one_run
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import epsilon as gaussian_epsilon
+from fedgraph.privacy import gaussian as gaussian_mechanism
 
 _NUM_THRESHOLDS = 256
 
@@ -195,7 +195,8 @@ def gaussian() -> ClosedFormAudit:
     """ε(μ_low, δ), as ε grows with μ (Balle & Wang 2018, Theorem 8). Also for a weighted sum of Gaussian releases."""
 
     def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
-        return gaussian_epsilon(_gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # the calibration rounds up by one part in 10⁹
+        below = 1 - 1e-9  # the calibration rounds up by one part in 10⁹
+        return gaussian_mechanism.epsilon(_gaussian_mu(worlds, alpha), delta) * below
 
     return ClosedFormAudit("Gaussian, μ estimated", bound)
 

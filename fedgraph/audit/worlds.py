@@ -39,11 +39,11 @@ from fedgraph.privacy import (
     Relation,
     Unit,
     Viewer,
+    desk,
     edge_mechanisms,
     events,
     local_bits,
     noise,
-    witness_desks,
 )
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
@@ -592,10 +592,10 @@ def run_in_two_worlds(first: Callable[[], _Made], second: Callable[[], _Made]) -
     less or in another order). How far values were apart is not looked at, since nobody says here what they were priced for.
     """
     tape = FirstWorld()
-    with witness_desks(tape):
+    with desk.witness_desks(tape):
         one = first()
     world = SecondWorld(tape.tape)
-    with witness_desks(world):
+    with desk.witness_desks(world):
         other = second()
     return one, other, world.differences({}, None)[0]
 
@@ -641,18 +641,18 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def differing_files(one: Path, other: Path, declared: Mapping[str, str] | None = None) -> list[str]:
+def differing_files(one: Path, other: Path) -> list[str]:
     """Which files of two folders are not equal, byte for byte.
 
-    one: a folder of the first world. other: the same of the second. declared: name of a file, relative to the folder → why it
-    may differ without telling anything. Returns one line each, by name; empty where the folders are equal.
+    one: a folder of the first world. other: the same of the second. Returns one line each, by name; empty where the folders
+    are equal.
     """
     first, second = ({str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()} for folder in (one, other))
-    return sorted(_unequal(first, second, declared or {}))
+    return sorted(_unequal(first, second))
 
 
-def _unequal(one: Mapping[str, Path], other: Mapping[str, Path], declared: Mapping[str, str]) -> Iterator[str]:
-    for name in {*one, *other} - set(declared):
+def _unequal(one: Mapping[str, Path], other: Mapping[str, Path]) -> Iterator[str]:
+    for name in {*one, *other}:
         if name not in one or name not in other:
             yield f"{name}: only in the {'second' if name not in one else 'first'} world"
             continue

@@ -29,7 +29,7 @@ def with_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOp
         spaces: The spaces.
         options: Of ours. POT makes one descent from p qᵀ with the same tolerance.
     """
-    plain = replace(options, solver="pot", restarts=0, kicks=0, start="product")
+    plain = replace(options, solver="pot", restarts=0, kicks=0)
     ours = replace(options, solver="fast") if options.by_pot else options
     gromov.solve_pairs(spaces, which[:1], ours)  # compiled before the clock starts
     began = time.perf_counter()

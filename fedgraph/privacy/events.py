@@ -132,13 +132,6 @@ class ApproxDP(Event):
 
 
 @dataclass(frozen=True)
-class ZCDP(Event):
-    """Any mechanism that is proven ρ-zCDP (Bun & Steinke 2016, Definition 1.1)."""
-
-    rho: LevelField  # ρ, ≥ 0
-
-
-@dataclass(frozen=True)
 class PoissonGaussian(Event):
     """A noisy sum of rows, each of which is in the sum by a fresh secret coin of its own.
 

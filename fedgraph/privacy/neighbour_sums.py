@@ -14,7 +14,7 @@ Row u of a sum is R_u = Σ_v W_uv x_v with ‖x_v‖ ≤ 1.
     Σ_{u≠z} ‖ΔR_u‖² ≤ m(h(m) + s)² + s²·min(m, n − 1 − m),          Σ_{u≠z} ‖ΔR_u‖ ≤ m(h(m) + s) + s·min(m, n − 1 − m).
 
 ``l2`` and ``sensitivity_l1`` are the largest values over m; from 100 nodes on the first is s·√(n − 1) to four
-digits. Where row z is released too it adds (m·h(m))². Where a platform enforces degrees of at most M, only m ≤ M counts, and
+digits. Where a platform enforces degrees of at most M, only m ≤ M counts, and
 m₀ = M. Replacing a node is two removals (take it out of either world): twice the value. Self-loops of constant weight would
 be free; graphs here have none.
 
@@ -116,33 +116,25 @@ class PricedDegreeCap:
         fallen = self.slope * (digamma(np.maximum(degrees, self.knee)) - digamma(self.knee))
         return np.where(degrees >= self.silent, 0.0, np.clip(1.0 - fallen, 0.0, 1.0))
 
-    def changes(self, rows_released: bool = False) -> tuple[ArrayField, ArrayField]:
-        """What a removed node changes at most, for each degree m = 0, 1 … that it may have, without rounding.
-
-        Args:
-            rows_released: whether its own row is released, too.
-
-        Returns:
-            (Σ ‖ΔR_u‖², Σ ‖ΔR_u‖), two arrays of float64.
-        """
+    def changes(self) -> tuple[ArrayField, ArrayField]:
+        """(Σ ‖ΔR_u‖², Σ ‖ΔR_u‖) at most for a removed node of degree m = 0, 1 …, without rounding: two arrays of float64."""
         others = max(2, self.num_nodes) - 1
         m = np.arange(min(others, others if self.limit is None else self.limit) + 1, dtype=np.float64)
         s, direct = self.slope, self.factors[: m.size]
         indirect = np.minimum(m, others - m)
         squares, lengths = m * (direct + s) ** 2 + s**2 * indirect, m * (direct + s) + s * indirect
-        return (squares + (m * direct) ** 2, lengths + m * direct) if rows_released else (squares, lengths)
+        return squares, lengths
 
-    def sensitivity_l2(self, replaces: bool = False, rows_released: bool = False) -> float:
+    def sensitivity_l2(self, replaces: bool = False) -> float:
         """Δ₂ of one sum over neighbours, rounding included.
 
         Args:
             replaces: whether a node is replaced (two removals), not zeroed.
-            rows_released: whether anybody but its owner sees a node's row.
 
         >>> round(PricedDegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(PricedDegreeCap(401).sensitivity_l2(), 2)
         (13.75, 20.0)
         """
-        exact = math.sqrt(float(self.changes(rows_released)[0].max()))
+        exact = math.sqrt(float(self.changes()[0].max()))
         return (2 if replaces else 1) * (exact + math.sqrt(self.num_nodes) * self.num_nodes**2 * _ROUNDING)
 
     def sensitivity_l1(self, replaces: bool = False) -> float:

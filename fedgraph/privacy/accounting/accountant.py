@@ -7,7 +7,7 @@ accountant's name and theorem:
     exact Gaussian            gaussian      Gaussian releases only; an equality
     basic composition         pure          releases that are ε-DP with δ = 0; also answers δ = 0
     zCDP                      zcdp          releases with a ρ
-    loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
+    loss distribution         pld, losses   everything but SampledOnce; pessimistic grid
     private selection         selection     Selected, by Rényi orders
     Rényi                     rdp           everything but ApproxDP (SampledOnce: in a choice); asked when the above cannot
     a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
@@ -21,8 +21,8 @@ A δ is split where an accountant cannot take all releases into its own composit
 **Edge cases.**
 
     δ NaN, negative or ≥ 1                       PrivacyError
-    nothing released; multipliers ∞; ε, ρ, q = 0 ε = 0, δ = 0
-    multiplier 0; ε or ρ = ∞; unprotected        ε = ∞
+    nothing released; multipliers ∞; ε, q = 0    ε = 0, δ = 0
+    multiplier 0; ε = ∞; unprotected             ε = ∞
     δ = 0 where only (ε, δ) is known             ε = ∞
     an event class not known here                UnknownEventError naming it; never counted as zero
     count up to 1e12 and beyond                  priced (coarser grid, still pessimistic)
@@ -181,9 +181,7 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
         each = [accountant_leaves(alternative) for alternative in leaf.alternatives]
         dear = [found for found in each if isinstance(found, Epsilon) and found.epsilon > 0]
         return dear[0] if dear else None if all(isinstance(found, Epsilon) for found in each) else leaf
-    if isinstance(leaf, events.ZCDP):
-        size = leaf.rho
-    elif isinstance(leaf, events.ApproxDP):
+    if isinstance(leaf, events.ApproxDP):
         size = math.inf if leaf.delta == 1 else leaf.epsilon + leaf.delta
     elif isinstance(leaf, (events.PureDP, events.BoundedRange, events.RandomizedResponse)):
         size = leaf.epsilon

@@ -14,8 +14,6 @@ unit ``graph`` of the release. It says nothing about what the shared model or th
 
 >>> round(at_epsilon(1 / 18), 3)
 0.514
->>> round(epsilon_for(0.7957), 2)
-1.36
 """
 
 import math
@@ -39,18 +37,6 @@ def at_epsilon(epsilon: float, num_classes: int = 2) -> float:
     if not epsilon >= 0 or num_classes < 2:
         raise PrivacyError(f"need ε ≥ 0 and at least two classes, found {epsilon} and {num_classes}")
     return 1.0 / (1.0 + (num_classes - 1) * math.exp(-epsilon))
-
-
-def epsilon_for(accuracy: float, num_classes: int = 2) -> float:
-    """The least ε at which balanced classes can be told apart with an accuracy; 0 at or below chance, ∞ at 1.
-
-    accuracy: in [0, 1]. num_classes: k ≥ 2. ``PrivacyError``: a number out of its range.
-    """
-    if not 0 <= accuracy <= 1 or num_classes < 2:
-        raise PrivacyError(f"need an accuracy in [0, 1] and at least two classes, found {accuracy} and {num_classes}")
-    if accuracy * num_classes <= 1:
-        return 0.0
-    return math.inf if accuracy == 1 else math.log((num_classes - 1) * accuracy / (1 - accuracy))
 
 
 def given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -> float:

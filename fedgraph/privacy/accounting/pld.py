@@ -14,7 +14,7 @@ the world that holds the unit against the one that does not; forward composes wi
     a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
 
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
-Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
+Wang 2022, Theorem 10).
 
     pure ε                   (e^ε − e^e)/(e^ε + 1), |e| ≤ ε                     Kairouz, Oh & Viswanath 2015, Theorem 3.1
     (ε, δ₀)                  the same on mass 1 − δ₀, plus δ₀ at infinity

@@ -25,7 +25,6 @@ What each release costs:
     ε-DP (also k-RR, each bit)    ε·tanh(ε/2)      ≤ ε²/2; Bun & Steinke 2016, Proposition 3.3, its KL end
     bounded range ε               ε²/8             Cesar & Rogers 2021, Lemma 3.4
     Laplace, multiplier 1/ε       as ε-DP
-    zCDP                          ρ
 
 **Guarantee.** Any α gives a valid ε, so the search over α cannot make the answer wrong, only loose.
 
@@ -37,7 +36,7 @@ import math
 from scipy.optimize import minimize_scalar
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import ZCDP, ApproxDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
+from fedgraph.privacy.events import ApproxDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
 
 
 def pure_epsilon(event: Event) -> float | None:
@@ -62,8 +61,6 @@ def rho(event: Event) -> float | None:
         return 0.5 / event.noise_multiplier**2
     if isinstance(event, BoundedRange):
         return event.epsilon**2 / 8
-    if isinstance(event, ZCDP):
-        return event.rho
     if isinstance(event, (PureDP, RandomizedResponse)):
         return _pure(event.epsilon)
     if isinstance(event, Laplace):
