@@ -240,8 +240,7 @@ class MultiBitEncoder(NoiseMechanism):
 
         N is the number of entries of which m were chosen (per row: N = h; in total: N = n·h).
 
-        Args:
-            encoded: x* [n, h], what ``apply`` made.
+        encoded: x* [n, h], what ``apply`` made.
         """
         available = encoded.size if self.in_total else encoded.shape[1]
         m = min(self.num_sampled, available)
