@@ -62,8 +62,7 @@ class GromovOptions:
             fifth of a restart.
         seed: Root of the random vertices and pivots.
 
-    Raises:
-        ValueError: A field is out of its range, or fields do not go together.
+    ``ValueError``: A field is out of its range, or fields do not go together.
     """
 
     solver: Literal["fast", "pot", "proximal", "batched"] = "fast"

@@ -246,8 +246,7 @@ class LedgerAccount:
 class Ledger:
     """Accounts and releases in the order of their first rounds. Entries are only ever added.
 
-    Raises:
-        PrivacyError: a cell has two guarantees, or a release has no account.
+    ``PrivacyError``: a cell has two guarantees, or a release has no account.
     """
 
     def __init__(self, accounts: Iterable[LedgerAccount] = (), releases: Iterable[LedgerRelease | LedgerLine] = ()) -> None:

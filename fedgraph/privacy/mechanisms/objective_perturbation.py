@@ -84,8 +84,7 @@ def _columns(dimension: int, count: int, rate: float, rng: np.random.Generator) 
 class ObjectivePerturbation(NoiseMechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
-    Raises:
-        PrivacyError: a number out of its range, two kinds of noise, or output noise without noise in the objective.
+    ``PrivacyError``: a number out of its range, two kinds of noise, or output noise without noise in the objective.
     """
 
     num_columns: CountField  # c ≥ 1
