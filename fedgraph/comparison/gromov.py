@@ -47,7 +47,8 @@ _INNER_STEPS = 20  # of Sinkhorn in each
 class GromovOptions:
     """How a discrepancy is computed.
 
-        solver: which one:
+    Attributes:
+        solver: Which one:
 
             * ``fast``: compiled, from p qᵀ;
             * ``pot``: POT's conditional gradient, the reference; one descent from p qᵀ, no restarts;
