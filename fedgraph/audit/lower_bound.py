@@ -46,18 +46,14 @@ from scipy.stats import binom, chi2, t
 
 from fedgraph.audit import one_run
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import epsilon as gaussian_epsilon
+from fedgraph.privacy import gaussian as gaussian_mechanism
 
 _NUM_THRESHOLDS = 256
 
 
 @dataclass(frozen=True, eq=False)
 class LowerBoundScores:
-    """Scores of independent runs.
-
-    Raises:
-        PrivacyError: a score is NaN.
-    """
+    """Scores of independent runs. ``PrivacyError``: a score is NaN."""
 
     present: np.ndarray  # float [n_P], with the unit
     absent: np.ndarray  # float [n_Q], without it
@@ -195,7 +191,8 @@ def gaussian() -> ClosedFormAudit:
     """ε(μ_low, δ), as ε grows with μ (Balle & Wang 2018, Theorem 8). Also for a weighted sum of Gaussian releases."""
 
     def bound(worlds: LowerBoundScores, delta: float, alpha: float) -> float:
-        return gaussian_epsilon(_gaussian_mu(worlds, alpha), delta) * (1 - 1e-9)  # the calibration rounds up by one part in 10⁹
+        below = 1 - 1e-9  # the calibration rounds up by one part in 10⁹
+        return gaussian_mechanism.epsilon(_gaussian_mu(worlds, alpha), delta) * below
 
     return ClosedFormAudit("Gaussian, μ estimated", bound)
 

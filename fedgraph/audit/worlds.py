@@ -39,11 +39,11 @@ from fedgraph.privacy import (
     Relation,
     Unit,
     Viewer,
+    desk,
     edge_mechanisms,
     events,
     local_bits,
     noise,
-    witness_desks,
 )
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
@@ -214,10 +214,7 @@ def changes(graph: Graph, protection: Protection, nodes: np.ndarray | None = Non
     Hubs, isolated nodes, first and last ids, rare labels and largest values are among the units. Neighbours that break what the
     protection assumes (a promised degree, public edges) are not there: they are no neighbours.
 
-    Args:
-        graph: the data.
-        protection: whose relation and assumptions hold.
-        nodes: int, the nodes that are private; None: all of them.
+    graph: the data. protection: whose relation and assumptions hold. nodes: int, the nodes that are private; None: all of them.
     """
     private = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
     relation, found = protection.relation, list[Change]()
@@ -302,9 +299,8 @@ def _edge_changes(graph: Graph, private: np.ndarray) -> list[Change]:
 def client_changes(partition: Partition, graphs: Sequence[Sequence[int]] = ()) -> list[Change]:
     """Of a relation that replaces a whole graph: that of the largest and of the last client.
 
-    Args:
-        partition: who holds what.
-        graphs: where a client holds several graphs, the nodes of each (``PublicFacts.graphs``): its largest is replaced.
+    partition: who holds what. graphs: where a client holds several graphs, the nodes of each (``PublicFacts.graphs``): its
+    largest is replaced.
     """
     sizes = {share.client: share.graph.num_nodes for share in partition.subgraphs}
     found = []
@@ -360,14 +356,9 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
     responses for so many rows as their event counts. Of rows that are drawn by coins the same coins fell in both worlds, so
     each row that the unit touches may move.
 
-    Args:
-        release: as planned.
-        shares: noised values that its event prices together (the steps of a walk).
-        hiding: clients whose noise is in what the viewer sees.
-
-    Returns:
-        None where the price rests on a law that no distance states (a perturbed objective, how often somebody is mentioned):
-        the other audits measure that.
+    release: as planned. shares: noised values that its event prices together (the steps of a walk). hiding: clients whose noise
+    is in what the viewer sees. Returns none where the price rests on a law that no distance states (a perturbed objective, how
+    often somebody is mentioned): the other audits measure that.
     """
     leaves = [(leaf.event if isinstance(leaf, events.PartOf) else leaf, count) for leaf, count in events.flatten(release.event)]
     leaves = [(leaf, count) for leaf, count in leaves if not (isinstance(leaf, events.ApproxDP) and not leaf.epsilon)]
@@ -490,12 +481,9 @@ class SecondWorld:
     ) -> tuple[list[Difference], dict[str, float], set[str]]:
         """What differs at the desks.
 
-        Args:
-            prices: account → what its releases are priced for.
-            other: of accounts that are not named there; None: their distances are not looked at.
-
-        Returns:
-            (differences, path → largest distance over the stated one, paths whose price no distance states).
+        prices: account → what its releases are priced for. other: of accounts that are not named there; None: their distances
+        are not looked at. Returns (differences, path → largest distance over the stated one, paths whose price no distance
+        states).
         """
         found, largest, unmeasured = list(self._found), dict[str, float](), set[str]()
         for place, numbers in self._known.items():
@@ -593,19 +581,14 @@ def summed_paths(protection: Protection, paths: Sequence[str], summed: Sequence[
 def run_in_two_worlds(first: Callable[[], _Made], second: Callable[[], _Made]) -> tuple[_Made, _Made, list[Difference]]:
     """Whatever a program does, on two neighbouring inputs, with the first one's releases in both.
 
-    Args:
-        first: runs on the data.
-        second: the same on a neighbour.
-
-    Returns:
-        (what ``first`` made, what ``second`` made, releases more, less or in another order). How far values were apart is not
-        looked at, since nobody says here what they were priced for.
+    first: runs on the data. second: the same on a neighbour. Returns (what ``first`` made, what ``second`` made, releases more,
+    less or in another order). How far values were apart is not looked at, since nobody says here what they were priced for.
     """
     tape = FirstWorld()
-    with witness_desks(tape):
+    with desk.witness_desks(tape):
         one = first()
     world = SecondWorld(tape.tape)
-    with witness_desks(world):
+    with desk.witness_desks(world):
         other = second()
     return one, other, world.differences({}, None)[0]
 
@@ -618,10 +601,7 @@ def first_difference(one: Any, other: Any, where: str = "") -> str:
 
     Arrays, sparse matrices, dataclasses, mappings and sequences are compared part by part.
 
-    Args:
-        one: of the first world.
-        other: of the second.
-        where: what it is called.
+    one: of the first world. other: of the second. where: what it is called.
     """
     if type(one) is not type(other):
         return f"{where}: {type(one).__name__} and {type(other).__name__}"
@@ -651,23 +631,18 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def differing_files(one: Path, other: Path, declared: Mapping[str, str] | None = None) -> list[str]:
+def differing_files(one: Path, other: Path) -> list[str]:
     """Which files of two folders are not equal, byte for byte.
 
-    Args:
-        one: a folder of the first world.
-        other: the same of the second.
-        declared: name of a file, relative to the folder → why it may differ without telling anything.
-
-    Returns:
-        One line each, by name; empty where the folders are equal.
+    one: a folder of the first world. other: the same of the second. Returns one line each, by name; empty where the folders
+    are equal.
     """
     first, second = ({str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()} for folder in (one, other))
-    return sorted(_unequal(first, second, declared or {}))
+    return sorted(_unequal(first, second))
 
 
-def _unequal(one: Mapping[str, Path], other: Mapping[str, Path], declared: Mapping[str, str]) -> Iterator[str]:
-    for name in {*one, *other} - set(declared):
+def _unequal(one: Mapping[str, Path], other: Mapping[str, Path]) -> Iterator[str]:
+    for name in {*one, *other}:
         if name not in one or name not in other:
             yield f"{name}: only in the {'second' if name not in one else 'first'} world"
             continue

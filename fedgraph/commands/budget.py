@@ -19,7 +19,7 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy import Unit
 
 if TYPE_CHECKING:
-    from fedgraph.privacy import BudgetBook
+    from fedgraph.privacy import budget_book as books
 
 HELP = "make or show a budget that lasts: what was spent on which people"
 _BAR = 30  # characters of the bar that shows how much is spent
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _budget_book_text(book: BudgetBook) -> str:
+def _budget_book_text(book: books.BudgetBook) -> str:
     from fedgraph.privacy import settle
 
     lines = [f"{book.place}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]

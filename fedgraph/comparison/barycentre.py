@@ -39,16 +39,10 @@ def find(
 ) -> Barycentre:
     """The barycentre of spaces, all of which count the same (λ_s = 1/S).
 
-    Args:
-        spaces: At least one.
-        num_points: Of the barycentre, at least one; they weigh the same.
-        options: How discrepancies are computed.
-        start: Where C begins; by default the space closest in size, carried onto ``num_points`` points by the monotone
-            coupling.
-        max_rounds: How many rounds at most; it stops earlier when the objective falls by less than ``_TOLERANCE``.
-
-    Raises:
-        ValueError: There is no space, or no point.
+    spaces: At least one. num_points: Of the barycentre, at least one; they weigh the same. options: How discrepancies are
+    computed. start: Where C begins; by default the space closest in size, carried onto ``num_points`` points by the monotone
+    coupling. max_rounds: How many rounds at most; it stops earlier when the objective falls by less than ``_TOLERANCE``.
+    ``ValueError``: There is no space, or no point.
     """
     if not spaces or num_points < 1:
         raise ValueError(f"a barycentre needs spaces and at least one point, found {len(spaces)} and {num_points}")

@@ -29,7 +29,7 @@ from fedgraph.compiled import compiled
 
 _BLAS_FROM = 64
 _LONGEST = 0.6  # most pivots of a kick, in numbers of rows
-PRODUCT, SORTED, RANDOM, _KICKED = 0, 1, 2, 3
+_PRODUCT, _RANDOM, _KICKED = 0, 1, 2
 
 
 @compiled(nan=False)
@@ -162,7 +162,7 @@ def _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, hal
     """Fill W (and ``kept``) for the first plan: p qᵀ or the tree's vertex; returns (its quadratic part, its linear part)."""
     n = w.shape[0]
     linear_t = 0.0
-    if start == PRODUCT:
+    if start == _PRODUCT:
         for i in range(n):
             w[i] = -cp[i] * dq
         quadratic_t = -_dot(p, cp) * _dot(q, dq)
@@ -188,7 +188,7 @@ def _descend(  # type: ignore[no-untyped-def]
 
     c [n, n], d [m, m], weights p, q, products cp = C p, dq = D q, integer supply and demand (one total),
     the orders that plant the first tree, linear = M [n, m] (read only if alpha < 1), constant = the two
-    fixed sums of F. start: PRODUCT (p qᵀ), KICKED (the tree's vertex) or the planted one. limits = (max iterations, relative
+    fixed sums of F. start: _PRODUCT (p qᵀ), _KICKED (the tree's vertex) or the planted one. limits = (max iterations, relative
     tolerance, absolute tolerance, tolerance of a reduced cost): it stops when a step gains less than a
     tolerance, or when T is the only vertex that is optimal for its own gradient. space: the work arrays (cost, W,
     W of V, half product, tree, flow, dual). With keep, ``kept`` [n, m] receives T.
@@ -201,7 +201,7 @@ def _descend(  # type: ignore[no-untyped-def]
         plant_tree(supply, demand, row_order, column_order, tree, flow)
     quadratic_t, linear_t = _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, half, w, keep, kept)
     value = (1.0 - alpha) * linear_t + alpha * (constant + 2.0 * quadratic_t)
-    at_vertex = start != PRODUCT
+    at_vertex = start != _PRODUCT
     for iteration in range(1, limits[0] + 1):
         if fused:
             for i in range(n):
@@ -282,7 +282,7 @@ def _cut(memory, n, m):  # type: ignore[no-untyped-def]
 
 @compiled(nan=False)
 def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  # type: ignore[no-untyped-def]
-    """The best of the ``tries`` (first start, restarts, kicks) of spaces a and b, a the smaller: (F, iterations, converged).
+    """The best of the ``tries`` (restarts, kicks) of spaces a and b, a the smaller: (F, iterations, converged).
 
     memory: ``solve_by_descent``'s arrays. With keep, ``room`` [n, m] receives the coupling.
     """
@@ -300,16 +300,16 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
     stop = (limits[0], limits[1], limits[2], 1e-14 * (largest + widest[a] * widest[b]))
     p, q = weights[a0 : a0 + n], weights[b0 : b0 + m]
     cp, dq = products[a0 : a0 + n], products[b0 : b0 + m]
-    start, restarts, kicks = tries
+    restarts, kicks = tries
     best = (np.inf, 0, False)
     state = _seed_kicks(seed, names[a], names[b])
     for attempt in range(1 + restarts + kicks):
-        mode = start if attempt == 0 else RANDOM if attempt <= restarts else _KICKED
+        mode = _PRODUCT if attempt == 0 else _RANDOM if attempt <= restarts else _KICKED
         if mode == _KICKED:
             tree[:] = best_tree[:, : n + m]
             flow[:] = best_flow[: n + m]
             state = _kick(tree, flow, dual, n, state)
-        elif mode == RANDOM:
+        elif mode == _RANDOM:
             draw_restart_orders(seed, attempt, names[a], names[b], row_order, column_order)
         else:
             row_order[:] = order[a0 : a0 + n]
@@ -330,11 +330,11 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
 
 
 @compiled(nan=False)
-def solve_by_descent(packed, pairs, alpha, start, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
+def solve_by_descent(packed, pairs, alpha, restarts, kicks, seed, limits, kept_at, kept, values, iterations, converged):  # type: ignore[no-untyped-def]
     """Every pair (a, b) of ``pairs`` [k, 2] in turn, into values, iterations and converged [k].
 
     packed: the fields of ``metric_space.PackedMetricSpaces``. The best of 1 + restarts descents counts: the first from
-    ``start``, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
+    p qᵀ, the others from a random north-west corner named by (seed, name of a, name of b, attempt). Then the best one is
     kicked ``kicks`` times (``_kick``), and where a descent ends no higher the next kick begins.
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
@@ -357,5 +357,5 @@ def solve_by_descent(packed, pairs, alpha, start, restarts, kicks, seed, limits,
             a, b = b, a
         room = kept[kept_at[k] : kept_at[k + 1]].reshape((sizes[a], sizes[b])) if keep else nowhere
         values[k], iterations[k], converged[k] = _solve_pair(
-            packed, a, b, alpha, (start, restarts, kicks), seed, limits, memory, keep, room
+            packed, a, b, alpha, (restarts, kicks), seed, limits, memory, keep, room
         )

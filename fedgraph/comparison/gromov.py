@@ -34,21 +34,23 @@ from scipy.spatial.distance import cdist
 
 from fedgraph import seeds
 from fedgraph.comparison import metric_space
-from fedgraph.comparison.descent import PRODUCT, RANDOM, SORTED, solve_by_descent
+from fedgraph.comparison.descent import solve_by_descent
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
 
 _PROXIMAL_STEP = 0.3  # times the range of the first slope
 _PROXIMAL_STEPS = 300  # at most
 _INNER_STEPS = 20  # of Sinkhorn in each
-_STARTS = {"product": PRODUCT, "sorted": SORTED, "random": RANDOM}
 
 
 @dataclass(frozen=True)
 class GromovOptions:
     """How a discrepancy is computed.
 
-            * ``fast``: compiled;
+    Attributes:
+        solver: Which one:
+
+            * ``fast``: compiled, from p qᵀ;
             * ``pot``: POT's conditional gradient, the reference; one descent from p qᵀ, no restarts;
             * ``proximal``: POT's proximal point algorithm, once from p qᵀ;
             * ``batched``: POT's proximal gradient for many pairs at once, on torch's device (``batched``), once from p qᵀ.
@@ -56,22 +58,19 @@ class GromovOptions:
         alpha: None for GW; in [0, 1] for FGW, 1 meaning structure alone.
         max_iterations: Of each descent, at least 1.
         tolerance: It stops when the objective moves by less, absolutely or relatively (POT's two tolerances).
-        start: ``product`` p qᵀ, ``sorted`` the monotone coupling of mean distances, ``random`` a random vertex.
         restarts: Further descents from random vertices; the lowest counts.
         kicks: Descents after those, each from the best end so far after a few random pivots (``descent``); one costs about a
             fifth of a restart.
         seed: Root of the random vertices and pivots.
 
-    Raises:
-        ValueError: A field is out of its range, or fields do not go together.
+    ``ValueError``: A field is out of its range, or fields do not go together.
     """
 
-    solver: Literal["fast", "pot", "proximal", "batched"] = "fast"  # Which one:
+    solver: Literal["fast", "pot", "proximal", "batched"] = "fast"
     loss: Literal["square", "kl"] = "square"
     alpha: float | None = None
     max_iterations: int = 10_000
     tolerance: float = 1e-9
-    start: Literal["product", "sorted", "random"] = "product"
     restarts: int = 0
     kicks: int = 0
     seed: int = 0
@@ -87,11 +86,9 @@ class GromovOptions:
             )
         if self.alpha is not None and not 0.0 <= self.alpha <= 1.0:
             raise ValueError(f"alpha must lie in [0, 1] (or be None for plain GW), found {self.alpha}")
-        if self.start not in _STARTS:
-            raise ValueError(f"unknown start {self.start!r}; allowed: {', '.join(map(repr, _STARTS))}")
         if self.max_iterations < 1 or min(self.restarts, self.kicks) < 0 or not self.tolerance >= 0.0:
             raise ValueError("max_iterations must be at least 1, restarts, kicks and tolerance not negative")
-        if self.by_pot and (self.restarts or self.kicks or self.start != "product"):
+        if self.by_pot and (self.restarts or self.kicks):
             raise ValueError(f"solver {self.solver!r} is a plain reference: one descent from the product")
 
     @property
@@ -110,21 +107,14 @@ class GromovResults:
 
 
 def all_pairs(num: int) -> np.ndarray:
-    """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2].
-
-    Args:
-        num: How many spaces.
-    """
+    """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2]. num: How many spaces."""
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
 def assemble_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The symmetric matrix of discrepancies, with a zero diagonal: float64 [num, num]; NaN for pairs that are not given.
 
-    Args:
-        num: How many spaces.
-        which: int [k, 2], pairs.
-        values: float [k].
+    num: How many spaces. which: int [k, 2], pairs. values: float [k].
     """
     distances = np.full((num, num), np.nan)
     np.fill_diagonal(distances, 0.0)
@@ -136,14 +126,8 @@ def assemble_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarr
 def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> GromovResults:
     """The discrepancy of every pair. (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
 
-    Args:
-        spaces: The spaces.
-        which: int [k, 2], numbers into them.
-        options: How.
-
-    Raises:
-        ValueError: A number names no space.
-        DataError: The fused discrepancy is asked for and a space has no features.
+    spaces: The spaces. which: int [k, 2], numbers into them. options: How. ``ValueError``: A number names no space.
+    ``DataError``: The fused discrepancy is asked for and a space has no features.
     """
     return _solve(spaces, which, options, keep=False)[0]
 
@@ -165,13 +149,8 @@ def solve_couplings(
 ) -> tuple[GromovResults, list[np.ndarray]]:
     """As ``solve_pairs``, with the couplings.
 
-    Args:
-        spaces: The spaces.
-        which: int [k, 2], numbers into them.
-        options: How.
-
-    Returns:
-        (the results, one float64 [n_i, n_j] for each pair).
+    spaces: The spaces. which: int [k, 2], numbers into them. options: How. Returns (the results, one float64 [n_i, n_j] for
+    each pair).
     """
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
     results, found = _solve(spaces, which, options, keep=True)
@@ -283,7 +262,7 @@ def _fast(
         alpha = 1.0 if options.alpha is None else float(options.alpha)
         limits = (options.max_iterations, options.tolerance, options.tolerance)
         seed = np.uint64(seeds.seeded_integer(options.seed, "gromov", "restart"))
-        how = (alpha, _STARTS[options.start], options.restarts, options.kicks, seed, limits)
+        how = (alpha, options.restarts, options.kicks, seed, limits)
         solve_by_descent(tuple(packed), local, *how, kept_at, kept, values, steps, done)
     plans = []
     for k, (i, j) in enumerate(which if keep else ()):  # points of weight zero have empty rows and columns

@@ -306,7 +306,7 @@ def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[privacy.P
             now = range(made.says, made.says + 1)
             releases.append(
                 privacy.PlannedRelease(
-                    made.path("labels", number), privacy.Box(privacy.ABSENT_LABEL, classes - 1), *noised, now
+                    made.path("labels", number), privacy.Box(privacy.local_bits.ABSENT_LABEL, classes - 1), *noised, now
                 )
             )
         if (round_ := made.weighs(number)) is not None:
@@ -543,7 +543,7 @@ def _state(plan: Planned, memory: Memory, round_: int) -> base.State[Memory]:
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     graph, nodes = subgraph.graph, subgraph.nodes
-    said = np.where(np.isin(nodes, plan.facts.asking), privacy.ABSENT_LABEL, graph.labels)
+    said = np.where(np.isin(nodes, plan.facts.asking), privacy.local_bits.ABSENT_LABEL, graph.labels)
     x = learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
     return Work(x, torch.tensor(graph.labels, device=learning.torch_device()), said, nodes, graph.adjacency)
 
@@ -579,7 +579,7 @@ def client(
             sent["judged"] = desk.release("judged", partial(judged, pilot))
         return sent
     if chosen.labels and round_ == made.says:
-        everybody = np.full(facts.num_nodes, privacy.ABSENT_LABEL, dtype=np.int64)
+        everybody = np.full(facts.num_nodes, privacy.local_bits.ABSENT_LABEL, dtype=np.int64)
         everybody[work.nodes] = work.said
         sent["labels"] = desk.release(made.path("labels", way), everybody)
     if (training := chosen.training) is None:

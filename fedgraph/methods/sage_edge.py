@@ -75,7 +75,7 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
     if facts.cut_edges_shared:
         size, smaller = facts.num_nodes, tuple(int(node) for node in facts.members[client])
     mechanism, event = base.PLAN_WITHOUT_NOISE
-    epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / privacy.BYTES_PER_EDGE_CELL)
+    epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / privacy.edge_mechanisms.BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
         mechanism, event = privacy.EdgeRand(epsilon, size, most, smaller), privacy.RandomizedResponse(epsilon, 2)
     elif budget.private:

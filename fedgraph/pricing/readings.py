@@ -20,7 +20,7 @@ from fedgraph.privacy import (
     PureDP,
     Repeated,
     Unprotected,
-    amplified_epsilon,
+    amplification,
     events,
     price,
 )
@@ -115,7 +115,7 @@ class Sums:
                 _over(reach, self.multiplier),
                 _over(2 if replaced or self.sampling == "fixed" else 1, self.multiplier),
             )
-            amplified = amplified_epsilon(hidden, self.rate) if records == 1 and 0 < hidden < math.inf else whole
+            amplified = amplification.amplified_epsilon(hidden, self.rate) if records == 1 and 0 < hidden < math.inf else whole
             return events.Laplace(self.multiplier / reach) if whole <= amplified else PureDP(amplified)
         if self.sampling == "poisson":
             return PoissonGaussian(self.multiplier, self.rate, records * self.draws, replaced)

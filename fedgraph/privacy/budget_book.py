@@ -209,12 +209,8 @@ class BudgetBook:
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
         """The ε of the dearest person if a charge were added.
 
-        Args:
-            dearest: the events of the charge, of which a person pays one.
-            people: bool [people of the book], who would be charged.
-
-        Returns:
-            ε at the book's δ; 0 for no people.
+        dearest: the events of the charge, of which a person pays one. people: bool [people of the book], who would be charged.
+        Returns ε at the book's δ; 0 for no people.
         """
         asked = [set(held) for mask, held in self._kinds.items() if (np.frombuffer(mask, dtype=bool) & people).any()]
         most = [held for held in asked if not any(held < other for other in asked)]  # who paid a part of it paid less
@@ -224,11 +220,8 @@ class BudgetBook:
     def left(self, people: np.ndarray) -> float:
         """What could still be charged to all of some people.
 
-        Args:
-            people: bool [people of the book].
-
-        Returns:
-            The largest ε (at the book's δ) of one more Gaussian release, found by 12 halvings from below; 0 for none.
+        people: bool [people of the book]. Returns the largest ε (at the book's δ) of one more Gaussian release, found by 12
+        halvings from below; 0 for none.
         """
         low, high = 0.0, self.epsilon
         for _ in range(12):
@@ -240,14 +233,7 @@ class BudgetBook:
     def people_of(self, ids: Sequence[str] | None) -> np.ndarray:
         """The mask of some people.
 
-        Args:
-            ids: their ids; None: all.
-
-        Returns:
-            bool [people of the book].
-
-        Raises:
-            PrivacyError: somebody is not in the book.
+        ids: their ids; None: all. Returns bool [people of the book]. ``PrivacyError``: somebody is not in the book.
         """
         if ids is None:
             return np.ones(self.num_people, dtype=bool)
@@ -265,12 +251,7 @@ class BudgetBook:
 def find(named: str | Path | None, *data: str | Path | None) -> str | None:
     """Where the book of some people is: what is named; else what ``FEDGRAPH_BUDGET`` names; else a file beside their data.
 
-    Args:
-        named: a file or a URL.
-        data: folders or files with their data.
-
-    Returns:
-        The place; None where there is no book.
+    named: a file or a URL. data: folders or files with their data. Returns the place; None where there is no book.
     """
     if named is not None or os.environ.get(_VARIABLE):
         return str(named) if named is not None else os.environ[_VARIABLE]
@@ -291,8 +272,7 @@ def absolute(place: str | Path) -> str:
 def read(place: str | Path) -> BudgetBook:
     """The verified content of a book.
 
-    Raises:
-        PrivacyError: it cannot be read, or a line is not as it was written; the error names the first such line.
+    ``PrivacyError``: it cannot be read, or a line is not as it was written; the error names the first such line.
     """
     with _opened(str(place)) as book:
         return BudgetBook(str(place), book.lines(0))
@@ -335,8 +315,7 @@ class _Lines:
 def _opened(place: str, lock: bool = False, make: bool = False) -> Iterator[_Lines]:
     """The lines of a book, in one transaction; with ``lock`` no other process reads them to charge, or writes, before its end.
 
-    Raises:
-        PrivacyError: it is not there, or is no book.
+    ``PrivacyError``: it is not there, or is no book.
     """
     if is_url(place):
         with _server(place, lock, make) as lines:
@@ -393,11 +372,7 @@ def _server(place: str, lock: bool, make: bool) -> Iterator[_Lines]:
 
 
 def _checked_cap(epsilon: object, delta: object) -> tuple[float, float]:
-    """Both as floats.
-
-    Raises:
-        PrivacyError: not a finite number > 0, or δ ≥ 1.
-    """
+    """Both as floats. ``PrivacyError``: not a finite number > 0, or δ ≥ 1."""
     numbers = []
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < float(value) < math.inf:
@@ -522,11 +497,7 @@ class Candidate:
 
     @classmethod
     def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Candidate:
-        """What a plan declares.
-
-        Raises:
-            PrivacyError: the data break a promise of its guarantee.
-        """
+        """What a plan declares. ``PrivacyError``: the data break a promise of its guarantee."""
         return cls(name, guarantee.protection, dearest_settled_events(guarantee, releases))
 
     @classmethod
@@ -620,10 +591,7 @@ def _settled(book: BudgetBook) -> None:
 def fits(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
     """One sentence that names the first candidate that a budget would still carry.
 
-    Args:
-        book: the budget.
-        rows: the candidates, in order of preference.
-        ids: the people whose data are used; None: all of the book.
+    book: the budget. rows: the candidates, in order of preference. ids: the people whose data are used; None: all of the book.
     """
     people = book.people_of(ids)
     for row in rows:

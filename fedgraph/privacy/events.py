@@ -42,8 +42,7 @@ class Event(CheckedFields):
 
     Every field of a subclass has a type of ``fields``, or is an event or a tuple of events. No field has a default.
 
-    Raises:
-        PrivacyError: a field's value is not allowed, or a subclass has a field whose type says nothing.
+    ``PrivacyError``: a field's value is not allowed, or a subclass has a field whose type says nothing.
     """
 
     def __post_init__(self) -> None:
@@ -129,13 +128,6 @@ class ApproxDP(Event):
 
     epsilon: LevelField  # ε, ≥ 0
     delta: RateField  # δ, in [0, 1]
-
-
-@dataclass(frozen=True)
-class ZCDP(Event):
-    """Any mechanism that is proven ρ-zCDP (Bun & Steinke 2016, Definition 1.1)."""
-
-    rho: LevelField  # ρ, ≥ 0
 
 
 @dataclass(frozen=True)
@@ -307,12 +299,8 @@ def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
 def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
     """The leaves of an event, with how often each happens.
 
-    Args:
-        event: what happened; ``Composed`` and ``Repeated`` are opened, all others are leaves (``SampledOnce``, too).
-        count: how often ``event`` itself happens.
-
-    Yields:
-        (leaf, how often), in order; what is repeated 0 times is left out.
+    event: what happened; ``Composed`` and ``Repeated`` are opened, all others are leaves (``SampledOnce``, too). count: how
+    often ``event`` itself happens. Yields (leaf, how often), in order; what is repeated 0 times is left out.
     """
     if isinstance(event, Composed):
         for inner in event.events:
@@ -327,11 +315,7 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
 def to_dict(event: Event) -> dict[str, object]:
     """A JSON-ready description of an event.
 
-    Args:
-        event: what is described.
-
-    Returns:
-        ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
+    event: what is described. Returns ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
     """
     values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}
@@ -351,13 +335,8 @@ def plain(value: object) -> object:
 def from_dict(data: Mapping[str, object]) -> Event:
     """Inverse of ``to_dict``.
 
-    Args:
-        data: a mapping that ``to_dict`` made.
-
-    Raises:
-        UnknownEventError: a type that is not defined here.
-        KeyError: a field is missing.
-        PrivacyError: a field holds what it may not.
+    data: a mapping that ``to_dict`` made. ``UnknownEventError``: a type that is not defined here. ``KeyError``: a field is
+    missing. ``PrivacyError``: a field holds what it may not.
     """
     kinds, kind = all_types(), data.get("type")
     if kind not in kinds:

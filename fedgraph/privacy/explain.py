@@ -33,7 +33,6 @@ _EVENT_WORDS: dict[type[Event], str] = {
     events.BoundedRange: "one pick of an exponential mechanism, of range {epsilon:.4g}",
     events.PureDP: "a mechanism of ε = {epsilon:.4g}",
     events.ApproxDP: "a mechanism of ε = {epsilon:.4g} with δ = {delta:.3g}",
-    events.ZCDP: "a mechanism of ρ = {rho:.4g} (zero-concentrated)",
     events.PoissonGaussian: "Gaussian noise, {noise_multiplier:.4g} times the clip, on a sum of rows, each drawn with rate "
     "{sampling_rate:.4g}; one unit is in at most {touched_rows}",
     events.FixedSizeGaussian: "Gaussian noise, {noise_multiplier:.4g} times the clip, on a batch of {batch_size:,} of "

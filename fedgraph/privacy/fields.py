@@ -53,8 +53,7 @@ class CheckedFields:
     A field is checked where its type is one of this module's, or another ``Annotated`` type with a ``FieldCheck``. Other fields
     may hold anything that a subclass does not refuse itself.
 
-    Raises:
-        PrivacyError: a value that the type of its field does not accept.
+    ``PrivacyError``: a value that the type of its field does not accept.
     """
 
     def __post_init__(self) -> None:
@@ -70,11 +69,7 @@ _CHECKS: dict[type[CheckedFields], dict[str, FieldCheck]] = {}  # remembered: ty
 def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
     """What each field of a class may hold; a class is read once.
 
-    Args:
-        kind: the class.
-
-    Returns:
-        The check of every field whose type has one, by the field's name.
+    kind: the class. Returns the check of every field whose type has one, by the field's name.
     """
     if kind not in _CHECKS:
         hints = get_type_hints(kind, include_extras=True)
@@ -86,12 +81,7 @@ def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
 def require_positive(name: str, value: float) -> None:
     """Refuses everything but a finite number above 0.
 
-    Args:
-        name: what the number is called in the error.
-        value: the number.
-
-    Raises:
-        PrivacyError: zero, negative, infinite or NaN.
+    name: what the number is called in the error. value: the number. ``PrivacyError``: zero, negative, infinite or NaN.
     """
     if not (math.isfinite(value) and value > 0):
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
@@ -100,13 +90,8 @@ def require_positive(name: str, value: float) -> None:
 def require_event_interval(name: str, low: float, high: float) -> None:
     """Refuses limits that hold no interval.
 
-    Args:
-        name: what has the limits, in the error.
-        low: its least value.
-        high: its largest value.
-
-    Raises:
-        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
+    name: what has the limits, in the error. low: its least value. high: its largest value. ``PrivacyError``: a limit is not
+    finite, or ``low`` is not below ``high``.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise PrivacyError(f"{name} needs finite low < high, found [{low}, {high}]")
@@ -115,11 +100,7 @@ def require_event_interval(name: str, low: float, high: float) -> None:
 def require_finite(value: np.ndarray) -> None:
     """Refuses a value to release that no bound, and so no noise, can cover.
 
-    Args:
-        value: numbers of any shape.
-
-    Raises:
-        UnboundedValueError: an entry is NaN or infinite.
+    value: numbers of any shape. ``UnboundedValueError``: an entry is NaN or infinite.
     """
     if not np.isfinite(value).all():
         raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")

@@ -14,7 +14,7 @@ Row u of a sum is R_u = Σ_v W_uv x_v with ‖x_v‖ ≤ 1.
     Σ_{u≠z} ‖ΔR_u‖² ≤ m(h(m) + s)² + s²·min(m, n − 1 − m),          Σ_{u≠z} ‖ΔR_u‖ ≤ m(h(m) + s) + s·min(m, n − 1 − m).
 
 ``l2`` and ``sensitivity_l1`` are the largest values over m; from 100 nodes on the first is s·√(n − 1) to four
-digits. Where row z is released too it adds (m·h(m))². Where a platform enforces degrees of at most M, only m ≤ M counts, and
+digits. Where a platform enforces degrees of at most M, only m ≤ M counts, and
 m₀ = M. Replacing a node is two removals (take it out of either world): twice the value. Self-loops of constant weight would
 be free; graphs here have none.
 
@@ -85,11 +85,7 @@ _WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums un
 
 @dataclass(frozen=True)
 class PricedDegreeCap:
-    """h, the weight of an edge by the larger degree of its two ends.
-
-    Raises:
-        PrivacyError: a number out of its range.
-    """
+    """h, the weight of an edge by the larger degree of its two ends. ``PrivacyError``: a number out of its range."""
 
     num_nodes: int  # n ≥ 1, nodes of the graph
     knee: int = 1  # D ≥ 1; edges weigh 1 up to it
@@ -116,40 +112,28 @@ class PricedDegreeCap:
         fallen = self.slope * (digamma(np.maximum(degrees, self.knee)) - digamma(self.knee))
         return np.where(degrees >= self.silent, 0.0, np.clip(1.0 - fallen, 0.0, 1.0))
 
-    def changes(self, rows_released: bool = False) -> tuple[ArrayField, ArrayField]:
-        """What a removed node changes at most, for each degree m = 0, 1 … that it may have, without rounding.
-
-        Args:
-            rows_released: whether its own row is released, too.
-
-        Returns:
-            (Σ ‖ΔR_u‖², Σ ‖ΔR_u‖), two arrays of float64.
-        """
+    def changes(self) -> tuple[ArrayField, ArrayField]:
+        """(Σ ‖ΔR_u‖², Σ ‖ΔR_u‖) at most for a removed node of degree m = 0, 1 …, without rounding: two arrays of float64."""
         others = max(2, self.num_nodes) - 1
         m = np.arange(min(others, others if self.limit is None else self.limit) + 1, dtype=np.float64)
         s, direct = self.slope, self.factors[: m.size]
         indirect = np.minimum(m, others - m)
         squares, lengths = m * (direct + s) ** 2 + s**2 * indirect, m * (direct + s) + s * indirect
-        return (squares + (m * direct) ** 2, lengths + m * direct) if rows_released else (squares, lengths)
+        return squares, lengths
 
-    def sensitivity_l2(self, replaces: bool = False, rows_released: bool = False) -> float:
-        """Δ₂ of one sum over neighbours, rounding included.
-
-        Args:
-            replaces: whether a node is replaced (two removals), not zeroed.
-            rows_released: whether anybody but its owner sees a node's row.
+    def sensitivity_l2(self, replaces: bool = False) -> float:
+        """Δ₂ of one sum over neighbours, rounding included. replaces: whether a node is replaced (two removals), not zeroed.
 
         >>> round(PricedDegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(PricedDegreeCap(401).sensitivity_l2(), 2)
         (13.75, 20.0)
         """
-        exact = math.sqrt(float(self.changes(rows_released)[0].max()))
+        exact = math.sqrt(float(self.changes()[0].max()))
         return (2 if replaces else 1) * (exact + math.sqrt(self.num_nodes) * self.num_nodes**2 * _ROUNDING)
 
     def sensitivity_l1(self, replaces: bool = False) -> float:
         """Largest Σ_u ‖ΔR_u‖₂ over the rows of others, rounding included.
 
-        Args:
-            replaces: whether a node is replaced (two removals), not zeroed.
+        replaces: whether a node is replaced (two removals), not zeroed.
         """
         exact = float(self.changes()[1].max())
         return (2 if replaces else 1) * (exact + self.num_nodes**3 * _ROUNDING)
@@ -160,13 +144,8 @@ def priced_log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> P
 
     Of the ratio of signal to noise D = 1 leaves no edge less than any other D does: h_D/s is H_{m₀−1} − H_{max(d, D)−1}.
 
-    Args:
-        num_nodes: n ≥ 1.
-        knee: D ≥ 1.
-        limit: M, enforced by the platform; None where there is none.
-
-    Returns:
-        The rule of least Δ₂ (zero-out, rows not released).
+    num_nodes: n ≥ 1. knee: D ≥ 1. limit: M, enforced by the platform; None where there is none. Returns the rule of least Δ₂
+    (zero-out, rows not released).
     """
     ends = {(num_nodes - 1) // 2} | ({limit} if limit is not None and limit < num_nodes else set())
     rules = [
@@ -179,14 +158,8 @@ def priced_log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> P
 def priced_limited_cap(num_nodes: int, limit: int, typical: int, knee: int = 1) -> PricedDegreeCap:
     """The rule for graphs whose platform enforces a limit.
 
-    Args:
-        num_nodes: n ≥ 1.
-        limit: M, the enforced limit.
-        typical: a public guess of the usual degree.
-        knee: D ≥ 1.
-
-    Returns:
-        ``priced_log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
+    num_nodes: n ≥ 1. limit: M, the enforced limit. typical: a public guess of the usual degree. knee: D ≥ 1. Returns
+    ``priced_log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
     """
     return (
         priced_log_cap(num_nodes, knee, limit) if limit > _WORTH_IT * typical else PricedDegreeCap(num_nodes, knee, None, limit)
@@ -242,8 +215,7 @@ class NeighbourCounts(SensitivityBound):
     def sensitivity_l1(self, relation: Relation) -> float:
         """Δ₁: an undirected edge is counted at both its ends (2), a directed one at one (1).
 
-        Raises:
-            PrivacyError: a relation that is not of edges.
+        ``PrivacyError``: a relation that is not of edges.
         """
         if relation is Relation.EDGE_UNDIRECTED:
             return 2.0
@@ -255,13 +227,9 @@ class NeighbourCounts(SensitivityBound):
 def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
     """Δ₂ of one aggregation, by the table above.
 
-    Args:
-        relation: which inputs are neighbours.
-        degree: the promised maximum degree D ≥ 1; node level only.
-        rows_released: whether anybody but its owner sees a row; node level only.
-
-    Raises:
-        PrivacyError: node level without D, or a relation that is neither of edges nor of nodes.
+    relation: which inputs are neighbours. degree: the promised maximum degree D ≥ 1; node level only. rows_released: whether
+    anybody but its owner sees a row; node level only. ``PrivacyError``: node level without D, or a relation that is neither of
+    edges nor of nodes.
 
     >>> sensitivity(Relation.EDGE_DIRECTED), round(sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
     (1.0, 2.0)
@@ -295,13 +263,8 @@ def _lipschitz(bound: float) -> float:
 def gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
     """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
 
-    Args:
-        cap: how edges are weighed, and how many nodes there are.
-        clip: C, finite and > 0.
-        bound: B, finite and > 0.
-
-    Raises:
-        PrivacyError: a number out of its range.
+    cap: how edges are weighed, and how many nodes there are. clip: C, finite and > 0. bound: B, finite and > 0.
+    ``PrivacyError``: a number out of its range.
     """
     require_positive("clip", clip)
     return _lipschitz(bound) * cap.sensitivity_l1() / clip
@@ -310,15 +273,9 @@ def gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
 def gradient_sensitivity(cap: PricedDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False) -> float:
     """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
 
-    Args:
-        cap: how edges are weighed, and how many nodes there are.
-        clip: C, finite and > 0.
-        bound: B, the norm that Θ_a is kept at, finite and > 0.
-        scale: c, finite and > 0.
-        replaces: whether a node is replaced, not zeroed.
-
-    Raises:
-        PrivacyError: a number out of its range.
+    cap: how edges are weighed, and how many nodes there are. clip: C, finite and > 0. bound: B, the norm that Θ_a is kept at,
+    finite and > 0. scale: c, finite and > 0. replaces: whether a node is replaced, not zeroed. ``PrivacyError``: a number out
+    of its range.
     """
     require_positive("clip", clip)
     require_positive("scale", scale)

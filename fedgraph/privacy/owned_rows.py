@@ -55,11 +55,8 @@ class OwnedRows(SensitivityBound):
     def sensitivity_l2(self, relation: Relation) -> float:
         """Δ₂ of the sums, in units of a record's largest number: D·√d, and a little for what the solver leaves open.
 
-        Args:
-            relation: ``node-links`` or ``entity-links``, under which all records of one owner vanish.
-
-        Raises:
-            PrivacyError: another relation, under which other things change.
+        relation: ``node-links`` or ``entity-links``, under which all records of one owner vanish. ``PrivacyError``: another
+        relation, under which other things change.
         """
         if relation not in (Relation.NODE_LINKS, Relation.ENTITY_LINKS):
             raise PrivacyError(f"records of one owner are bounded, found {relation.value}")
@@ -69,14 +66,8 @@ class OwnedRows(SensitivityBound):
 def _incidence(owners: np.ndarray) -> sp.csr_array:
     """Who owns which record.
 
-    Args:
-        owners: int64 [m, k], −1 where there is no further one.
-
-    Returns:
-        CSR [people, m] of zeros and ones.
-
-    Raises:
-        UnboundedValueError: a record without an owner, or with one owner twice.
+    owners: int64 [m, k], −1 where there is no further one. Returns CSR [people, m] of zeros and ones. ``UnboundedValueError``:
+    a record without an owner, or with one owner twice.
     """
     if len(owners) and (owners.max(axis=1) < 0).any():
         raise UnboundedValueError("a record has no owner: nothing bounds how often it counts")
@@ -92,13 +83,8 @@ def _incidence(owners: np.ndarray) -> sp.csr_array:
 def _largest_sums(rows: np.ndarray, owned: sp.csr_array, limit: int) -> np.ndarray:
     """float64 [d], f of every column.
 
-    Args:
-        rows: float64 [m, d] in [0, 1].
-        owned: CSR [people, m], 1 where a person owns a record.
-        limit: D ≥ 1.
-
-    Raises:
-        PrivacyError: the solver's answer is further than ``_SLACK``·D from the largest sum.
+    rows: float64 [m, d] in [0, 1]. owned: CSR [people, m], 1 where a person owns a record. limit: D ≥ 1. ``PrivacyError``: the
+    solver's answer is further than ``_SLACK``·D from the largest sum.
 
     >>> star = _incidence(np.array([[0, 1], [0, 2], [0, 3]]))
     >>> _largest_sums(np.array([[1.0, 0.2], [1.0, 0.9], [1.0, 0.5]]), star, 2).round(6).tolist()

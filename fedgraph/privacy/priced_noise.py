@@ -46,12 +46,8 @@ _Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether 
 def require(release: PlannedRelease, place: NoisePlace) -> None:
     """Refuses a release that is priced for noise that its mechanism does not add.
 
-    Args:
-        release: what a plan declares.
-        place: where its mechanism stands; its bound is that of the release.
-
-    Raises:
-        PrivacyError: less noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
+    release: what a plan declares. place: where its mechanism stands; its bound is that of the release. ``PrivacyError``: less
+    noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
     """
     mechanism, bound = release.mechanism, release.bound
     if (
@@ -92,15 +88,8 @@ def _rule_of(mechanism: NoiseMechanism, event: Event) -> _Rule:
 def _least_change(place: NoisePlace, relation: Relation) -> float:
     """The least Δ₂ that the bounded value can have: some unit moves it by as much.
 
-    Args:
-        place: the bound, and the promises that go with it.
-        relation: which two inputs are neighbours.
-
-    Returns:
-        Δ₂ in data units.
-
-    Raises:
-        PrivacyError: the bound has no such number under ``relation``.
+    place: the bound, and the promises that go with it. relation: which two inputs are neighbours. Returns Δ₂ in data units.
+    ``PrivacyError``: the bound has no such number under ``relation``.
     """
     bound, promised = place.bound, place.protection.promised_degree
     if isinstance(bound, neighbour_sums.NeighbourSums):

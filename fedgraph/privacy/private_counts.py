@@ -65,8 +65,7 @@ _SURE = 3.0  # standard deviations of the noise above which a bin counts as peop
 class ColumnCounts(SensitivityBound):
     """Positions, whole numbers [n, num_columns], become counts: float64 [num_columns, BINS + 2], or [1, BINS + 2] where pooled.
 
-    Raises:
-        PrivacyError: no column or no row.
+    ``PrivacyError``: no column or no row.
     """
 
     additive: ClassVar[bool] = True
@@ -93,12 +92,7 @@ class ColumnCounts(SensitivityBound):
 def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     """Δ₂ of all counts together, by the table above.
 
-    Args:
-        bound: of the counts.
-        relation: of nodes.
-
-    Raises:
-        PrivacyError: a relation that is not of nodes.
+    bound: of the counts. relation: of nodes. ``PrivacyError``: a relation that is not of nodes.
     """
     if relation.unit is not Unit.NODE:
         raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
@@ -108,11 +102,7 @@ def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
 def number_line(values: np.ndarray) -> np.ndarray:
     """u of each number: sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``.
 
-    Args:
-        values: numbers of any shape; NaN stays NaN.
-
-    Returns:
-        float64, of the same shape.
+    values: numbers of any shape; NaN stays NaN. Returns float64, of the same shape.
     """
     exact = np.asarray(values, dtype=np.float64)
     return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -_WIDEST, _WIDEST))
@@ -163,13 +153,8 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
     People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
     peopled. Where that is nowhere, the bracket stays.
 
-    Args:
-        brackets: float64 [d, 2], of this round.
-        counts: float64 [d, BINS + 2], noisy.
-        std: of the noise in each count.
-
-    Returns:
-        float64 [d, 2].
+    brackets: float64 [d, 2], of this round. counts: float64 [d, BINS + 2], noisy. std: of the noise in each count. Returns
+    float64 [d, 2].
     """
     found = brackets.copy()
     for column, own in enumerate(counts):
@@ -187,11 +172,7 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
 def shares_below(counts: np.ndarray) -> np.ndarray:
     """Share of the people below each edge of the bins, never falling.
 
-    Args:
-        counts: float64 [d, BINS + 2], noisy.
-
-    Returns:
-        float64 [d, BINS + 1] in [0, 1].
+    counts: float64 [d, BINS + 2], noisy. Returns float64 [d, BINS + 1] in [0, 1].
     """
     below = np.cumsum(counts, axis=1)[:, :-1] / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     rising = np.maximum.accumulate(below, axis=1)
@@ -264,12 +245,8 @@ class MeetingCounts(SensitivityBound):
 def least_change(length: int, relation: Relation) -> float:
     """The least Δ₂ of meetings that are a certain number of numbers.
 
-    Args:
-        length: how many numbers.
-        relation: of nodes.
-
-    Raises:
-        PrivacyError: no meetings are so many numbers, or a relation that is not of nodes.
+    length: how many numbers. relation: of nodes. ``PrivacyError``: no meetings are so many numbers, or a relation that is not
+    of nodes.
     """
     tables = [MeetingCounts(1, c, by_class) for c in range(2, length + 1) for by_class in (False, True)]
     fitting = [table.change(relation) for table in tables if table.length == length]

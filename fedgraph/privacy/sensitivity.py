@@ -34,15 +34,9 @@ class SensitivityBound(CheckedFields):
     def enforce(self, value: np.ndarray) -> np.ndarray:
         """``value`` with the bound made true; what is within it comes back as it is.
 
-        Args:
-            value: what a client wants to release; shape and type are those that the bound is for.
-
-        Returns:
-            A value within the bound. What it is may be another array than ``value``, for example a sum of its rows.
-
-        Raises:
-            UnboundedValueError: NaN, ±∞, or what no scaling can bring within the bound.
-            PrivacyError: the class does not say how to enforce itself.
+        value: what a client wants to release; shape and type are those that the bound is for. Returns a value within the bound.
+        What it is may be another array than ``value``, for example a sum of its rows. ``UnboundedValueError``: NaN, ±∞, or what
+        no scaling can bring within the bound. ``PrivacyError``: the class does not say how to enforce itself.
         """
         raise PrivacyError(f"{type(self).__name__} does not say how to enforce itself")
 
@@ -156,8 +150,7 @@ class NonNegativeRows(SensitivityBound):
 class Box(SensitivityBound):
     """Every entry in [low, high], enforced by clamping.
 
-    Raises:
-        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
+    ``PrivacyError``: a limit is not finite, or ``low`` is not below ``high``.
     """
 
     low: float  # the least entry, finite
@@ -257,15 +250,8 @@ def l2(bound: SensitivityBound, relation: Relation) -> float:
     **Edge cases.** A ``Box`` is refused, for the value depends on how many entries it has: mechanisms on a box are priced per
     entry.
 
-    Args:
-        bound: what was enforced.
-        relation: which two inputs are neighbours.
-
-    Returns:
-        Δ₂ in data units.
-
-    Raises:
-        PrivacyError: the bound has no such number under ``relation``.
+    bound: what was enforced. relation: which two inputs are neighbours. Returns Δ₂ in data units. ``PrivacyError``: the bound
+    has no such number under ``relation``.
     """
     if isinstance(bound, (EdgeRows, EdgeClippedSum)) and relation.unit is Unit.EDGE:
         return bound.clip

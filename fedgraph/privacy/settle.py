@@ -133,12 +133,8 @@ class Settlement:
 def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Settlement:
     """The price of what was released, or of what a plan will release.
 
-    Args:
-        guarantee: what it is counted for.
-        releases: lines of a ledger, or those of a plan.
-
-    Returns:
-        The price in total and of each path. No release costs 0.
+    guarantee: what it is counted for. releases: lines of a ledger, or those of a plan. Returns the price in total and of each
+    path. No release costs 0.
     """
     paths = tuple(dict.fromkeys(release.path for release in releases))
     total = _settled(guarantee, _spent(guarantee, releases, None))
@@ -151,15 +147,8 @@ def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[P
 
     The largest is that of ``settle``.
 
-    Args:
-        guarantee: of clients that share no node.
-        releases: lines of a ledger, or those of a plan.
-
-    Returns:
-        Client → ε; ∞ for all where a promise is broken.
-
-    Raises:
-        PrivacyError: clients share nodes, so that a unit belongs to several.
+    guarantee: of clients that share no node. releases: lines of a ledger, or those of a plan. Returns client → ε; ∞ for all
+    where a promise is broken. ``PrivacyError``: clients share nodes, so that a unit belongs to several.
     """
     if guarantee.holdings is not None:
         raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
@@ -182,10 +171,7 @@ def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[P
 def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Epsilon:
     """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
 
-    Args:
-        guarantee: what it is counted for.
-        releases: those of a plan.
-        path: only this one; None: all paths.
+    guarantee: what it is counted for. releases: those of a plan. path: only this one; None: all paths.
     """
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
@@ -193,13 +179,8 @@ def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str 
 def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> Epsilon:
     """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
 
-    Args:
-        account: of the cell.
-        lines: of that cell.
-        path: only this one; None: all paths.
-
-    Returns:
-        The price; its ε is ∞ where a promise is broken.
+    account: of the cell. lines: of that cell. path: only this one; None: all paths. Returns the price; its ε is ∞ where a
+    promise is broken.
     """
     events = ledger.spent_by_client(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
@@ -265,15 +246,8 @@ def dearest_settled_events(
     Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
     people: one event with all that the holders of any one person release, by kind (an upper bound).
 
-    Args:
-        guarantee: what is counted.
-        releases: lines of a ledger, or those of a plan.
-
-    Returns:
-        At least one event; the empty one where nothing is released.
-
-    Raises:
-        PrivacyError: a promise is broken, so nothing is protected.
+    guarantee: what is counted. releases: lines of a ledger, or those of a plan. Returns at least one event; the empty one where
+    nothing is released. ``PrivacyError``: a promise is broken, so nothing is protected.
     """
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
@@ -296,11 +270,8 @@ def dearest_settled_events(
 def dearest_settled_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
     """What one person may pay for several trainings on the same people.
 
-    Args:
-        parts: for each training, the events of which a person pays one.
-
-    Returns:
-        Every combination, composed. Where there are more than ``_MOST_CHOICES``, one event with all of them, which bounds each.
+    parts: for each training, the events of which a person pays one. Returns every combination, composed. Where there are more
+    than ``_MOST_CHOICES``, one event with all of them, which bounds each.
     """
     if math.prod(map(len, parts)) > _MOST_CHOICES:  # whoever pays all events of a training pays at least its own
         return (Composed(tuple(event for part in parts for event in part)),)
@@ -311,12 +282,7 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
     """What one person may pay, from a ledger, which names the holders of the worst unit where several clients release something
     of one.
 
-    Args:
-        account: of the cell.
-        lines: of that cell.
-
-    Returns:
-        At least one event. A broken promise is not looked at.
+    account: of the cell. lines: of that cell. Returns at least one event. A broken promise is not looked at.
     """
     events = ledger.spent_by_client(lines)
     if account.holders is not None:
@@ -329,8 +295,6 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
 def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
     """ε of one person's charges, where each charge is one of several events: the dearest choice.
 
-    Args:
-        charges: for each charge, the events of which a person pays one.
-        delta: δ in [0, 1).
+    charges: for each charge, the events of which a person pays one. delta: δ in [0, 1).
     """
     return max(price(event, delta).epsilon for event in dearest_settled_together(charges))

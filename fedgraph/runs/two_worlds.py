@@ -23,7 +23,7 @@ from fedgraph.cells import Cell, CellContext, CellKind
 from fedgraph.errors import FedgraphError, UnboundedValueError
 from fedgraph.federation import ClientJob, client, rounds
 from fedgraph.methods import Plan, method_kinds
-from fedgraph.privacy import Assumption, DeskWitness, Relation, Viewer, ledger, witness_desks
+from fedgraph.privacy import Assumption, Relation, Viewer, desk, ledger
 from fedgraph.report import reduce_to_outside
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
@@ -178,8 +178,8 @@ class _World:
     error: str
 
 
-def _in_world(work: _Work, engine: WatchedRuntime, change: Change | None, witness: DeskWitness) -> _World:
-    with witness_desks(witness), engine:
+def _in_world(work: _Work, engine: WatchedRuntime, change: Change | None, witness: desk.DeskWitness) -> _World:
+    with desk.witness_desks(witness), engine:
         try:
             return _World(engine.left, work(engine, change), "")
         except FedgraphError as error:

@@ -81,12 +81,8 @@ class _Structure(ctypes.Structure):
 class ChaCha20(np.random.PCG64):
     """A numpy bit generator over a ChaCha20 key stream. Nothing of it can be read back or pickled.
 
-    Args:
-        key: 32 bytes. The counter and the nonce begin at zero, so a key serves one stream.
-
-    Raises:
-        ValueError: The key has another length.
-        TypeError: It is pickled.
+    key: 32 bytes. The counter and the nonce begin at zero, so a key serves one stream. ``ValueError``: The key has another
+    length. ``TypeError``: It is pickled.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -120,12 +116,8 @@ def _of_names(start: np.ndarray, names: np.ndarray) -> np.ndarray:
 def chacha_coins(key: bytes, names: np.ndarray) -> np.ndarray:
     """One number for each name, whatever other names there are: the ChaCha20 block function as a keyed hash.
 
-    Args:
-        key: 32 bytes. A key that serves coins serves no ``ChaCha20``.
-        names: uint64 [m, 2].
-
-    Returns:
-        float64 [m] in [0, 1), multiples of 2⁻⁵³.
+    key: 32 bytes. A key that serves coins serves no ``ChaCha20``. names: uint64 [m, 2]. Returns float64 [m] in [0, 1),
+    multiples of 2⁻⁵³.
     """
     return np.asarray(_of_names(_initial(key), np.ascontiguousarray(names, dtype=np.uint64)))
 

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fedgraph.audit import lower_bound
-from fedgraph.privacy.events import ZCDP, BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
+from fedgraph.privacy.events import BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.local_bits import MASKED_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
 from fedgraph.privacy.sensitivity import Box
@@ -167,8 +167,6 @@ def _picks() -> Iterator[BenchCase]:
     yield sound.broken("scale halved", _picked(favoured, _SCALE / 2), _picked(1.0 - favoured, _SCALE / 2))
     whole = 2.0 / (_PER_PICK * _NUM_PICKS)
     yield sound.broken("k picks at the price of one", _picked(favoured, whole), _picked(1.0 - favoured, whole))
-    concentrated = BenchClaim.of(ZCDP(_NUM_PICKS * _PER_PICK**2 / 8), _DELTA_OF_PICKS)
-    yield BenchCase("gumbel-top-k-zcdp", relation, concentrated, there, back)
 
 
 @bench_sampler

@@ -11,7 +11,6 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.calibrate import _LEAST
 from fedgraph.privacy.events import (
-    ZCDP,
     Composed,
     FixedSizeGaussian,
     Gaussian,
@@ -32,7 +31,6 @@ MAKERS = {
     "sampled once": lambda m: SampledOnce(
         Composed((Repeated(Gaussian(m), 70), Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 100))), 0.09
     ),
-    "beside zCDP": lambda m: Composed((Repeated(Gaussian(m), 10), ZCDP(1e-3))),
 }
 
 

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.composition import (
-    compose_disjoint,
     compose_ends,
     compose_overlapping,
 )
@@ -20,19 +19,6 @@ DELTA = 1e-5
 
 def holdings(*rows):
     return sp.csr_array(np.array(rows, dtype=float))
-
-
-def test_disjoint_is_the_maximum():
-    spent = {0: Gaussian(5.0), 1: Repeated(Gaussian(5.0), 4), 2: PureDP(0.1)}
-    assert compose_disjoint(spent, DELTA) == price(Repeated(Gaussian(5.0), 4), DELTA)
-    assert compose_disjoint({}, DELTA).epsilon == 0.0
-
-
-def test_own_messages_add_in_squares():
-    spent = {c: Gaussian(10.0) for c in range(5)}
-    found = compose_overlapping(spent, holdings(*[[1, int(c == 0)] for c in range(5)]), DELTA)
-    assert found.price.epsilon == pytest.approx(price(Repeated(Gaussian(10.0), 5), DELTA).epsilon, rel=1e-12)
-    assert found.holders == (0, 1, 2, 3, 4)
 
 
 def test_general_events_are_grouped_and_priced_exactly():

@@ -200,10 +200,10 @@ def test_every_event_has_words_and_none_shows_python() -> None:
     chosen = events.OneOf((events.PureDP(1.0), inner))
     every = [
         inner, events.Laplace(1.0), events.RandomizedResponse(1.0, 4), events.MultiBit(0.1, 8), events.BoundedRange(1.0),
-        events.PureDP(1.0), events.ApproxDP(1.0, 1e-6), events.ZCDP(0.5), events.PoissonGaussian(2.0, 0.1, 1, False),
+        events.PureDP(1.0), events.ApproxDP(1.0, 1e-6), events.PoissonGaussian(2.0, 0.1, 1, False),
         events.FixedSizeGaussian(2.0, 5, 50, 1, False), events.SampledOnce(inner, 0.1), events.Repeated(inner, 3),
         events.EpochGaussian(2.0, 5, 1, False), events.MentionedGaussian(2.0, 0.1, 0.01, 5, False),
-        events.Composed((inner, events.ZCDP(0.5))), chosen, events.PartOf(inner, chosen, 1),
+        events.Composed((inner, events.PureDP(0.5))), chosen, events.PartOf(inner, chosen, 1),
         events.Selected((inner, events.Composed((inner, events.BoundedRange(1.0)))), 1.0, 0.1), events.Unprotected("sizes"),
     ]  # fmt: skip
     assert {type(event) for event in every} == {

@@ -28,17 +28,6 @@ vectors = arrays(np.float64, 4, elements=st.floats(-1e6, 1e6))
 RELATIONS = [Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE, Relation.GRAPH_REPLACE]
 
 
-@settings(max_examples=60)
-@given(one=vectors, two=vectors, radius=st.floats(1e-3, 1e3))
-def test_ball(one, two, radius):
-    bound = L2Ball(radius)
-    a, b = bound.enforce(one), bound.enforce(two)
-    assert np.linalg.norm(a) <= radius * (1 + 1e-9)
-    assert np.linalg.norm(a - b) <= sensitivity.l2(bound, Relation.NODE_REPLACE) * (1 + 1e-9)
-    assert np.linalg.norm(a) <= sensitivity.l2(bound, Relation.NODE_ZERO_OUT) * (1 + 1e-9)
-    assert bound.enforce(a) == pytest.approx(a)
-
-
 @pytest.mark.parametrize("length", [0.5, 1.0, 1.2, 1.9, 2.1, 1e9])
 def test_a_ball_keeps_what_is_inside_and_brings_the_rest_to_its_edge(length):
     value = length * np.array([0.6, -0.8])
@@ -58,18 +47,6 @@ def test_sums_of_clipped_rows(relation):
         worst = max(worst, float(np.linalg.norm(bound.enforce(rows.sum(0)) - bound.enforce(changed.sum(0)))))
     assert worst <= sensitivity.l2(bound, relation) * (1 + 1e-9)
     assert worst == pytest.approx(sensitivity.l2(bound, relation))
-
-
-def test_non_negative_rows_differ_by_root_two_times_the_radius():
-    bound = NonNegativeRows(0.5, 3)
-    one, other = np.zeros((4, 2)), np.zeros((4, 2))
-    one[:3, 0], other[:3, 1] = 9.0, 9.0
-    one[0, 1] = -4.0  # clamped
-    apart = float(np.linalg.norm(bound.enforce(one) - bound.enforce(other)))
-    assert apart == pytest.approx(sensitivity.l2(bound, Relation.NODE_REPLACE))
-    assert apart == pytest.approx(math.sqrt(6) * 0.5)
-    with pytest.raises(UnboundedValueError, match="at most 3 rows"):
-        bound.enforce(np.ones((4, 2)))
 
 
 NODE, EDGE = Relation.NODE_ZERO_OUT, Relation.EDGE_UNDIRECTED
@@ -120,6 +97,8 @@ def test_non_finite_values_never_pass(bound, bad):
 
 
 def test_a_sum_that_was_not_clipped_is_refused():
+    with pytest.raises(UnboundedValueError, match="at most 3 rows"):
+        NonNegativeRows(0.5, 3).enforce(np.ones((4, 2)))
     with pytest.raises(UnboundedValueError, match="not clipped"):
         ClippedSum(1.0, 3).enforce(np.array([3.1, 0.0]))
 

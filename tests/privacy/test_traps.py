@@ -9,7 +9,7 @@ from dp_accounting.pld import PLDAccountant
 
 from fedgraph.privacy.accounting import rdp
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import FixedSizeGaussian, Gaussian, Laplace, PoissonGaussian, Repeated
+from fedgraph.privacy.events import Gaussian, Repeated
 
 REPLACE = dp.NeighboringRelation.REPLACE_ONE
 
@@ -23,35 +23,6 @@ def test_rdp_replace_one_prices_the_gaussian_at_sensitivity_one():
     assert theirs == pytest.approx(8.08, abs=0.01)
     assert right == pytest.approx(17.86, abs=0.01)
     assert price(Repeated(Gaussian(2.0 / 2), 10), 1e-5).epsilon == pytest.approx(right, rel=1e-3)
-
-
-def test_rdp_without_replacement_at_full_batch_is_off_by_the_same_factor():
-    orders = [2.0, 4.0, 8.0]
-    event = dp.SampledWithoutReplacementDpEvent(100, 100, dp.GaussianDpEvent(3.0))
-    theirs = dp.rdp.RdpAccountant(orders, REPLACE).compose(event).rdp
-    assert theirs == pytest.approx(np.array(orders) / (2 * 9))  # sensitivity 1; two clipped rows differ by 2
-    ours = price(FixedSizeGaussian(3.0, 100, 100, touched_rows=1, replaced=True), 1e-5)
-    assert ours == price(Gaussian(1.5), 1e-5)
-
-
-def test_pld_rejects_sampling_without_replacement_and_laplace_under_replace():
-    without = dp.SampledWithoutReplacementDpEvent(100, 10, dp.GaussianDpEvent(3.0))
-    assert not PLDAccountant(REPLACE).supports(without)
-    assert not PLDAccountant(REPLACE).supports(dp.LaplaceDpEvent(1.0))
-    assert math.isfinite(price(FixedSizeGaussian(3.0, 10, 100, touched_rows=1, replaced=True), 1e-5).epsilon)
-    assert price(Laplace(1.0), 0.0).epsilon == 1.0
-
-
-def test_there_is_no_exponential_mechanism_event():
-    assert not [name for name in dir(dp) if "xponential" in name]
-
-
-def test_poisson_replace_is_the_exact_double_mixture_in_pld_and_refused_by_rdp():
-    event = dp.PoissonSampledDpEvent(0.1, dp.GaussianDpEvent(2.0))
-    assert PLDAccountant(REPLACE).supports(event)
-    assert not dp.rdp.RdpAccountant(neighboring_relation=REPLACE).supports(event)
-    theirs = PLDAccountant(REPLACE).compose(event, 20).get_epsilon(1e-5)
-    assert price(Repeated(PoissonGaussian(2.0, 0.1, 1, True), 20), 1e-5).epsilon == pytest.approx(theirs, rel=2e-3)
 
 
 def test_fractional_orders_may_fail_to_converge_and_are_only_logged(caplog):

@@ -49,7 +49,7 @@ class ColumnRanks:
             return graph
         line, k = _on_line(graph, known), known.places.size
         every = (private_counts.bin_edges(self.brackets), self.shares)
-        edges, shares = (np.broadcast_to(part, (k, privacy.COUNT_BINS + 1)) for part in every)
+        edges, shares = (np.broadcast_to(part, (k, privacy.private_counts.COUNT_BINS + 1)) for part in every)
         bounded = known.bounded if low != -1.0 else known.bounded[:0]
         values = np.full((graph.num_nodes, k + bounded.size), (low + 1) / 2)
         for column in range(k):
@@ -80,7 +80,7 @@ def fixed(columns: GraphColumns) -> ColumnRanks:
 
     They are log₂(1 + |x|) with its sign, over the whole line (``private_counts._WIDEST``).
     """
-    shares = np.tile(np.linspace(0, 1, privacy.COUNT_BINS + 1), (columns.places.size, 1))
+    shares = np.tile(np.linspace(0, 1, privacy.private_counts.COUNT_BINS + 1), (columns.places.size, 1))
     return ColumnRanks(columns, private_counts.widest_brackets(columns.places.size), shares, low=0.0)
 
 
@@ -131,7 +131,7 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
         sensitivity = private_counts.column_sensitivity(bound, made.guarantee.protection.relation)
         std, _ = planned.gradient_std(multiplier, sensitivity, facts)
         mechanism, event = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
-        error = _std_of_sum(mechanism, facts) * privacy.COUNT_BINS**0.5 / 2 / facts.num_nodes
+        error = _std_of_sum(mechanism, facts) * privacy.private_counts.COUNT_BINS**0.5 / 2 / facts.num_nodes
         said = (
             f"Nobody gave bounds for {names}: their numbers became ranks, estimated from noisy counts with "
             f"{100 * _SHARE:.0f} % of the budget (of μ²), each wrong by about {100 * error:.1f} places in 100.",

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
-from fedgraph.privacy import RDP_ORDERS, require_positive
+from fedgraph.privacy import rdp, require_positive
 
 
 def claimed_sage_subgraphs(degree: int, layers: int) -> int:
@@ -73,9 +73,10 @@ def claimed_sage_epsilon(
         else hypergeom.logpmf(hits, num_rows, touched, batch_size)
     )
     hits, weights = hits[weights > -700], weights[weights > -700]
-    exponents = 2 * RDP_ORDERS[:, None] * (RDP_ORDERS[:, None] - 1) * np.square(hits) / noise_multiplier**2
-    moments = steps * logsumexp(exponents + weights, axis=1) / (RDP_ORDERS - 1)
-    return float(np.min(moments + math.log(1 / delta) / (RDP_ORDERS - 1)))
+    orders = rdp.RDP_ORDERS
+    exponents = 2 * orders[:, None] * (orders[:, None] - 1) * np.square(hits) / noise_multiplier**2
+    moments = steps * logsumexp(exponents + weights, axis=1) / (orders - 1)
+    return float(np.min(moments + math.log(1 / delta) / (orders - 1)))
 
 
 def epsilon_of_paper(multiplier: float, rate: float, touched: int, sizes: Sequence[int], steps: int, delta: float) -> float:

@@ -7,7 +7,7 @@ accountant's name and theorem:
     exact Gaussian            gaussian      Gaussian releases only; an equality
     basic composition         pure          releases that are ε-DP with δ = 0; also answers δ = 0
     zCDP                      zcdp          releases with a ρ
-    loss distribution         pld, losses   everything but ZCDP and SampledOnce; pessimistic grid
+    loss distribution         pld, losses   everything but SampledOnce; pessimistic grid
     private selection         selection     Selected, by Rényi orders
     Rényi                     rdp           everything but ApproxDP (SampledOnce: in a choice); asked when the above cannot
     a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
@@ -21,8 +21,8 @@ A δ is split where an accountant cannot take all releases into its own composit
 **Edge cases.**
 
     δ NaN, negative or ≥ 1                       PrivacyError
-    nothing released; multipliers ∞; ε, ρ, q = 0 ε = 0, δ = 0
-    multiplier 0; ε or ρ = ∞; unprotected        ε = ∞
+    nothing released; multipliers ∞; ε, q = 0    ε = 0, δ = 0
+    multiplier 0; ε = ∞; unprotected             ε = ∞
     δ = 0 where only (ε, δ) is known             ε = ∞
     an event class not known here                UnknownEventError naming it; never counted as zero
     count up to 1e12 and beyond                  priced (coarser grid, still pessimistic)
@@ -60,16 +60,8 @@ class Epsilon:
 def price(event: events.Event, delta: float) -> Epsilon:
     """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
 
-    Args:
-        event: all that was released.
-        delta: δ in [0, 1).
-
-    Returns:
-        ε with the accountant and its theorem; ∞ where nothing is proven.
-
-    Raises:
-        PrivacyError: another delta.
-        UnknownEventError: an event class that no accountant knows.
+    event: all that was released. delta: δ in [0, 1). Returns ε with the accountant and its theorem; ∞ where nothing is proven.
+    ``PrivacyError``: another delta. ``UnknownEventError``: an event class that no accountant knows.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> price(Repeated(Gaussian(10.0), 100), 1e-5).accountant
@@ -84,14 +76,8 @@ def price(event: events.Event, delta: float) -> Epsilon:
 def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
     """The leaves of an event, merged, with what is trivial settled.
 
-    Args:
-        event: all that was released.
-
-    Returns:
-        (leaf, how often) in a fixed order; or the price, where the answer is 0 or ∞ outright.
-
-    Raises:
-        UnknownEventError: an event class that no accountant knows.
+    event: all that was released. Returns (leaf, how often) in a fixed order; or the price, where the answer is 0 or ∞ outright.
+    ``UnknownEventError``: an event class that no accountant knows.
     """
     counts: Counter[events.Event] = Counter()
     for leaf, count in events.flatten(event):
@@ -187,9 +173,7 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
         each = [accountant_leaves(alternative) for alternative in leaf.alternatives]
         dear = [found for found in each if isinstance(found, Epsilon) and found.epsilon > 0]
         return dear[0] if dear else None if all(isinstance(found, Epsilon) for found in each) else leaf
-    if isinstance(leaf, events.ZCDP):
-        size = leaf.rho
-    elif isinstance(leaf, events.ApproxDP):
+    if isinstance(leaf, events.ApproxDP):
         size = math.inf if leaf.delta == 1 else leaf.epsilon + leaf.delta
     elif isinstance(leaf, (events.PureDP, events.BoundedRange, events.RandomizedResponse)):
         size = leaf.epsilon

@@ -14,8 +14,6 @@ unit ``graph`` of the release. It says nothing about what the shared model or th
 
 >>> round(at_epsilon(1 / 18), 3)
 0.514
->>> round(epsilon_for(0.7957), 2)
-1.36
 """
 
 import math
@@ -29,33 +27,11 @@ from fedgraph.privacy.fields import ArrayField
 def at_epsilon(epsilon: float, num_classes: int = 2) -> float:
     """The best accuracy after an ε-DP release of an object of one of k balanced classes: e^ε/(e^ε + k − 1), in [1/k, 1].
 
-    Args:
-        epsilon: ε ≥ 0.
-        num_classes: k ≥ 2.
-
-    Raises:
-        PrivacyError: ε negative or NaN, or fewer than two classes.
+    epsilon: ε ≥ 0. num_classes: k ≥ 2. ``PrivacyError``: ε negative or NaN, or fewer than two classes.
     """
     if not epsilon >= 0 or num_classes < 2:
         raise PrivacyError(f"need ε ≥ 0 and at least two classes, found {epsilon} and {num_classes}")
     return 1.0 / (1.0 + (num_classes - 1) * math.exp(-epsilon))
-
-
-def epsilon_for(accuracy: float, num_classes: int = 2) -> float:
-    """The least ε at which balanced classes can be told apart with an accuracy; 0 at or below chance, ∞ at 1.
-
-    Args:
-        accuracy: in [0, 1].
-        num_classes: k ≥ 2.
-
-    Raises:
-        PrivacyError: a number out of its range.
-    """
-    if not 0 <= accuracy <= 1 or num_classes < 2:
-        raise PrivacyError(f"need an accuracy in [0, 1] and at least two classes, found {accuracy} and {num_classes}")
-    if accuracy * num_classes <= 1:
-        return 0.0
-    return math.inf if accuracy == 1 else math.log((num_classes - 1) * accuracy / (1 - accuracy))
 
 
 def given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -> float:
@@ -64,13 +40,8 @@ def given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -
     For two classes: the mean over graphs of max(π, e^ε/(1 + e^ε)), π the share of the larger class among graphs of the same
     public value. The shares are those of the collection itself: optimistic for small groups.
 
-    Args:
-        public: int [graphs], e.g. sizes.
-        labels: int [graphs].
-        epsilons: float [graphs], ε of each graph's release.
-
-    Raises:
-        PrivacyError: vectors of other lengths, empty ones, or more than two classes (for which the bound is another).
+    public: int [graphs], e.g. sizes. labels: int [graphs]. epsilons: float [graphs], ε of each graph's release.
+    ``PrivacyError``: vectors of other lengths, empty ones, or more than two classes (for which the bound is another).
     """
     if public.shape != labels.shape or public.shape != epsilons.shape or public.size == 0:
         raise PrivacyError("public statistic, labels and epsilons must be three equally long, non-empty vectors")

@@ -41,16 +41,9 @@ _MARGIN = 3e-9  # more than the rounding of ``gaussian.epsilon``, so that adding
 def noise_multiplier_of(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
     """The smallest noise multiplier (to one part in 10⁴) with which releases cost at most a target.
 
-    Args:
-        make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
-        epsilon: the target, > 0 and finite.
-        delta: δ in [0, 1).
-
-    Returns:
-        A multiplier whose price was computed and is at most the target.
-
-    Raises:
-        PrivacyError: a target that is not finite and > 0, or one that no multiplier reaches.
+    make_event: multiplier → everything that will be released; its price must fall as the multiplier grows. epsilon: the target,
+    > 0 and finite. delta: δ in [0, 1). Returns a multiplier whose price was computed and is at most the target.
+    ``PrivacyError``: a target that is not finite and > 0, or one that no multiplier reaches.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> found = noise_multiplier_of(lambda m: Repeated(Gaussian(m), 100), 1.0, 1e-5)
@@ -83,13 +76,8 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
 
     Aims 3e-9 (relative) below the target.
 
-    Args:
-        count: how many releases, ≥ 1.
-        epsilon: the target, > 0 and finite.
-        delta: δ in (0, 1).
-
-    Raises:
-        PrivacyError: a number out of its range.
+    count: how many releases, ≥ 1. epsilon: the target, > 0 and finite. delta: δ in (0, 1). ``PrivacyError``: a number out of
+    its range.
 
     >>> round(gaussian_multiplier(1, 1.0, 1e-5), 4)
     3.7306
@@ -121,12 +109,7 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
 def published(cost: Callable[[float], float], target: float) -> float:
     """The smallest multiplier (to one part in 10⁵, from above) with cost ≤ target.
 
-    Args:
-        cost: multiplier → the published ε; it must fall.
-        target: ε, > 0.
-
-    Raises:
-        PrivacyError: no multiplier below 10¹² is enough.
+    cost: multiplier → the published ε; it must fall. target: ε, > 0. ``PrivacyError``: no multiplier below 10¹² is enough.
     """
     low, high = 1e-3, 1e-3
     while cost(high) > target:

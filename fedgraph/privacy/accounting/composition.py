@@ -46,9 +46,7 @@ class WorstUnit:
 def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
     """The largest price over clients that share no unit; equal events are priced once.
 
-    Args:
-        spent: client → everything it released; empty: ε = 0.
-        delta: δ in [0, 1).
+    spent: client → everything it released; empty: ε = 0. delta: δ in [0, 1).
     """
     prices = [price(event, delta) for event in set(spent.values())]
     return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
@@ -57,12 +55,8 @@ def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
 def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[Epsilon, tuple[int, ...]]:
     """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
 
-    Args:
-        spent: client → what one end of an edge costs there; empty: ε = 0 and nobody.
-        delta: δ in [0, 1).
-
-    Returns:
-        (its price, the clients of its two ends)
+    spent: client → what one end of an edge costs there; empty: ε = 0 and nobody. delta: δ in [0, 1). Returns (its price, the
+    clients of its two ends).
 
     >>> compose_ends({0: Gaussian(1.0), 1: Gaussian(2.0)}, 1e-5)[1]
     (0, 0)
@@ -79,16 +73,8 @@ def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[Epsilon, tup
 def compose_overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
     """Per-node composition of the clients' own messages.
 
-    Args:
-        spent: client → everything it released.
-        holdings: CSR [clients, nodes], not zero where the client holds the node.
-        delta: δ in [0, 1).
-
-    Returns:
-        The price of the worst node, and who holds it.
-
-    Raises:
-        PrivacyError: no nodes.
+    spent: client → everything it released. holdings: CSR [clients, nodes], not zero where the client holds the node. delta: δ
+    in [0, 1). Returns the price of the worst node, and who holds it. ``PrivacyError``: no nodes.
     """
     held = _held(holdings)
     kinds = list(dict.fromkeys(spent.values()))

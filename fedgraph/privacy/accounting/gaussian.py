@@ -27,9 +27,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 
     Computed as log Φ(a) + log(1 − e^x), x = ε + log Φ(b) − log Φ(a) ≤ 0, with a, b = ±μ/2 − ε/μ.
 
-    Args:
-        epsilon: ε ≥ 0.
-        mu: μ > 0, finite.
+    epsilon: ε ≥ 0. mu: μ > 0, finite.
     """
     a = mu / 2 - epsilon / mu
     b = -mu / 2 - epsilon / mu
@@ -43,9 +41,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 def deltas(e: ArrayField, mu: float) -> ArrayField:
     """δ(e) of the μ-Gaussian mechanism at many e.
 
-    Args:
-        e: any shape, of either sign.
-        mu: μ > 0, or an array of them that broadcasts with ``e``.
+    e: any shape, of either sign. mu: μ > 0, or an array of them that broadcasts with ``e``.
     """
     log_above = log_ndtr(mu / 2 - e / mu)
     ratio = np.minimum(e + log_ndtr(-mu / 2 - e / mu) - log_above, 0.0)
@@ -57,12 +53,8 @@ def epsilon(mu: float, delta: float) -> float:
 
     For μ below about 1e-9 together with δ below about 1e-12 it does not, and δ(ε) may be missed by rounding.
 
-    Args:
-        mu: Δ₂/s of everything together, ≥ 0; ∞ → ∞.
-        delta: in [0, 1]; 0 → ∞ unless μ = 0.
-
-    Raises:
-        PrivacyError: NaN or a number out of range.
+    mu: Δ₂/s of everything together, ≥ 0; ∞ → ∞. delta: in [0, 1]; 0 → ∞ unless μ = 0. ``PrivacyError``: NaN or a number out of
+    range.
     """
     if math.isnan(mu) or mu < 0 or math.isnan(delta) or not 0 <= delta <= 1:
         raise PrivacyError(f"need mu ≥ 0 and 0 ≤ delta ≤ 1, found mu={mu}, delta={delta}")
@@ -87,9 +79,8 @@ def epsilon(mu: float, delta: float) -> float:
 def total_mu(noise_multipliers: np.ndarray, counts: np.ndarray) -> float:
     """μ of Gaussian releases together: √Σ countᵢ / multiplierᵢ².
 
-    Args:
-        noise_multipliers: [kinds], s/Δ₂ of each kind of release; 0 gives ∞, and ∞ adds nothing.
-        counts: [kinds], how often each is made.
+    noise_multipliers: [kinds], s/Δ₂ of each kind of release; 0 gives ∞, and ∞ adds nothing. counts: [kinds], how often each is
+    made.
     """
     with np.errstate(divide="ignore"):
         return float(np.sqrt(np.sum(counts / np.square(noise_multipliers))))
@@ -101,9 +92,7 @@ def moments_epsilon(mu: float, delta: float) -> float:
     It is min over α of αμ²/2 + ln(1/δ)/(α − 1) (Mironov 2017, Propositions 3 and 7); with μ = √K/σ this is GAP's formula. An
     upper bound on ``epsilon(mu, delta)``.
 
-    Args:
-        mu: μ ≥ 0.
-        delta: δ in (0, 1).
+    mu: μ ≥ 0. delta: δ in (0, 1).
     """
     return mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))
 
@@ -111,9 +100,7 @@ def moments_epsilon(mu: float, delta: float) -> float:
 def moments_mu(target: float, delta: float) -> float:
     """The largest μ with ``moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down.
 
-    Args:
-        target: ε ≥ 0.
-        delta: δ in (0, 1).
+    target: ε ≥ 0. delta: δ in (0, 1).
     """
     s = math.sqrt(2 * math.log(1 / delta))
     return 2 * target / (math.sqrt(s * s + 2 * target) + s) * (1 - 1e-12)

@@ -79,13 +79,8 @@ class Losses:
 def _connect_loss_dots(deltas: ArrayField, lowest: int, gap: float) -> Losses:
     """Algorithm 1 of "Connect the Dots" for an even grid.
 
-    Args:
-        deltas: δ at (lowest + i)·gap, i = 0, 1, …; made monotone from above.
-        lowest: index of the first grid point.
-        gap: between grid points, > 0.
-
-    Returns:
-        A distribution whose curve is δ at every dot, and the chord in e^ε between dots.
+    deltas: δ at (lowest + i)·gap, i = 0, 1, …; made monotone from above. lowest: index of the first grid point. gap: between
+    grid points, > 0. Returns a distribution whose curve is δ at every dot, and the chord in e^ε between dots.
     """
     deltas = np.maximum.accumulate(np.clip(deltas, 0.0, 1.0)[::-1])[::-1]
     if deltas.size == 1:
@@ -101,9 +96,7 @@ def _connect_loss_dots(deltas: ArrayField, lowest: int, gap: float) -> Losses:
 def infinite_loss_mass(delta: float, total_count: float) -> float:
     """The mass that one step may put to a loss of ∞, so that all steps together cost 1e-4 of δ.
 
-    Args:
-        delta: δ of the whole composition.
-        total_count: how many steps.
+    delta: δ of the whole composition. total_count: how many steps.
     """
     return max(_SHARE_OF_DELTA_CUT * delta / max(total_count, 1.0), 1e-290)
 
@@ -111,9 +104,7 @@ def infinite_loss_mass(delta: float, total_count: float) -> float:
 def compose(parts: Sequence[LossPart], delta: float) -> float:
     """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders.
 
-    Args:
-        parts: what is composed; none: ε = 0.
-        delta: δ in [0, 1); 0: ∞.
+    parts: what is composed; none: ε = 0. delta: δ in [0, 1); 0: ∞.
     """
     if not parts:
         return 0.0

@@ -36,9 +36,7 @@ _FARTHEST = 200.0  # losses beyond count as ∞
 def curves(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve]:
     """Both orders of one step: the unit there against gone, and back.
 
-    Args:
-        step: what is released.
-        tail: mass that may be put to a loss of ∞.
+    step: what is released. tail: mass that may be put to a loss of ∞.
     """
     if step.heavy:
         return _heavy(step, tail), _heavy(step, tail)

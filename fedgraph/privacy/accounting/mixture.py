@@ -68,11 +68,9 @@ class MixturePair:
 def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> MixturePair:
     """The dominating pair of a step; the one-call bound where very many rows are touched.
 
-    Args:
-        noise_multiplier: σ, standard deviation over clip, > 0.
-        sampling_rate: q in (0, 1).
-        touched_rows: B' ≥ 1; above ``_MANY_ROWS`` the bound is looser, and of constant size.
-        replaced: whether all touched rows change, or the own one vanishes.
+    noise_multiplier: σ, standard deviation over clip, > 0. sampling_rate: q in (0, 1). touched_rows: B' ≥ 1; above
+    ``_MANY_ROWS`` the bound is looser, and of constant size. replaced: whether all touched rows change, or the own one
+    vanishes.
     """
     if touched_rows > _MANY_ROWS:
         return _one_call_mixture_pair(noise_multiplier, sampling_rate, touched_rows)
@@ -99,12 +97,8 @@ def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | Non
     A dot outside the losses that are kept is read at the end of the x range, which is at least the curve of the cut pair;
     ``losses`` charges the cut mass.
 
-    Args:
-        chosen: the pair.
-        tail: x beyond this mass on either side is cut off.
-
-    Returns:
-        The two curves; None in the place of the second where both are the same.
+    chosen: the pair. tail: x beyond this mass on either side is cut off. Returns the two curves; None in the place of the
+    second where both are the same.
     """
     reach = -float(ndtri(tail)) * chosen.sigma
     xs = np.linspace(-float(chosen.shifts_q.max()) - reach, float(chosen.shifts_p.max()) + reach, _FIRST_GUESSES)

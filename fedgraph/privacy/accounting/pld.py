@@ -14,7 +14,7 @@ the world that holds the unit against the one that does not; forward composes wi
     a choice                 at every ε the largest δ of its alternatives (``OneOf``; Gaussian releases and pure ε in each)
 
 **Guarantee.** An upper bound on ε for the events' own unit and relation; adaptive composition (Zhu, Dong &
-Wang 2022, Theorem 10). ZCDP has no single pair and is not covered.
+Wang 2022, Theorem 10).
 
     pure ε                   (e^ε − e^e)/(e^ε + 1), |e| ≤ ε                     Kairouz, Oh & Viswanath 2015, Theorem 3.1
     (ε, δ₀)                  the same on mass 1 − δ₀, plus δ₀ at infinity
@@ -126,14 +126,8 @@ def batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced:
 
     2j for j replaced rows in the batch. Where the own row vanishes instead: 2j + 1 with it and 2j without it, for j others.
 
-    Args:
-        batch_size: B, at most num_rows.
-        num_rows: rows to draw from.
-        touched_rows: rows of the unit, 1 … num_rows.
-        replaced: whether all touched rows change, or the own one vanishes.
-
-    Returns:
-        (distances in clips, their probabilities)
+    batch_size: B, at most num_rows. num_rows: rows to draw from. touched_rows: rows of the unit, 1 … num_rows. replaced:
+    whether all touched rows change, or the own one vanishes. Returns (distances in clips, their probabilities).
     """
     from scipy.stats import hypergeom  # its import takes half a second
 
@@ -211,11 +205,7 @@ _COVERED = (
 
 
 def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
-    """Whether every release has a dominating pair here.
-
-    Args:
-        leaves: of ``accountant.accountant_leaves``.
-    """
+    """Whether every release has a dominating pair here. leaves: of ``accountant.accountant_leaves``."""
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
@@ -225,12 +215,8 @@ def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
 def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer.
 
-    Args:
-        leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair.
-        delta: δ in [0, 1); 0: ∞.
-
-    Raises:
-        UnknownEventError: a release without a dominating pair.
+    leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair. delta: δ in [0, 1); 0: ∞.
+    ``UnknownEventError``: a release without a dominating pair.
     """
     if delta == 0:
         return math.inf

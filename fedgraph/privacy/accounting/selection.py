@@ -26,14 +26,8 @@ from fedgraph.privacy.fields import ArrayField
 def rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> ArrayField:
     """R' of the best trial, by the formula above.
 
-    Args:
-        each: float64 [k], R of one trial at ``orders``; ∞ where an order has no bound.
-        orders: float64 [k], λ > 1.
-        shape: η ≥ 0.
-        stop: γ in (0, 1].
-
-    Raises:
-        PrivacyError: γ outside (0, 1], or η that is not finite.
+    each: float64 [k], R of one trial at ``orders``; ∞ where an order has no bound. orders: float64 [k], λ > 1. shape: η ≥ 0.
+    stop: γ in (0, 1]. ``PrivacyError``: γ outside (0, 1], or η that is not finite.
     """
     if not 0 < stop <= 1 or not math.isfinite(shape):
         raise PrivacyError(f"stopping needs 0 < stop ≤ 1 and a finite shape, found {stop} and {shape}")
@@ -45,11 +39,7 @@ def rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> Arra
 
 
 def _mean_selection_trials(shape: float, stop: float) -> float:
-    """E K, the mean number of trials.
-
-    Args:
-        shape: η ≥ 0.
-        stop: γ in (0, 1].
+    """E K, the mean number of trials. shape: η ≥ 0. stop: γ in (0, 1].
 
     >>> _mean_selection_trials(1.0, 0.05)
     20.0
@@ -64,12 +54,7 @@ def _mean_selection_trials(shape: float, stop: float) -> float:
 def stop_for(shape: float, mean: float) -> float:
     """The γ for which E K is a given mean, from the side of fewer trials.
 
-    Args:
-        shape: η ≥ 0.
-        mean: E K, at least 1 and below a million.
-
-    Raises:
-        PrivacyError: a mean out of that range.
+    shape: η ≥ 0. mean: E K, at least 1 and below a million. ``PrivacyError``: a mean out of that range.
     """
     if not 1 <= mean < 1e6:
         raise PrivacyError(f"among is {mean}; allowed: the mean number of trials, 1 to a million")
@@ -81,13 +66,7 @@ def stop_for(shape: float, mean: float) -> float:
 
 
 def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
-    """K, which nobody may learn.
-
-    Args:
-        shape: η ≥ 0.
-        stop: γ in (0, 1].
-        rng: a secret stream.
-    """
+    """K, which nobody may learn. shape: η ≥ 0. stop: γ in (0, 1]. rng: a secret stream."""
     if stop == 1:
         return 1
     chance, k = (1 - stop) / math.log(1 / stop) if shape == 0 else shape * (1 - stop) / (stop**-shape - 1), 1

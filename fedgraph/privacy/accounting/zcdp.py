@@ -25,7 +25,6 @@ What each release costs:
     ε-DP (also k-RR, each bit)    ε·tanh(ε/2)      ≤ ε²/2; Bun & Steinke 2016, Proposition 3.3, its KL end
     bounded range ε               ε²/8             Cesar & Rogers 2021, Lemma 3.4
     Laplace, multiplier 1/ε       as ε-DP
-    zCDP                          ρ
 
 **Guarantee.** Any α gives a valid ε, so the search over α cannot make the answer wrong, only loose.
 
@@ -37,18 +36,11 @@ import math
 from scipy.optimize import minimize_scalar
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy.events import ZCDP, ApproxDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
+from fedgraph.privacy.events import ApproxDP, BoundedRange, Event, Gaussian, Laplace, MultiBit, PureDP, RandomizedResponse
 
 
 def pure_epsilon(event: Event) -> float | None:
-    """The ε of a release that is ε-DP with δ = 0.
-
-    Args:
-        event: one release.
-
-    Returns:
-        ε; None if it is not ε-DP, or not known to be.
-    """
+    """The ε of a release that is ε-DP with δ = 0. event: one release. Returns ε; None if it is not ε-DP, or not known to be."""
     if isinstance(event, (PureDP, RandomizedResponse, BoundedRange)):
         return event.epsilon
     if isinstance(event, MultiBit):
@@ -63,18 +55,12 @@ def pure_epsilon(event: Event) -> float | None:
 def rho(event: Event) -> float | None:
     """ρ of one release.
 
-    Args:
-        event: one release; its noise multiplier, where it has one, is > 0.
-
-    Returns:
-        ρ; None where the event has no zCDP bound here.
+    event: one release; its noise multiplier, where it has one, is > 0. Returns ρ; None where the event has no zCDP bound here.
     """
     if isinstance(event, Gaussian):
         return 0.5 / event.noise_multiplier**2
     if isinstance(event, BoundedRange):
         return event.epsilon**2 / 8
-    if isinstance(event, ZCDP):
-        return event.rho
     if isinstance(event, (PureDP, RandomizedResponse)):
         return _pure(event.epsilon)
     if isinstance(event, Laplace):
@@ -91,12 +77,7 @@ def _pure(epsilon: float) -> float:
 def epsilon(total_rho: float, delta: float) -> float:
     """ε of a ρ-zCDP mechanism, by the conversion above.
 
-    Args:
-        total_rho: ρ ≥ 0; ∞ → ∞.
-        delta: δ in [0, 1]; 0 → ∞ unless ρ = 0.
-
-    Raises:
-        PrivacyError: a number out of its range, or NaN.
+    total_rho: ρ ≥ 0; ∞ → ∞. delta: δ in [0, 1]; 0 → ∞ unless ρ = 0. ``PrivacyError``: a number out of its range, or NaN.
 
     >>> round(epsilon(0.5, 1e-5), 4)
     4.7284

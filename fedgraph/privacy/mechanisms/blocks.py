@@ -23,8 +23,7 @@ from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 class PerBlock(NoiseMechanism):
     """One mechanism for each block of rows of a matrix [Σ sizes, h]; blocks follow one another.
 
-    Raises:
-        PrivacyError: no part, an empty block, or another number of parts than of blocks.
+    ``PrivacyError``: no part, an empty block, or another number of parts than of blocks.
     """
 
     parts: tuple[NoiseMechanism, ...]  # the mechanism of each block
@@ -54,18 +53,13 @@ def split(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
 
 
 def worst_pure(epsilons: Sequence[float]) -> PureDP:
-    """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit.
-
-    Args:
-        epsilons: ε_g of each part, at least one.
-    """
+    """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit. epsilons: ε_g of each part, at least one."""
     return PureDP(max(epsilons))
 
 
 def worst_gaussian(noise_multipliers: Sequence[float]) -> Gaussian:
     """Gaussian parts: trade-off curves of Gaussian mechanisms are ordered, so the smallest multiplier covers all.
 
-    Args:
-        noise_multipliers: std / Δ₂ of each part, at least one.
+    noise_multipliers: std / Δ₂ of each part, at least one.
     """
     return Gaussian(min(noise_multipliers))

@@ -150,14 +150,8 @@ def distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np
 
     Draws are added until there are enough and never thrown away once new: sampling without replacement.
 
-    Args:
-        limit: above all of them.
-        count: how many.
-        rng: random stream.
-        without: integers that must not be drawn, sorted and distinct; None: none.
-
-    Raises:
-        PrivacyError: more were asked for than are free.
+    limit: above all of them. count: how many. rng: random stream. without: integers that must not be drawn, sorted and
+    distinct; None: none. ``PrivacyError``: more were asked for than are free.
     """
     free = limit - (0 if without is None else without.size)
     if count > free:
@@ -179,13 +173,7 @@ def distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np
 def _bernoulli_positions(limit: int, probability: float, rng: np.random.Generator) -> _Integers:
     """Which of many independent coins came up.
 
-    Args:
-        limit: how many coins.
-        probability: of each, in (0, 1/2].
-        rng: random stream.
-
-    Returns:
-        Positions in [0, limit), sorted.
+    limit: how many coins. probability: of each, in (0, 1/2]. rng: random stream. Returns positions in [0, limit), sorted.
     """
     parts: list[_Integers] = []
     last = -1
@@ -201,11 +189,7 @@ def _bernoulli_positions(limit: int, probability: float, rng: np.random.Generato
 
 @dataclass(frozen=True)
 class EdgeRand(NoiseMechanism):
-    """Flips every cell with probability 1/(e^ε + 1).
-
-    Raises:
-        PrivacyError: more flips than ``most_cells`` are to be expected.
-    """
+    """Flips every cell with probability 1/(e^ε + 1). ``PrivacyError``: more flips than ``most_cells`` are to be expected."""
 
     epsilon: PositiveField  # ε, finite and > 0
     num_nodes: int  # n
@@ -247,9 +231,8 @@ class EdgeRand(NoiseMechanism):
 class LapGraph(NoiseMechanism):
     """Laplace noise on the number of edges and on every cell; the largest cells stay.
 
-    Raises:
-        PrivacyError: a share out of its range. ``apply`` raises it where the noisy count passes ``most_cells``; that count is
-            part of what ε protects, so the error tells no more than the release would.
+    ``PrivacyError``: a share out of its range. ``apply`` raises it where the noisy count passes ``most_cells``; that count is
+    part of what ε protects, so the error tells no more than the release would.
     """
 
     epsilon: PositiveField  # ε, finite and > 0

@@ -54,16 +54,8 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e6, 2000)
 def delta_at(epsilon: float, std: float, change: float, classes: int, log_determinant: float, missed: float = 0.0) -> float:
     """δ at a given ε, the best order taken.
 
-    Args:
-        epsilon: ε ≥ 0.
-        std: σ of b per entry, > 0; ∞ is allowed.
-        change: W ≥ 0.
-        classes: c ≥ 1.
-        log_determinant: ε_Λ ≥ 0.
-        missed: δ_θ ≥ 0.
-
-    Raises:
-        PrivacyError: a number out of its range.
+    epsilon: ε ≥ 0. std: σ of b per entry, > 0; ∞ is allowed. change: W ≥ 0. classes: c ≥ 1. log_determinant: ε_Λ ≥ 0. missed:
+    δ_θ ≥ 0. ``PrivacyError``: a number out of its range.
 
     >>> delta_at(1.0, 20.0, 1.0, 7, 0.1) < 1e-3 < delta_at(1.0, 5.0, 1.0, 7, 0.1)
     True
@@ -86,16 +78,8 @@ def delta_at(epsilon: float, std: float, change: float, classes: int, log_determ
 def noise_std(epsilon: float, target: float, change: float, classes: int, log_determinant: float, missed: float = 0.0) -> float:
     """The smallest σ (to one part in 10⁶, from above) that keeps (ε, δ).
 
-    Args:
-        epsilon: ε, above ε_Λ.
-        target: δ, above δ_θ.
-        change: W > 0.
-        classes: c ≥ 1.
-        log_determinant: ε_Λ ≥ 0.
-        missed: δ_θ ≥ 0.
-
-    Raises:
-        PrivacyError: no noise is enough, because ε_Λ or δ_θ alone take all.
+    epsilon: ε, above ε_Λ. target: δ, above δ_θ. change: W > 0. classes: c ≥ 1. log_determinant: ε_Λ ≥ 0. missed: δ_θ ≥ 0.
+    ``PrivacyError``: no noise is enough, because ε_Λ or δ_θ alone take all.
     """
     if missed >= target or log_determinant >= epsilon:
         raise PrivacyError(f"no noise gives ε = {epsilon}: ε_Λ = {log_determinant}, δ_θ = {missed} of δ = {target} are spent")
@@ -168,13 +152,8 @@ def least_regulariser(given: Situation) -> float:
 def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Calibrated:
     """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end.
 
-    Args:
-        given: what has to be hidden, and what it may cost.
-        regulariser: Λ, above ``least_regulariser``.
-        gradient_norm: g, that a minimiser is accepted with.
-
-    Raises:
-        PrivacyError: Λ is not above its bound, which the text names.
+    given: what has to be hidden, and what it may cost. regulariser: Λ, above ``least_regulariser``. gradient_norm: g, that a
+    minimiser is accepted with. ``PrivacyError``: Λ is not above its bound, which the text names.
     """
     if not given.sensitivity:
         return Calibrated(0.0, regulariser, 0.0, math.inf, 0.0, PureDP(0.0))

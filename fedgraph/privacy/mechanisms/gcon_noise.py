@@ -49,12 +49,7 @@ def gcon_soft_margin(num_classes: int) -> GconLossBounds:
 def gcon_pseudo_huber(num_classes: int, width: float) -> GconLossBounds:
     """Pseudo-Huber: (δ_l/c, 1/c, 48√5/(125 c δ_l)).
 
-    Args:
-        num_classes: c ≥ 1.
-        width: δ_l > 0.
-
-    Raises:
-        PrivacyError: a number that is not finite and > 0.
+    num_classes: c ≥ 1. width: δ_l > 0. ``PrivacyError``: a number that is not finite and > 0.
     """
     require_positive("num_classes", num_classes)
     require_positive("width", width)
@@ -64,13 +59,8 @@ def gcon_pseudo_huber(num_classes: int, width: float) -> GconLossBounds:
 def claimed_gcon_psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
     """Ψ: sensitivity (sum over rows of L2 changes) of Z = (1/s) ⊕ Z_{mᵢ}; 0 where no edge is used.
 
-    Args:
-        steps: m₁ … m_s ≥ 0, math.inf allowed.
-        restart: a in (0, 1].
-        cap: p in (0, ½].
-
-    Raises:
-        PrivacyError: a number out of its range, or no step.
+    steps: m₁ … m_s ≥ 0, math.inf allowed. restart: a in (0, 1]. cap: p in (0, ½]. ``PrivacyError``: a number out of its range,
+    or no step.
     """
     if not 0 < restart <= 1 or not 0 < cap <= 0.5 or not steps or any(math.isnan(m) or m < 0 for m in steps):
         raise PrivacyError(f"need 0 < restart ≤ 1, 0 < cap ≤ ½ and steps ≥ 0, found {restart}, {cap}, {list(steps)}")
@@ -135,12 +125,8 @@ class GconPerturbation:
 def gcon_perturbation(given: Situation, regulariser: float) -> GconPerturbation:
     """All constants of noise that keeps (ε, δ) of a situation; its ends are not priced here.
 
-    Args:
-        given: what has to be hidden, and what it may cost.
-        regulariser: Λ > 0.
-
-    Raises:
-        PrivacyError: a number is out of its range, or Λ is not above ``least_regulariser``, which the text names.
+    given: what has to be hidden, and what it may cost. regulariser: Λ > 0. ``PrivacyError``: a number is out of its range, or Λ
+    is not above ``least_regulariser``, which the text names.
     """
     for name, value in (("epsilon", given.epsilon), ("delta", given.delta), ("regulariser", regulariser)):
         require_positive(name, value)
@@ -174,10 +160,7 @@ def gcon_end_epsilon(made: GconPerturbation, given: Situation, total_regulariser
 
     An inner edge costs at most twice this, because ln(1 + x) ≤ 2 ln(1 + x/2).
 
-    Args:
-        made: the noise, with a finite β.
-        given: what it was made for.
-        total_regulariser: Λ + Λ′ > 0.
+    made: the noise, with a finite β. given: what it was made for. total_regulariser: Λ + Λ′ > 0.
     """
     c, d, bounds, half = given.num_classes, given.dimension, given.bounds, made.psi / 2
     shift = c * (bounds.c1 + bounds.c2 * made.c_theta) * half * made.beta
@@ -188,12 +171,8 @@ def gcon_end_epsilon(made: GconPerturbation, given: Situation, total_regulariser
 def gcon_output_sensitivity(gradient_norm: float, total_regulariser: float) -> float:
     """Δ₂ = 2g/(Λ + Λ') between two approximate minimisers' distances to their exact ones.
 
-    Args:
-        gradient_norm: g ≥ 0, that a minimiser is accepted with.
-        total_regulariser: Λ + Λ' > 0.
-
-    Raises:
-        PrivacyError: a number out of its range, or NaN.
+    gradient_norm: g ≥ 0, that a minimiser is accepted with. total_regulariser: Λ + Λ' > 0. ``PrivacyError``: a number out of
+    its range, or NaN.
     """
     require_positive("total_regulariser", total_regulariser)
     if math.isnan(gradient_norm) or gradient_norm < 0:

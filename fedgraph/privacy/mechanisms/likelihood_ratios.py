@@ -30,14 +30,8 @@ from fedgraph.privacy.mechanisms.noise import (
 def of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
     """log P(released | one) − log P(released | zero) of one release.
 
-    Args:
-        mechanism: what released it.
-        released: what was sent.
-        one: one of the two inputs after their bound, of the same shape.
-        zero: the other.
-
-    Raises:
-        PrivacyError: the mechanism has no likelihood ratio here.
+    mechanism: what released it. released: what was sent. one: one of the two inputs after their bound, of the same shape. zero:
+    the other. ``PrivacyError``: the mechanism has no likelihood ratio here.
 
     >>> round(of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
@@ -59,16 +53,9 @@ def of_blocks(
 ) -> list[float]:
     """The ratio of each block of rows.
 
-    Args:
-        mechanism: what released them; ``PerBlock``, or one that is applied to every row alike. Of one block alone it may be
-            any.
-        released: what was sent, [rows, h].
-        one: one of the two inputs after their bound, of the same shape.
-        zero: the other.
-        sizes: rows of each block.
-
-    Raises:
-        PrivacyError: a mechanism has no likelihood ratio here.
+    mechanism: what released them; ``PerBlock``, or one that is applied to every row alike. Of one block alone it may be any.
+    released: what was sent, [rows, h]. one: one of the two inputs after their bound, of the same shape. zero: the other. sizes:
+    rows of each block. ``PrivacyError``: a mechanism has no likelihood ratio here.
     """
     if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
         return [of_release(mechanism, released, one, zero)]
@@ -84,15 +71,8 @@ def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
     Returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone that is the exact log-likelihood ratio of +1 against −1. No coin:
     nothing.
 
-    Args:
-        gram: G = HᵀH/s² [m, m]; it is overwritten.
-        along: y = Hᵀr/s² [m], r being what was seen.
-
-    Returns:
-        float64 [m].
-
-    Raises:
-        PrivacyError: products that are not finite, or not those of real vectors.
+    gram: G = HᵀH/s² [m, m]; it is overwritten. along: y = Hᵀr/s² [m], r being what was seen. Returns float64 [m].
+    ``PrivacyError``: products that are not finite, or not those of real vectors.
 
     >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
     [6.0]

@@ -64,24 +64,16 @@ class NoiseMechanism(CheckedFields):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """What leaves in the place of ``value``, which stays as it is.
 
-        Args:
-            value: bounded and finite; its shape is the mechanism's own matter.
-            rng: the client's noise stream.
-
-        Raises:
-            UnboundedValueError: NaN, ±∞, an entry out of range, or noise that rounding would eat.
-            PrivacyError: another shape than the mechanism is for, or no mechanism of its own.
+        value: bounded and finite; its shape is the mechanism's own matter. rng: the client's noise stream.
+        ``UnboundedValueError``: NaN, ±∞, an entry out of range, or noise that rounding would eat. ``PrivacyError``: another
+        shape than the mechanism is for, or no mechanism of its own.
         """
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
     def of_many(self, shares: int) -> NoiseMechanism:
         """What turns the sum of several bounded values into a draw with the law of the sum of their noisy values.
 
-        Args:
-            shares: how many values, ≥ 1.
-
-        Raises:
-            PrivacyError: that sum is no single draw of a known law.
+        shares: how many values, ≥ 1. ``PrivacyError``: that sum is no single draw of a known law.
         """
         raise PrivacyError(f"the sum of {shares} values after {self.words} is not one draw of a known law")
 
@@ -188,11 +180,7 @@ class KaryResponse(NoiseMechanism):
 def chance_of_bit(value: np.ndarray, low: float, high: float, epsilon_per_bit: float) -> np.ndarray:
     """P(+1) of the bit that each entry sends: 1/(e^a + 1) + (x − low)/(high − low) · (e^a − 1)/(e^a + 1).
 
-    Args:
-        value: x, any shape; clamped into [low, high].
-        low: the least entry.
-        high: the largest entry.
-        epsilon_per_bit: a > 0.
+    value: x, any shape; clamped into [low, high]. low: the least entry. high: the largest entry. epsilon_per_bit: a > 0.
     """
     unit = (np.clip(value, low, high) - low) / (high - low)
     # (e^a − 1)/(e^a + 1) = tanh(a/2) and 1/(e^a + 1) = (1 − tanh(a/2))/2: stable for every a.
@@ -211,8 +199,7 @@ class MultiBitEncoder(NoiseMechanism):
 
     **Guarantee.** The likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
 
-    Raises:
-        PrivacyError: a number out of its range.
+    ``PrivacyError``: a number out of its range.
     """
 
     epsilon_per_bit: PositiveField  # a, finite and > 0
@@ -248,8 +235,7 @@ class MultiBitEncoder(NoiseMechanism):
 
         N is the number of entries of which m were chosen (per row: N = h; in total: N = n·h).
 
-        Args:
-            encoded: x* [n, h], what ``apply`` made.
+        encoded: x* [n, h], what ``apply`` made.
         """
         available = encoded.size if self.in_total else encoded.shape[1]
         m = min(self.num_sampled, available)

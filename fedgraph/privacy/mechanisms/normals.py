@@ -21,12 +21,7 @@ _TURN = np.float32(math.pi / 2**31)
 def standard(count: int, rng: np.random.Generator) -> np.ndarray:
     """Independent N(0, 1) numbers, a function of the generator's state and of their number alone.
 
-    Args:
-        count: how many.
-        rng: random stream.
-
-    Returns:
-        float32 [count].
+    count: how many. rng: random stream. Returns float32 [count].
     """
     if count < _BLOCK:
         return rng.standard_normal(count, dtype=np.float32)

@@ -70,14 +70,8 @@ class ObjectiveRows(SensitivityBound):
 def _columns(dimension: int, count: int, rate: float, rng: np.random.Generator) -> ArrayField:
     """Noise of the linear term: columns of uniform direction and norm ~ Gamma(dimension, 1/rate).
 
-    Args:
-        dimension: d, numbers per column.
-        count: c, how many columns.
-        rate: β > 0; ∞: zeros.
-        rng: noise stream.
-
-    Returns:
-        float64 [dimension, count].
+    dimension: d, numbers per column. count: c, how many columns. rate: β > 0; ∞: zeros. rng: noise stream. Returns float64
+    [dimension, count].
     """
     if math.isinf(rate):
         return np.zeros((dimension, count))
@@ -90,8 +84,7 @@ def _columns(dimension: int, count: int, rate: float, rng: np.random.Generator) 
 class ObjectivePerturbation(NoiseMechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
-    Raises:
-        PrivacyError: a number out of its range, two kinds of noise, or output noise without noise in the objective.
+    ``PrivacyError``: a number out of its range, two kinds of noise, or output noise without noise in the objective.
     """
 
     num_columns: CountField  # c ≥ 1
@@ -161,13 +154,8 @@ def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) 
     Where ``given.per_end`` the event prices one end of an edge, at most (ε/2, δ/2), so that two ends, at one client or at two,
     cost at most (ε, δ). Ψ = 0 (no edge is used): no noise, and the event costs nothing.
 
-    Args:
-        given: what has to be hidden, and what it may cost.
-        regulariser: Λ, above ``least_regulariser``.
-        gradient_norm: g, that a minimiser is accepted with.
-
-    Raises:
-        PrivacyError: Λ is below its bound (the text names the smallest allowed value).
+    given: what has to be hidden, and what it may cost. regulariser: Λ, above ``least_regulariser``. gradient_norm: g, that a
+    minimiser is accepted with. ``PrivacyError``: Λ is below its bound (the text names the smallest allowed value).
     """
     kept = 1 - OBJECTIVE_OUTPUT_SHARE
     if given.per_end:

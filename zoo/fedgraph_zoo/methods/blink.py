@@ -29,7 +29,6 @@ from fedgraph.errors import ScenarioError
 from fedgraph.learning import PublicTrainingSteps, aggregation, gcn
 from fedgraph.methods import base
 from fedgraph.privacy import (
-    BYTES_PER_EDGE_CELL,
     Desk,
     EdgeRand,
     EdgeTriangle,
@@ -44,6 +43,7 @@ from fedgraph.privacy import (
     Trust,
     Unit,
     Viewer,
+    edge_mechanisms,
 )
 from fedgraph.types import Graph, Subgraph
 from fedgraph_zoo import degree_prior
@@ -149,7 +149,7 @@ def _releases(params: Params, facts: base.PublicFacts, split: Made, client: int)
     cells, degrees = EdgeTriangle(n), NeighbourCounts(n)
     if np.isinf(split.answer):
         return (PlannedRelease("answers", cells, *base.PLAN_WITHOUT_NOISE, now, per_round=split.answers, client=client),)
-    flips = EdgeRand(split.answer, n, int(params.memory_gb * 1e9 / BYTES_PER_EDGE_CELL))
+    flips = EdgeRand(split.answer, n, int(params.memory_gb * 1e9 / edge_mechanisms.BYTES_PER_EDGE_CELL))
     said = RandomizedResponse(split.answer, 2)
     noise, price = LaplaceNoise(1 / split.degree), Laplace(1 / (_ENDS * split.degree))
     return (
