@@ -53,7 +53,11 @@ _NUM_THRESHOLDS = 256
 
 @dataclass(frozen=True, eq=False)
 class LowerBoundScores:
-    """Scores of independent runs. ``PrivacyError``: a score is NaN."""
+    """Scores of independent runs.
+
+    Raises:
+        PrivacyError: a score is NaN.
+    """
 
     present: np.ndarray  # float [n_P], with the unit
     absent: np.ndarray  # float [n_Q], without it

@@ -52,7 +52,11 @@ _GRID = 1 / 32  # ε steps of the search, refined by bisection
 
 @dataclass(frozen=True)
 class OneRunCount:
-    """What was guessed, and how much of it was right. ``PrivacyError``: not 0 ≤ v ≤ r ≤ m."""
+    """What was guessed, and how much of it was right.
+
+    Raises:
+        PrivacyError: not 0 ≤ v ≤ r ≤ m.
+    """
 
     coins: int  # m, tossed
     guesses: int  # r, made

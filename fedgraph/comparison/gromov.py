@@ -63,7 +63,8 @@ class GromovOptions:
             fifth of a restart.
         seed: Root of the random vertices and pivots.
 
-    ``ValueError``: A field is out of its range, or fields do not go together.
+    Raises:
+        ValueError: A field is out of its range, or fields do not go together.
     """
 
     solver: Literal["fast", "pot", "proximal", "batched"] = "fast"

@@ -42,7 +42,8 @@ class Event(CheckedFields):
 
     Every field of a subclass has a type of ``fields``, or is an event or a tuple of events. No field has a default.
 
-    ``PrivacyError``: a field's value is not allowed, or a subclass has a field whose type says nothing.
+    Raises:
+        PrivacyError: a field's value is not allowed, or a subclass has a field whose type says nothing.
     """
 
     def __post_init__(self) -> None:

@@ -53,7 +53,8 @@ class CheckedFields:
     A field is checked where its type is one of this module's, or another ``Annotated`` type with a ``FieldCheck``. Other fields
     may hold anything that a subclass does not refuse itself.
 
-    ``PrivacyError``: a value that the type of its field does not accept.
+    Raises:
+        PrivacyError: a value that the type of its field does not accept.
     """
 
     def __post_init__(self) -> None:

@@ -246,7 +246,8 @@ class LedgerAccount:
 class Ledger:
     """Accounts and releases in the order of their first rounds. Entries are only ever added.
 
-    ``PrivacyError``: a cell has two guarantees, or a release has no account.
+    Raises:
+        PrivacyError: a cell has two guarantees, or a release has no account.
     """
 
     def __init__(self, accounts: Iterable[LedgerAccount] = (), releases: Iterable[LedgerRelease | LedgerLine] = ()) -> None:

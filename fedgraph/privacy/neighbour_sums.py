@@ -85,7 +85,11 @@ _WORTH_IT = 4.1  # M / typical degree from which the log cap beats plain sums un
 
 @dataclass(frozen=True)
 class PricedDegreeCap:
-    """h, the weight of an edge by the larger degree of its two ends. ``PrivacyError``: a number out of its range."""
+    """h, the weight of an edge by the larger degree of its two ends.
+
+    Raises:
+        PrivacyError: a number out of its range.
+    """
 
     num_nodes: int  # n ≥ 1, nodes of the graph
     knee: int = 1  # D ≥ 1; edges weigh 1 up to it
@@ -227,9 +231,13 @@ class NeighbourCounts(SensitivityBound):
 def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
     """Δ₂ of one aggregation, by the table above.
 
-    relation: which inputs are neighbours. degree: the promised maximum degree D ≥ 1; node level only. rows_released: whether
-    anybody but its owner sees a row; node level only. ``PrivacyError``: node level without D, or a relation that is neither of
-    edges nor of nodes.
+    Args:
+        relation: which inputs are neighbours.
+        degree: the promised maximum degree D ≥ 1; node level only.
+        rows_released: whether anybody but its owner sees a row; node level only.
+
+    Raises:
+        PrivacyError: node level without D, or a relation that is neither of edges nor of nodes.
 
     >>> sensitivity(Relation.EDGE_DIRECTED), round(sensitivity(Relation.EDGE_UNDIRECTED) ** 2, 12)
     (1.0, 2.0)
@@ -273,9 +281,15 @@ def gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
 def gradient_sensitivity(cap: PricedDegreeCap, clip: float, bound: float, scale: float, replaces: bool = False) -> float:
     """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
 
-    cap: how edges are weighed, and how many nodes there are. clip: C, finite and > 0. bound: B, the norm that Θ_a is kept at,
-    finite and > 0. scale: c, finite and > 0. replaces: whether a node is replaced, not zeroed. ``PrivacyError``: a number out
-    of its range.
+    Args:
+        cap: how edges are weighed, and how many nodes there are.
+        clip: C, finite and > 0.
+        bound: B, the norm that Θ_a is kept at, finite and > 0.
+        scale: c, finite and > 0.
+        replaces: whether a node is replaced, not zeroed.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
     require_positive("clip", clip)
     require_positive("scale", scale)

@@ -65,7 +65,8 @@ _SURE = 3.0  # standard deviations of the noise above which a bin counts as peop
 class ColumnCounts(SensitivityBound):
     """Positions, whole numbers [n, num_columns], become counts: float64 [num_columns, BINS + 2], or [1, BINS + 2] where pooled.
 
-    ``PrivacyError``: no column or no row.
+    Raises:
+        PrivacyError: no column or no row.
     """
 
     additive: ClassVar[bool] = True

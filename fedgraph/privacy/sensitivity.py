@@ -34,9 +34,15 @@ class SensitivityBound(CheckedFields):
     def enforce(self, value: np.ndarray) -> np.ndarray:
         """``value`` with the bound made true; what is within it comes back as it is.
 
-        value: what a client wants to release; shape and type are those that the bound is for. Returns a value within the bound.
-        What it is may be another array than ``value``, for example a sum of its rows. ``UnboundedValueError``: NaN, ±∞, or what
-        no scaling can bring within the bound. ``PrivacyError``: the class does not say how to enforce itself.
+        Args:
+            value: what a client wants to release; shape and type are those that the bound is for.
+
+        Returns:
+            A value within the bound. What it is may be another array than ``value``, for example a sum of its rows.
+
+        Raises:
+            UnboundedValueError: NaN, ±∞, or what no scaling can bring within the bound.
+            PrivacyError: the class does not say how to enforce itself.
         """
         raise PrivacyError(f"{type(self).__name__} does not say how to enforce itself")
 
@@ -150,7 +156,8 @@ class NonNegativeRows(SensitivityBound):
 class Box(SensitivityBound):
     """Every entry in [low, high], enforced by clamping.
 
-    ``PrivacyError``: a limit is not finite, or ``low`` is not below ``high``.
+    Raises:
+        PrivacyError: a limit is not finite, or ``low`` is not below ``high``.
     """
 
     low: float  # the least entry, finite

@@ -38,7 +38,8 @@ class SecretSeed(int):
     Its public streams are those of seed 0; its private ones follow from ``key``. Two are equal where their keys are. It is
     written nowhere, so a run that is resumed has another one.
 
-    ``ValueError``: The key has another length.
+    Raises:
+        ValueError: The key has another length.
     """
 
     name: str  # The name of the key for who holds it: a digest of 256 random bits, which says nothing of them

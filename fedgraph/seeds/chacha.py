@@ -81,8 +81,12 @@ class _Structure(ctypes.Structure):
 class ChaCha20(np.random.PCG64):
     """A numpy bit generator over a ChaCha20 key stream. Nothing of it can be read back or pickled.
 
-    key: 32 bytes. The counter and the nonce begin at zero, so a key serves one stream. ``ValueError``: The key has another
-    length. ``TypeError``: It is pickled.
+    Args:
+        key: 32 bytes. The counter and the nonce begin at zero, so a key serves one stream.
+
+    Raises:
+        ValueError: The key has another length.
+        TypeError: It is pickled.
     """
 
     def __init__(self, key: bytes) -> None:

@@ -41,9 +41,16 @@ _MARGIN = 3e-9  # more than the rounding of ``gaussian.epsilon``, so that adding
 def noise_multiplier_of(make_event: Callable[[float], Event], epsilon: float, delta: float) -> float:
     """The smallest noise multiplier (to one part in 10⁴) with which releases cost at most a target.
 
-    make_event: multiplier → everything that will be released; its price must fall as the multiplier grows. epsilon: the target,
-    > 0 and finite. delta: δ in [0, 1). Returns a multiplier whose price was computed and is at most the target.
-    ``PrivacyError``: a target that is not finite and > 0, or one that no multiplier reaches.
+    Args:
+        make_event: multiplier → everything that will be released; its price must fall as the multiplier grows.
+        epsilon: the target, > 0 and finite.
+        delta: δ in [0, 1).
+
+    Returns:
+        A multiplier whose price was computed and is at most the target.
+
+    Raises:
+        PrivacyError: a target that is not finite and > 0, or one that no multiplier reaches.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> found = noise_multiplier_of(lambda m: Repeated(Gaussian(m), 100), 1.0, 1e-5)

@@ -23,7 +23,8 @@ from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 class PerBlock(NoiseMechanism):
     """One mechanism for each block of rows of a matrix [Σ sizes, h]; blocks follow one another.
 
-    ``PrivacyError``: no part, an empty block, or another number of parts than of blocks.
+    Raises:
+        PrivacyError: no part, an empty block, or another number of parts than of blocks.
     """
 
     parts: tuple[NoiseMechanism, ...]  # the mechanism of each block

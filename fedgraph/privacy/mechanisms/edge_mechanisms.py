@@ -189,7 +189,11 @@ def _bernoulli_positions(limit: int, probability: float, rng: np.random.Generato
 
 @dataclass(frozen=True)
 class EdgeRand(NoiseMechanism):
-    """Flips every cell with probability 1/(e^ε + 1). ``PrivacyError``: more flips than ``most_cells`` are to be expected."""
+    """Flips every cell with probability 1/(e^ε + 1).
+
+    Raises:
+        PrivacyError: more flips than ``most_cells`` are to be expected.
+    """
 
     epsilon: PositiveField  # ε, finite and > 0
     num_nodes: int  # n
@@ -231,8 +235,9 @@ class EdgeRand(NoiseMechanism):
 class LapGraph(NoiseMechanism):
     """Laplace noise on the number of edges and on every cell; the largest cells stay.
 
-    ``PrivacyError``: a share out of its range. ``apply`` raises it where the noisy count passes ``most_cells``; that count is
-    part of what ε protects, so the error tells no more than the release would.
+    Raises:
+        PrivacyError: a share out of its range. ``apply`` raises it where the noisy count passes ``most_cells``; that count is
+            part of what ε protects, so the error tells no more than the release would.
     """
 
     epsilon: PositiveField  # ε, finite and > 0

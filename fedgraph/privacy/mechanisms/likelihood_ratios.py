@@ -53,9 +53,16 @@ def of_blocks(
 ) -> list[float]:
     """The ratio of each block of rows.
 
-    mechanism: what released them; ``PerBlock``, or one that is applied to every row alike. Of one block alone it may be any.
-    released: what was sent, [rows, h]. one: one of the two inputs after their bound, of the same shape. zero: the other. sizes:
-    rows of each block. ``PrivacyError``: a mechanism has no likelihood ratio here.
+    Args:
+        mechanism: what released them; ``PerBlock``, or one that is applied to every row alike. Of one block alone it may be
+            any.
+        released: what was sent, [rows, h].
+        one: one of the two inputs after their bound, of the same shape.
+        zero: the other.
+        sizes: rows of each block.
+
+    Raises:
+        PrivacyError: a mechanism has no likelihood ratio here.
     """
     if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
         return [of_release(mechanism, released, one, zero)]

@@ -53,7 +53,8 @@ _Integers = npt.NDArray[np.int64]
 class SampledBits(NoiseMechanism):
     """[n, d] in [low, high] → int64 [n, m]: 2·column + bit for each of the m chosen columns of a row.
 
-    ``PrivacyError``: a number out of its range.
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     epsilon_per_bit: PositiveField  # a, finite and > 0

@@ -64,9 +64,13 @@ class NoiseMechanism(CheckedFields):
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """What leaves in the place of ``value``, which stays as it is.
 
-        value: bounded and finite; its shape is the mechanism's own matter. rng: the client's noise stream.
-        ``UnboundedValueError``: NaN, ±∞, an entry out of range, or noise that rounding would eat. ``PrivacyError``: another
-        shape than the mechanism is for, or no mechanism of its own.
+        Args:
+            value: bounded and finite; its shape is the mechanism's own matter.
+            rng: the client's noise stream.
+
+        Raises:
+            UnboundedValueError: NaN, ±∞, an entry out of range, or noise that rounding would eat.
+            PrivacyError: another shape than the mechanism is for, or no mechanism of its own.
         """
         raise PrivacyError(f"{type(self).__name__} does not say what it does")
 
@@ -199,7 +203,8 @@ class MultiBitEncoder(NoiseMechanism):
 
     **Guarantee.** The likelihood ratio of one bit is at most e^a; of a unit whose m bits are sent, e^(m·a).
 
-    ``PrivacyError``: a number out of its range.
+    Raises:
+        PrivacyError: a number out of its range.
     """
 
     epsilon_per_bit: PositiveField  # a, finite and > 0

@@ -84,7 +84,8 @@ def _columns(dimension: int, count: int, rate: float, rng: np.random.Generator) 
 class ObjectivePerturbation(NoiseMechanism):
     """rows [n₁, d] → weight · (minimiser [d, c] of the perturbed objective + N(0, output_std²)).
 
-    ``PrivacyError``: a number out of its range, two kinds of noise, or output noise without noise in the objective.
+    Raises:
+        PrivacyError: a number out of its range, two kinds of noise, or output noise without noise in the objective.
     """
 
     num_columns: CountField  # c ≥ 1
