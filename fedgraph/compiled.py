@@ -86,7 +86,9 @@ compiled_types = _Types()  # stands for ``numba.types``
 def compiled_constant(dtype: _Type, dimensions: int = 1) -> _Type:
     """The type of a C-contiguous array that is only read. (Shared memory is mapped read-only, and numba refuses it otherwise.)
 
-    dtype: The type of its entries, from ``compiled_types``. dimensions: How many it has.
+    Args:
+        dtype: The type of its entries, from ``compiled_types``.
+        dimensions: How many it has.
     """
     return _Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
 
@@ -125,9 +127,14 @@ def compiled(
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
     finds a place. Where there is none, every process compiles for itself.
 
-    signature: The one signature that is compiled. None: whatever the function is first called with. reassociate: Sums may be
-    reassociated, so that they use vector instructions. Without it every machine gives the same bits. nan: Whether NaN keeps its
-    meaning. False is for loops whose inputs were checked before. Returns a decorator that turns a function into a ``_Loop``.
+    Args:
+        signature: The one signature that is compiled. None: whatever the function is first called with.
+        reassociate: Sums may be reassociated, so that they use vector instructions. Without it every machine gives the same
+            bits.
+        nan: Whether NaN keeps its meaning. False is for loops whose inputs were checked before.
+
+    Returns:
+        A decorator that turns a function into a ``_Loop``.
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, object] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}

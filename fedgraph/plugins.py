@@ -79,9 +79,13 @@ def usable(package: str) -> list[str]:
 def load(package: str, name: str) -> ModuleType:
     """The module of a plugin, imported once per process.
 
-    package: a room, or a folder of one, such as ``report.sections``. name: of the file, package or entry point, as a scenario
-    writes it. ``ScenarioError``: there is none, with the allowed names; two distributions offer it; or the module cannot be
-    imported or lacks a part of its room's contract.
+    Args:
+        package: a room, or a folder of one, such as ``report.sections``.
+        name: of the file, package or entry point, as a scenario writes it.
+
+    Raises:
+        ScenarioError: there is none, with the allowed names; two distributions offer it; or the module cannot be imported or
+            lacks a part of its room's contract.
     """
     allowed, kind = names(package), package.split(".")[-1].rstrip("s")
     if name not in allowed:
@@ -171,8 +175,9 @@ def _folders(package: str) -> list[str]:
 def suggest_plugin_name(found: str, allowed: list[str]) -> str:
     """``; did you mean 'x'?`` when something allowed looks like ``found``, else nothing.
 
-    found: what was written. allowed: what could have been meant; the closest one is named where ``difflib`` finds it similar
-    (ratio 0.6 or more).
+    Args:
+        found: what was written.
+        allowed: what could have been meant; the closest one is named where ``difflib`` finds it similar (ratio 0.6 or more).
     """
     close = difflib.get_close_matches(found, allowed, n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -214,7 +214,10 @@ def changes(graph: Graph, protection: Protection, nodes: np.ndarray | None = Non
     Hubs, isolated nodes, first and last ids, rare labels and largest values are among the units. Neighbours that break what the
     protection assumes (a promised degree, public edges) are not there: they are no neighbours.
 
-    graph: the data. protection: whose relation and assumptions hold. nodes: int, the nodes that are private; None: all of them.
+    Args:
+        graph: the data.
+        protection: whose relation and assumptions hold.
+        nodes: int, the nodes that are private; None: all of them.
     """
     private = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes, dtype=np.int64)
     relation, found = protection.relation, list[Change]()
@@ -299,8 +302,9 @@ def _edge_changes(graph: Graph, private: np.ndarray) -> list[Change]:
 def client_changes(partition: Partition, graphs: Sequence[Sequence[int]] = ()) -> list[Change]:
     """Of a relation that replaces a whole graph: that of the largest and of the last client.
 
-    partition: who holds what. graphs: where a client holds several graphs, the nodes of each (``PublicFacts.graphs``): its
-    largest is replaced.
+    Args:
+        partition: who holds what.
+        graphs: where a client holds several graphs, the nodes of each (``PublicFacts.graphs``): its largest is replaced.
     """
     sizes = {share.client: share.graph.num_nodes for share in partition.subgraphs}
     found = []
@@ -481,9 +485,12 @@ class SecondWorld:
     ) -> tuple[list[Difference], dict[str, float], set[str]]:
         """What differs at the desks.
 
-        prices: account → what its releases are priced for. other: of accounts that are not named there; None: their distances
-        are not looked at. Returns (differences, path → largest distance over the stated one, paths whose price no distance
-        states).
+        Args:
+            prices: account → what its releases are priced for.
+            other: of accounts that are not named there; None: their distances are not looked at.
+
+        Returns:
+            (differences, path → largest distance over the stated one, paths whose price no distance states).
         """
         found, largest, unmeasured = list(self._found), dict[str, float](), set[str]()
         for place, numbers in self._known.items():
@@ -601,7 +608,10 @@ def first_difference(one: Any, other: Any, where: str = "") -> str:
 
     Arrays, sparse matrices, dataclasses, mappings and sequences are compared part by part.
 
-    one: of the first world. other: of the second. where: what it is called.
+    Args:
+        one: of the first world.
+        other: of the second.
+        where: what it is called.
     """
     if type(one) is not type(other):
         return f"{where}: {type(one).__name__} and {type(other).__name__}"

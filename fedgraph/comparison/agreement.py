@@ -24,8 +24,10 @@ _BARYCENTRE_ROUNDS = 5
 def with_pot(which: np.ndarray, spaces: Sequence[MetricSpace], options: GromovOptions) -> SolverAgreement:
     """Solve the same pairs by our solver and by POT, and compare.
 
-    which: int [k, 2], numbers into ``spaces``. spaces: The spaces. options: Of ours. POT makes one descent from p qᵀ with the
-    same tolerance.
+    Args:
+        which: int [k, 2], numbers into ``spaces``.
+        spaces: The spaces.
+        options: Of ours. POT makes one descent from p qᵀ with the same tolerance.
     """
     plain = replace(options, solver="pot", restarts=0, kicks=0)
     ours = replace(options, solver="fast") if options.by_pot else options
@@ -68,8 +70,12 @@ def _is_explained(first: MetricSpace, second: MetricSpace, plan: np.ndarray, val
 def of_barycentres(members: Sequence[MetricSpace], num_points: int) -> tuple[float, float]:
     """One cluster's barycentre by both, from equal starts.
 
-    members: Spaces of one cluster. num_points: Of the barycentre. Returns the members' mean discrepancy to ours and to POT's,
-    each measured by our solver.
+    Args:
+        members: Spaces of one cluster.
+        num_points: Of the barycentre.
+
+    Returns:
+        The members' mean discrepancy to ours and to POT's, each measured by our solver.
     """
     import ot  # not before it is used: every run lists all tasks
 
@@ -93,7 +99,11 @@ def of_barycentres(members: Sequence[MetricSpace], num_points: int) -> tuple[flo
 
 
 def add(parts: Sequence[SolverAgreement]) -> SolverAgreement:
-    """Many agreements as one: counts and seconds add up, the largest differences stay. parts: At least one."""
+    """Many agreements as one: counts and seconds add up, the largest differences stay.
+
+    Args:
+        parts: At least one.
+    """
     worst = ("most_lower", "most_higher")
     every = [vars(part) for part in parts]
     return SolverAgreement(**{name: (max if name in worst else sum)(one[name] for one in every) for name in every[0]})

@@ -95,8 +95,14 @@ def by_svm(
     A round with validation rows chooses on them; one without chooses by stratified folds of its training rows. Ties go to the
     smallest C, then the smallest γ.
 
-    distances: [n, n]. labels: [n]. splits: The rounds. rng: Draws the folds. handling: What is done about negative eigenvalues.
-    costs: C that are tried; by default the paper's 10^-7 … 10^7. gammas: γ that are tried; by default the paper's 2^-10 … 2^10.
+    Args:
+        distances: [n, n].
+        labels: [n].
+        splits: The rounds.
+        rng: Draws the folds.
+        handling: What is done about negative eigenvalues.
+        costs: C that are tried; by default the paper's 10^-7 … 10^7.
+        gammas: γ that are tried; by default the paper's 2^-10 … 2^10.
     """
     from sklearn.model_selection import StratifiedKFold  # not before it is used: every run lists all tasks
 
@@ -132,7 +138,11 @@ def by_nearest(distances: np.ndarray, labels: np.ndarray, splits: tuple[Classify
 
     A tied vote goes to the class of the nearest of the tied neighbours.
 
-    distances: [n, n]. labels: [n]. splits: The rounds. k: Lowered to the rows there are.
+    Args:
+        distances: [n, n].
+        labels: [n].
+        splits: The rounds.
+        k: Lowered to the rows there are.
     """
     labels = np.asarray(labels)
     named = []

@@ -47,11 +47,19 @@ def by_gromov(
     A centroid has the rounded mean number of its members' nodes. An empty cluster restarts from the space worst served by its
     own centroid. It is deterministic given ``rng``.
 
-    spaces: At least as many as clusters. num_clusters: k, at least 1. rng: Draws the seeds (k-means++, Arthur & Vassilvitskii
-    2007: the next seed is drawn in proportion to the discrepancy to the nearest one, which already is a squared loss). options:
-    How discrepancies are computed. num_init: How many runs. max_iterations: Of each run. distances: float64 [S, S], precomputed
-    discrepancies, used for the seeds only; without it the few columns needed are computed. ``ValueError``: A number is out of
-    its range.
+    Args:
+        spaces: At least as many as clusters.
+        num_clusters: k, at least 1.
+        rng: Draws the seeds (k-means++, Arthur & Vassilvitskii 2007: the next seed is drawn in proportion to the discrepancy to
+            the nearest one, which already is a squared loss).
+        options: How discrepancies are computed.
+        num_init: How many runs.
+        max_iterations: Of each run.
+        distances: float64 [S, S], precomputed discrepancies, used for the seeds only; without it the few columns needed are
+            computed.
+
+    Raises:
+        ValueError: A number is out of its range.
     """
     if not 1 <= num_clusters <= len(spaces):
         raise ValueError(f"num_clusters must lie in 1 … {len(spaces)} (the number of spaces), found {num_clusters}")
@@ -84,7 +92,10 @@ def spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generato
     Only labels are meaningful: there are no centroids and the inertia is NaN. Where fewer spaces can be told apart than there
     are clusters, some are empty, or split by rounding.
 
-    distances: [S, S]. num_clusters: k. rng: Draws the starts of its k-means.
+    Args:
+        distances: [S, S].
+        num_clusters: k.
+        rng: Draws the starts of its k-means.
     """
     upper = distances[np.triu_indices(distances.shape[0], 1)]
     scale = float(np.median(upper)) if upper.size else 1.0
@@ -106,7 +117,10 @@ def spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generato
 def by_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on points. Where fewer of them differ than there are clusters, some clusters are empty.
 
-    points: [S, h]. num_clusters: k. rng: Draws the starts.
+    Args:
+        points: [S, h].
+        num_clusters: k.
+        rng: Draws the starts.
     """
     from sklearn.cluster import KMeans  # not before it is used: every run lists all tasks
     from sklearn.exceptions import ConvergenceWarning
@@ -121,7 +135,10 @@ def by_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) 
 def by_size(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:
     """k-means on the number of nodes alone: the baseline that exposes leaks. Fewer distinct sizes give fewer clusters.
 
-    sizes: [S]. num_clusters: k at most. rng: Draws the starts.
+    Args:
+        sizes: [S].
+        num_clusters: k at most.
+        rng: Draws the starts.
     """
     return by_vectors(np.asarray(sizes).reshape(-1, 1), min(num_clusters, np.unique(sizes).size), rng)
 
@@ -129,10 +146,17 @@ def by_size(sizes: np.ndarray, num_clusters: int, rng: np.random.Generator) -> C
 def scores(labels_true: np.ndarray, labels_pred: np.ndarray, distances: np.ndarray | None = None) -> dict[str, float]:
     """How well clusters match classes.
 
-    labels_true: [S], S ≥ 1. labels_pred: [S]. distances: [S, S], for the silhouette alone. Returns ``ari`` (adjusted Rand
-    index), ``nmi`` (arithmetic mean), ``purity``, and where distances are given ``silhouette`` of the predicted clusters (NaN
-    when it is undefined: one cluster, or only singletons). ``ValueError``: The labels are not two equally long, non-empty
-    vectors.
+    Args:
+        labels_true: [S], S ≥ 1.
+        labels_pred: [S].
+        distances: [S, S], for the silhouette alone.
+
+    Returns:
+        ``ari`` (adjusted Rand index), ``nmi`` (arithmetic mean), ``purity``, and where distances are given ``silhouette`` of
+        the predicted clusters (NaN when it is undefined: one cluster, or only singletons).
+
+    Raises:
+        ValueError: The labels are not two equally long, non-empty vectors.
     """
     from sklearn.metrics import (  # not before it is used: every run lists all tasks
         adjusted_rand_score,
@@ -219,7 +243,11 @@ def map_distances_by_mds(distances: np.ndarray) -> np.ndarray:
     has fewer positive eigenvalues the remaining columns are zero. Each column's sign makes its entry of
     largest magnitude positive.
 
-    distances: [S, S]. Returns float64 [S, 2].
+    Args:
+        distances: [S, S].
+
+    Returns:
+        float64 [S, 2].
     """
     squares = np.asarray(distances, dtype=np.float64) ** 2
     centred = squares - squares.mean(axis=0, keepdims=True)
@@ -238,7 +266,9 @@ def tsne(distances: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     The perplexity of small collections is (S − 1) / 3.
 
-    distances: [S, S]; fewer than four spaces fall back to ``map_distances_by_mds``. rng: Draws the start.
+    Args:
+        distances: [S, S]; fewer than four spaces fall back to ``map_distances_by_mds``.
+        rng: Draws the start.
     """
     from sklearn.manifold import TSNE  # its import takes a second
 

@@ -108,14 +108,21 @@ class GromovResults:
 
 
 def all_pairs(num: int) -> np.ndarray:
-    """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2]. num: How many spaces."""
+    """All pairs i < j of spaces, in row order: int64 [num (num − 1) / 2, 2].
+
+    Args:
+        num: How many spaces.
+    """
     return np.stack(np.triu_indices(num, 1), axis=1).astype(np.int64)
 
 
 def assemble_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The symmetric matrix of discrepancies, with a zero diagonal: float64 [num, num]; NaN for pairs that are not given.
 
-    num: How many spaces. which: int [k, 2], pairs. values: float [k].
+    Args:
+        num: How many spaces.
+        which: int [k, 2], pairs.
+        values: float [k].
     """
     distances = np.full((num, num), np.nan)
     np.fill_diagonal(distances, 0.0)
@@ -127,8 +134,14 @@ def assemble_matrix(num: int, which: np.ndarray, values: np.ndarray) -> np.ndarr
 def solve_pairs(spaces: Sequence[MetricSpace], which: np.ndarray, options: GromovOptions = GromovOptions()) -> GromovResults:
     """The discrepancy of every pair. (i, j) and (j, i) give the same number exactly; (i, i) is solved like any pair.
 
-    spaces: The spaces. which: int [k, 2], numbers into them. options: How. ``ValueError``: A number names no space.
-    ``DataError``: The fused discrepancy is asked for and a space has no features.
+    Args:
+        spaces: The spaces.
+        which: int [k, 2], numbers into them.
+        options: How.
+
+    Raises:
+        ValueError: A number names no space.
+        DataError: The fused discrepancy is asked for and a space has no features.
     """
     return _solve(spaces, which, options, keep=False)[0]
 
@@ -150,8 +163,13 @@ def solve_couplings(
 ) -> tuple[GromovResults, list[np.ndarray]]:
     """As ``solve_pairs``, with the couplings.
 
-    spaces: The spaces. which: int [k, 2], numbers into them. options: How. Returns (the results, one float64 [n_i, n_j] for
-    each pair).
+    Args:
+        spaces: The spaces.
+        which: int [k, 2], numbers into them.
+        options: How.
+
+    Returns:
+        (the results, one float64 [n_i, n_j] for each pair).
     """
     asked = np.asarray(which, dtype=np.int64).reshape(-1, 2)
     results, found = _solve(spaces, which, options, keep=True)

@@ -104,9 +104,16 @@ def solve_within(
 
     They are asked for in rounds: first the k of the lowest bounds, then of those still within reach 1, 2, 4 … times k.
 
-    spaces: All spaces. rows: int64, numbers of spaces. columns: int64, numbers of spaces. k: How many neighbours; lowered to
-    the number of columns. alpha: As in ``GromovOptions``. solve: Gives the values of pairs int64 [q, 2], at least one. Returns
-    (float64 [len(rows), len(columns)], infinite where a pair was not solved; how many pairs were solved).
+    Args:
+        spaces: All spaces.
+        rows: int64, numbers of spaces.
+        columns: int64, numbers of spaces.
+        k: How many neighbours; lowered to the number of columns.
+        alpha: As in ``GromovOptions``.
+        solve: Gives the values of pairs int64 [q, 2], at least one.
+
+    Returns:
+        (float64 [len(rows), len(columns)], infinite where a pair was not solved; how many pairs were solved).
     """
     table = np.full((len(rows), len(columns)), np.inf)
     if not table.size:

@@ -86,10 +86,16 @@ def from_embedding(
     **Edge cases.** A row without a direction (all zero for ``cosine``, constant for ``correlation``) is at distance 1 from
     every row that has one (as if uncorrelated) and 0 from the others of its kind. One row is the one-point space.
 
-    rows: [n, h], n ≥ 1. metric: ``euclidean`` |x − y|; ``cosine`` 1 − ⟨x, y⟩/(|x||y|); ``correlation`` the cosine of the rows
-    minus their own means. weights: ``uniform``, or ``degree``: proportional to ``degrees``. degrees: [n], needed for
-    ``degree``. features: [n, f], or None. ``DataError``: There is NaN or infinity, an unknown metric or weighting, or degrees
-    are missing or wrong.
+    Args:
+        rows: [n, h], n ≥ 1.
+        metric: ``euclidean`` |x − y|; ``cosine`` 1 − ⟨x, y⟩/(|x||y|); ``correlation`` the cosine of the rows minus their own
+            means.
+        weights: ``uniform``, or ``degree``: proportional to ``degrees``.
+        degrees: [n], needed for ``degree``.
+        features: [n, f], or None.
+
+    Raises:
+        DataError: There is NaN or infinity, an unknown metric or weighting, or degrees are missing or wrong.
     """
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[0] == 0:
@@ -112,8 +118,13 @@ def from_topology(
     Nodes that no path joins are 1 + the graph's largest finite distance apart (just out of reach; 1 if there is no edge at
     all). One node is the one-point space.
 
-    adjacency: [n, n], n ≥ 1. weights: ``uniform``, or ``degree``: proportional to the number of neighbours. features: [n, f],
-    or None. ``DataError``: The adjacency is empty, not square or not finite.
+    Args:
+        adjacency: [n, n], n ≥ 1.
+        weights: ``uniform``, or ``degree``: proportional to the number of neighbours.
+        features: [n, f], or None.
+
+    Raises:
+        DataError: The adjacency is empty, not square or not finite.
     """
     adjacency = sp.csr_array(adjacency, dtype=np.float64, copy=True)
     n = adjacency.shape[0]

@@ -209,8 +209,12 @@ class BudgetBook:
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
         """The ε of the dearest person if a charge were added.
 
-        dearest: the events of the charge, of which a person pays one. people: bool [people of the book], who would be charged.
-        Returns ε at the book's δ; 0 for no people.
+        Args:
+            dearest: the events of the charge, of which a person pays one.
+            people: bool [people of the book], who would be charged.
+
+        Returns:
+            ε at the book's δ; 0 for no people.
         """
         asked = [set(held) for mask, held in self._kinds.items() if (np.frombuffer(mask, dtype=bool) & people).any()]
         most = [held for held in asked if not any(held < other for other in asked)]  # who paid a part of it paid less
@@ -220,8 +224,11 @@ class BudgetBook:
     def left(self, people: np.ndarray) -> float:
         """What could still be charged to all of some people.
 
-        people: bool [people of the book]. Returns the largest ε (at the book's δ) of one more Gaussian release, found by 12
-        halvings from below; 0 for none.
+        Args:
+            people: bool [people of the book].
+
+        Returns:
+            The largest ε (at the book's δ) of one more Gaussian release, found by 12 halvings from below; 0 for none.
         """
         low, high = 0.0, self.epsilon
         for _ in range(12):
@@ -233,7 +240,14 @@ class BudgetBook:
     def people_of(self, ids: Sequence[str] | None) -> np.ndarray:
         """The mask of some people.
 
-        ids: their ids; None: all. Returns bool [people of the book]. ``PrivacyError``: somebody is not in the book.
+        Args:
+            ids: their ids; None: all.
+
+        Returns:
+            bool [people of the book].
+
+        Raises:
+            PrivacyError: somebody is not in the book.
         """
         if ids is None:
             return np.ones(self.num_people, dtype=bool)
@@ -251,7 +265,12 @@ class BudgetBook:
 def find(named: str | Path | None, *data: str | Path | None) -> str | None:
     """Where the book of some people is: what is named; else what ``FEDGRAPH_BUDGET`` names; else a file beside their data.
 
-    named: a file or a URL. data: folders or files with their data. Returns the place; None where there is no book.
+    Args:
+        named: a file or a URL.
+        data: folders or files with their data.
+
+    Returns:
+        The place; None where there is no book.
     """
     if named is not None or os.environ.get(_VARIABLE):
         return str(named) if named is not None else os.environ[_VARIABLE]
@@ -272,7 +291,8 @@ def absolute(place: str | Path) -> str:
 def read(place: str | Path) -> BudgetBook:
     """The verified content of a book.
 
-    ``PrivacyError``: it cannot be read, or a line is not as it was written; the error names the first such line.
+    Raises:
+        PrivacyError: it cannot be read, or a line is not as it was written; the error names the first such line.
     """
     with _opened(str(place)) as book:
         return BudgetBook(str(place), book.lines(0))
@@ -497,7 +517,11 @@ class Candidate:
 
     @classmethod
     def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Candidate:
-        """What a plan declares. ``PrivacyError``: the data break a promise of its guarantee."""
+        """What a plan declares.
+
+        Raises:
+            PrivacyError: the data break a promise of its guarantee.
+        """
         return cls(name, guarantee.protection, dearest_settled_events(guarantee, releases))
 
     @classmethod
@@ -591,7 +615,10 @@ def _settled(book: BudgetBook) -> None:
 def fits(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
     """One sentence that names the first candidate that a budget would still carry.
 
-    book: the budget. rows: the candidates, in order of preference. ids: the people whose data are used; None: all of the book.
+    Args:
+        book: the budget.
+        rows: the candidates, in order of preference.
+        ids: the people whose data are used; None: all of the book.
     """
     people = book.people_of(ids)
     for row in rows:

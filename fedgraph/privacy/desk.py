@@ -49,8 +49,13 @@ class PlannedRelease:
 def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
     """Everything that one client will have released, composed.
 
-    releases: those of a plan, of all clients. client: whose. path: only what is released on it; None: all paths. Returns one
-    event; of a choice (``PartOf``) it holds the releases of the first alternative that is planned.
+    Args:
+        releases: those of a plan, of all clients.
+        client: whose.
+        path: only what is released on it; None: all paths.
+
+    Returns:
+        One event; of a choice (``PartOf``) it holds the releases of the first alternative that is planned.
     """
     own = [r for r in releases if r.client in (None, client) and (path is None or r.path == path)]
     first = {r.event.whole: r.event.index for r in reversed(own) if isinstance(r.event, PartOf)}
@@ -61,8 +66,12 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
 def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
     """Which alternative of each choice a client has released something of.
 
-    lines: of a ledger. client: whose. Returns digest of the choice → index of the alternative, as text: what ``Desk.released``
-    remembers.
+    Args:
+        lines: of a ledger.
+        client: whose.
+
+    Returns:
+        Digest of the choice → index of the alternative, as text: what ``Desk.released`` remembers.
     """
     own = [line.event for line in lines if any(first <= client <= last for first, last in line.clients)]
     return {_name_of(event): str(event.index) for event in reversed(own) if isinstance(event, PartOf)}
@@ -92,8 +101,12 @@ class DeskSum:
 def add_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
     """Adds a value to a sum: ``before + value``, in the precision of ``before``.
 
-    before: the sum so far, which may be overwritten; None: the empty sum. value: of the same shape. Returns the sum, with the
-    number of clients in it.
+    Args:
+        before: the sum so far, which may be overwritten; None: the empty sum.
+        value: of the same shape.
+
+    Returns:
+        The sum, with the number of clients in it.
     """
     if before is None:
         return DeskSum(np.array(value.value), value.num_clients)

@@ -300,8 +300,12 @@ def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
 def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
     """The leaves of an event, with how often each happens.
 
-    event: what happened; ``Composed`` and ``Repeated`` are opened, all others are leaves (``SampledOnce``, too). count: how
-    often ``event`` itself happens. Yields (leaf, how often), in order; what is repeated 0 times is left out.
+    Args:
+        event: what happened; ``Composed`` and ``Repeated`` are opened, all others are leaves (``SampledOnce``, too).
+        count: how often ``event`` itself happens.
+
+    Yields:
+        (leaf, how often), in order; what is repeated 0 times is left out.
     """
     if isinstance(event, Composed):
         for inner in event.events:
@@ -316,7 +320,11 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
 def to_dict(event: Event) -> dict[str, object]:
     """A JSON-ready description of an event.
 
-    event: what is described. Returns ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
+    Args:
+        event: what is described.
+
+    Returns:
+        ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
     """
     values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}

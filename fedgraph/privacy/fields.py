@@ -82,7 +82,12 @@ def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
 def require_positive(name: str, value: float) -> None:
     """Refuses everything but a finite number above 0.
 
-    name: what the number is called in the error. value: the number. ``PrivacyError``: zero, negative, infinite or NaN.
+    Args:
+        name: what the number is called in the error.
+        value: the number.
+
+    Raises:
+        PrivacyError: zero, negative, infinite or NaN.
     """
     if not (math.isfinite(value) and value > 0):
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")

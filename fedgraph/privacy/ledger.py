@@ -82,8 +82,9 @@ class LedgerLine:
     def from_dict(cls, data: Mapping[str, Any]) -> LedgerLine:
         """Inverse of ``to_dict``.
 
-        ``PrivacyError``: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.
-        ``KeyError``: a key is missing.
+        Raises:
+            PrivacyError: ranges that are not in ascending order, or a count that is not that of clients, rounds and times.
+            KeyError: a key is missing.
         """
         event = events.from_dict(data["event"])
         clients, rounds = _spans_from(data["clients"]), _spans_from(data["rounds"])
@@ -125,8 +126,11 @@ def merged(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, 
     First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. Which
     lines come out of single releases depends on what was released, not on the order in which workers reported it.
 
-    releases: single ones, and lines that stand for many. Returns lines that stand for exactly these releases; lines of equal
-    first round keep the order in which they were found.
+    Args:
+        releases: single ones, and lines that stand for many.
+
+    Returns:
+        Lines that stand for exactly these releases; lines of equal first round keep the order in which they were found.
     """
     counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
     lines: list[LedgerLine] = []
@@ -191,7 +195,8 @@ def account_name(path: Sequence[str | int | float]) -> str:
 
     **Guarantee.** Two paths have different names, whatever text their parts hold.
 
-    path: the parts, in order.
+    Args:
+        path: the parts, in order.
 
     >>> account_name(("a/b", "c")), account_name(("a", "b/c"))
     ('a%2Fb/c', 'a/b%2Fc')
@@ -258,13 +263,21 @@ class Ledger:
         self.extend(releases)
 
     def open(self, account: LedgerAccount) -> None:
-        """Adds an account. The same account may be added again. ``PrivacyError``: the cell is open with another guarantee."""
+        """Adds an account. The same account may be added again.
+
+        Raises:
+            PrivacyError: the cell is open with another guarantee.
+        """
         known = self._accounts.setdefault(account.cell, account)
         if known != account:
             raise PrivacyError(f"cell {account.cell!r} is already open with another guarantee")
 
     def extend(self, releases: Iterable[LedgerRelease | LedgerLine]) -> None:
-        """Adds releases. ``PrivacyError``: the account of one was never opened."""
+        """Adds releases.
+
+        Raises:
+            PrivacyError: the account of one was never opened.
+        """
         by_cell: dict[str, list[LedgerRelease | LedgerLine]] = {}
         for release in releases:
             if release.cell not in self._accounts:
@@ -317,8 +330,13 @@ class Ledger:
     def read(cls, path: Path) -> Ledger:
         """Inverse of ``write``.
 
-        path: a ledger file, JSON lines. ``PrivacyError``: a line is not one of a ledger; the error names file and line. Or a
-        cell has two guarantees. ``OSError``: the file cannot be read. ``UnicodeDecodeError``: it is not UTF-8.
+        Args:
+            path: a ledger file, JSON lines.
+
+        Raises:
+            PrivacyError: a line is not one of a ledger; the error names file and line. Or a cell has two guarantees.
+            OSError: the file cannot be read.
+            UnicodeDecodeError: it is not UTF-8.
         """
         with path.open(encoding="utf-8") as file:
             return cls._read_lines(file, f"{path}:")
@@ -327,8 +345,11 @@ class Ledger:
     def of_lines(cls, texts: Iterable[str]) -> Ledger:
         """Inverse of ``lines``.
 
-        texts: JSON, one line each. ``PrivacyError``: a text is no line of a ledger; the error has its number. Or a cell has two
-        guarantees.
+        Args:
+            texts: JSON, one line each.
+
+        Raises:
+            PrivacyError: a text is no line of a ledger; the error has its number. Or a cell has two guarantees.
         """
         return cls._read_lines(texts, "line ")
 

@@ -126,7 +126,10 @@ class PricedDegreeCap:
         return squares, lengths
 
     def sensitivity_l2(self, replaces: bool = False) -> float:
-        """Δ₂ of one sum over neighbours, rounding included. replaces: whether a node is replaced (two removals), not zeroed.
+        """Δ₂ of one sum over neighbours, rounding included.
+
+        Args:
+            replaces: whether a node is replaced (two removals), not zeroed.
 
         >>> round(PricedDegreeCap(6401, 10, 3200).sensitivity_l2(), 2), round(PricedDegreeCap(401).sensitivity_l2(), 2)
         (13.75, 20.0)
@@ -148,8 +151,13 @@ def priced_log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> P
 
     Of the ratio of signal to noise D = 1 leaves no edge less than any other D does: h_D/s is H_{m₀−1} − H_{max(d, D)−1}.
 
-    num_nodes: n ≥ 1. knee: D ≥ 1. limit: M, enforced by the platform; None where there is none. Returns the rule of least Δ₂
-    (zero-out, rows not released).
+    Args:
+        num_nodes: n ≥ 1.
+        knee: D ≥ 1.
+        limit: M, enforced by the platform; None where there is none.
+
+    Returns:
+        The rule of least Δ₂ (zero-out, rows not released).
     """
     ends = {(num_nodes - 1) // 2} | ({limit} if limit is not None and limit < num_nodes else set())
     rules = [
@@ -162,8 +170,14 @@ def priced_log_cap(num_nodes: int, knee: int = 1, limit: int | None = None) -> P
 def priced_limited_cap(num_nodes: int, limit: int, typical: int, knee: int = 1) -> PricedDegreeCap:
     """The rule for graphs whose platform enforces a limit.
 
-    num_nodes: n ≥ 1. limit: M, the enforced limit. typical: a public guess of the usual degree. knee: D ≥ 1. Returns
-    ``priced_log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
+    Args:
+        num_nodes: n ≥ 1.
+        limit: M, the enforced limit.
+        typical: a public guess of the usual degree.
+        knee: D ≥ 1.
+
+    Returns:
+        ``priced_log_cap`` where M is more than 4.1 times the usual degree, else plain sums.
     """
     return (
         priced_log_cap(num_nodes, knee, limit) if limit > _WORTH_IT * typical else PricedDegreeCap(num_nodes, knee, None, limit)
@@ -271,8 +285,13 @@ def _lipschitz(bound: float) -> float:
 def gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
     """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
 
-    cap: how edges are weighed, and how many nodes there are. clip: C, finite and > 0. bound: B, finite and > 0.
-    ``PrivacyError``: a number out of its range.
+    Args:
+        cap: how edges are weighed, and how many nodes there are.
+        clip: C, finite and > 0.
+        bound: B, finite and > 0.
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
     require_positive("clip", clip)
     return _lipschitz(bound) * cap.sensitivity_l1() / clip

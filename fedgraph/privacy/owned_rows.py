@@ -55,8 +55,11 @@ class OwnedRows(SensitivityBound):
     def sensitivity_l2(self, relation: Relation) -> float:
         """Δ₂ of the sums, in units of a record's largest number: D·√d, and a little for what the solver leaves open.
 
-        relation: ``node-links`` or ``entity-links``, under which all records of one owner vanish. ``PrivacyError``: another
-        relation, under which other things change.
+        Args:
+            relation: ``node-links`` or ``entity-links``, under which all records of one owner vanish.
+
+        Raises:
+            PrivacyError: another relation, under which other things change.
         """
         if relation not in (Relation.NODE_LINKS, Relation.ENTITY_LINKS):
             raise PrivacyError(f"records of one owner are bounded, found {relation.value}")

@@ -46,8 +46,12 @@ _Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether 
 def require(release: PlannedRelease, place: NoisePlace) -> None:
     """Refuses a release that is priced for noise that its mechanism does not add.
 
-    release: what a plan declares. place: where its mechanism stands; its bound is that of the release. ``PrivacyError``: less
-    noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
+    Args:
+        release: what a plan declares.
+        place: where its mechanism stands; its bound is that of the release.
+
+    Raises:
+        PrivacyError: less noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
     """
     mechanism, bound = release.mechanism, release.bound
     if (

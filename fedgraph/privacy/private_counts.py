@@ -93,7 +93,12 @@ class ColumnCounts(SensitivityBound):
 def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     """Δ₂ of all counts together, by the table above.
 
-    bound: of the counts. relation: of nodes. ``PrivacyError``: a relation that is not of nodes.
+    Args:
+        bound: of the counts.
+        relation: of nodes.
+
+    Raises:
+        PrivacyError: a relation that is not of nodes.
     """
     if relation.unit is not Unit.NODE:
         raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
@@ -103,7 +108,11 @@ def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
 def number_line(values: np.ndarray) -> np.ndarray:
     """u of each number: sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``.
 
-    values: numbers of any shape; NaN stays NaN. Returns float64, of the same shape.
+    Args:
+        values: numbers of any shape; NaN stays NaN.
+
+    Returns:
+        float64, of the same shape.
     """
     exact = np.asarray(values, dtype=np.float64)
     return np.asarray(np.clip(np.sign(exact) * np.log2(1 + np.abs(exact)), -_WIDEST, _WIDEST))
@@ -154,8 +163,13 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
     People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
     peopled. Where that is nowhere, the bracket stays.
 
-    brackets: float64 [d, 2], of this round. counts: float64 [d, BINS + 2], noisy. std: of the noise in each count. Returns
-    float64 [d, 2].
+    Args:
+        brackets: float64 [d, 2], of this round.
+        counts: float64 [d, BINS + 2], noisy.
+        std: of the noise in each count.
+
+    Returns:
+        float64 [d, 2].
     """
     found = brackets.copy()
     for column, own in enumerate(counts):
@@ -173,7 +187,11 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
 def shares_below(counts: np.ndarray) -> np.ndarray:
     """Share of the people below each edge of the bins, never falling.
 
-    counts: float64 [d, BINS + 2], noisy. Returns float64 [d, BINS + 1] in [0, 1].
+    Args:
+        counts: float64 [d, BINS + 2], noisy.
+
+    Returns:
+        float64 [d, BINS + 1] in [0, 1].
     """
     below = np.cumsum(counts, axis=1)[:, :-1] / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     rising = np.maximum.accumulate(below, axis=1)
@@ -246,8 +264,12 @@ class MeetingCounts(SensitivityBound):
 def least_change(length: int, relation: Relation) -> float:
     """The least Δ₂ of meetings that are a certain number of numbers.
 
-    length: how many numbers. relation: of nodes. ``PrivacyError``: no meetings are so many numbers, or a relation that is not
-    of nodes.
+    Args:
+        length: how many numbers.
+        relation: of nodes.
+
+    Raises:
+        PrivacyError: no meetings are so many numbers, or a relation that is not of nodes.
     """
     tables = [MeetingCounts(1, c, by_class) for c in range(2, length + 1) for by_class in (False, True)]
     fitting = [table.change(relation) for table in tables if table.length == length]

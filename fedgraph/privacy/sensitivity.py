@@ -257,8 +257,15 @@ def l2(bound: SensitivityBound, relation: Relation) -> float:
     **Edge cases.** A ``Box`` is refused, for the value depends on how many entries it has: mechanisms on a box are priced per
     entry.
 
-    bound: what was enforced. relation: which two inputs are neighbours. Returns Δ₂ in data units. ``PrivacyError``: the bound
-    has no such number under ``relation``.
+    Args:
+        bound: what was enforced.
+        relation: which two inputs are neighbours.
+
+    Returns:
+        Δ₂ in data units.
+
+    Raises:
+        PrivacyError: the bound has no such number under ``relation``.
     """
     if isinstance(bound, (EdgeRows, EdgeClippedSum)) and relation.unit is Unit.EDGE:
         return bound.clip

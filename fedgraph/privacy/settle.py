@@ -133,8 +133,12 @@ class Settlement:
 def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Settlement:
     """The price of what was released, or of what a plan will release.
 
-    guarantee: what it is counted for. releases: lines of a ledger, or those of a plan. Returns the price in total and of each
-    path. No release costs 0.
+    Args:
+        guarantee: what it is counted for.
+        releases: lines of a ledger, or those of a plan.
+
+    Returns:
+        The price in total and of each path. No release costs 0.
     """
     paths = tuple(dict.fromkeys(release.path for release in releases))
     total = _settled(guarantee, _spent(guarantee, releases, None))
@@ -147,8 +151,15 @@ def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[P
 
     The largest is that of ``settle``.
 
-    guarantee: of clients that share no node. releases: lines of a ledger, or those of a plan. Returns client → ε; ∞ for all
-    where a promise is broken. ``PrivacyError``: clients share nodes, so that a unit belongs to several.
+    Args:
+        guarantee: of clients that share no node.
+        releases: lines of a ledger, or those of a plan.
+
+    Returns:
+        Client → ε; ∞ for all where a promise is broken.
+
+    Raises:
+        PrivacyError: clients share nodes, so that a unit belongs to several.
     """
     if guarantee.holdings is not None:
         raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
@@ -171,7 +182,10 @@ def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[P
 def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Epsilon:
     """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
 
-    guarantee: what it is counted for. releases: those of a plan. path: only this one; None: all paths.
+    Args:
+        guarantee: what it is counted for.
+        releases: those of a plan.
+        path: only this one; None: all paths.
     """
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
@@ -179,8 +193,13 @@ def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str 
 def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> Epsilon:
     """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
 
-    account: of the cell. lines: of that cell. path: only this one; None: all paths. Returns the price; its ε is ∞ where a
-    promise is broken.
+    Args:
+        account: of the cell.
+        lines: of that cell.
+        path: only this one; None: all paths.
+
+    Returns:
+        The price; its ε is ∞ where a promise is broken.
     """
     events = ledger.spent_by_client(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
@@ -295,6 +314,8 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
 def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
     """ε of one person's charges, where each charge is one of several events: the dearest choice.
 
-    charges: for each charge, the events of which a person pays one. delta: δ in [0, 1).
+    Args:
+        charges: for each charge, the events of which a person pays one.
+        delta: δ in [0, 1).
     """
     return max(price(event, delta).epsilon for event in dearest_settled_together(charges))

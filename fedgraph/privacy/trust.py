@@ -84,7 +84,14 @@ _STREAM_WORDS = {
 
 
 def called(word: str) -> Trust:
-    """The level of trust that a word names. word: as in a scenario. ``ScenarioError``: there is none of this name."""
+    """The level of trust that a word names.
+
+    Args:
+        word: as in a scenario.
+
+    Raises:
+        ScenarioError: there is none of this name.
+    """
     try:
         return Trust(word)
     except ValueError:

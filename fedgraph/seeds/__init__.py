@@ -84,7 +84,8 @@ class SecretSeed(int):
 def hold_secret_seed(key: bytes) -> None:
     """Let this process draw from the ``SecretSeed`` of a key.
 
-    key: 32 bytes, handed over as a plain argument and never in a shared value.
+    Args:
+        key: 32 bytes, handed over as a plain argument and never in a shared value.
     """
     _held[_name_of(key)] = key
 
@@ -96,8 +97,11 @@ def _name_of(key: bytes) -> str:
 def root_seed(seed: int | str) -> int:
     """What a scenario's ``seed`` stands for.
 
-    seed: A non-negative number, or ``secret``. Returns the number itself, or for ``secret`` a ``SecretSeed`` of 256 fresh
-    random bits of the operating system.
+    Args:
+        seed: A non-negative number, or ``secret``.
+
+    Returns:
+        The number itself, or for ``secret`` a ``SecretSeed`` of 256 fresh random bits of the operating system.
     """
     return SecretSeed(os.urandom(SEED_KEY_BYTES)) if isinstance(seed, str) else seed
 
@@ -105,7 +109,11 @@ def root_seed(seed: int | str) -> int:
 def public_seed(seed: int | str) -> int:
     """The root of public streams (splits, partitions, starting points).
 
-    seed: A non-negative number, or ``secret``. Returns the number itself, or 0 for ``secret``.
+    Args:
+        seed: A non-negative number, or ``secret``.
+
+    Returns:
+        The number itself, or 0 for ``secret``.
     """
     return 0 if isinstance(seed, str) else seed
 
@@ -128,8 +136,13 @@ def _words(root: int) -> np.ndarray:
 def secret_seeded_generator(root: int, *path: str | int | float) -> np.random.Generator:
     """The generator of a private stream (noise, samples, batches).
 
-    root: A non-negative integer, or a ``SecretSeed``. path: Names the stream. Returns as ``seeded_generator`` for a number. For
-    a ``SecretSeed`` a ``ChaCha20`` generator whose key is BLAKE2b of its key and the path.
+    Args:
+        root: A non-negative integer, or a ``SecretSeed``.
+        path: Names the stream.
+
+    Returns:
+        As ``seeded_generator`` for a number. For a ``SecretSeed`` a ``ChaCha20`` generator whose key is BLAKE2b of its key and
+        the path.
     """
     if not isinstance(root, SecretSeed):
         return seeded_generator(root, *path)
@@ -141,7 +154,9 @@ def secret_seeded_generator(root: int, *path: str | int | float) -> np.random.Ge
 def seeded_generator(root: int, *path: str | int | float) -> np.random.Generator:
     """A numpy generator for the stream named by ``path``. Who knows the root can repeat it.
 
-    root: A non-negative integer. path: Names the stream.
+    Args:
+        root: A non-negative integer.
+        path: Names the stream.
     """
     return np.random.default_rng(seed_sequence(root, *path))
 
@@ -151,11 +166,17 @@ def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray
 
     Neither the other things nor their order change it, and a thing that comes twice has the same coin twice.
 
-    root: A non-negative integer, or a ``SecretSeed``, whose coins nobody can compute without its key. A split that is public
-    takes ``int(root)``, which is 0 there, as the other public streams do. path: Names the stream. things: int64 [m] or [m, 2],
-    at least 0: numbers of nodes or records, or both ends of pairs. (u, v) is not (v, u). Returns float64 [m], uniform multiples
-    of 2⁻⁵³, independent between things and between streams. ``ValueError``: ``things`` has another shape, or holds what is no
-    such number; a negative root.
+    Args:
+        root: A non-negative integer, or a ``SecretSeed``, whose coins nobody can compute without its key. A split that is
+            public takes ``int(root)``, which is 0 there, as the other public streams do.
+        path: Names the stream.
+        things: int64 [m] or [m, 2], at least 0: numbers of nodes or records, or both ends of pairs. (u, v) is not (v, u).
+
+    Returns:
+        float64 [m], uniform multiples of 2⁻⁵³, independent between things and between streams.
+
+    Raises:
+        ValueError: ``things`` has another shape, or holds what is no such number; a negative root.
     """
     named = np.asarray(things)
     if named.ndim not in (1, 2) or (named.ndim == 2 and named.shape[1] != 2):
@@ -179,7 +200,9 @@ def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray
 def seeded_integer(root: int, *path: str | int | float) -> int:
     """A 63-bit integer seed for libraries that want one (torch; scikit-learn takes it modulo 2**32).
 
-    root: A non-negative integer. path: Names the stream.
+    Args:
+        root: A non-negative integer.
+        path: Names the stream.
     """
     return int(seed_sequence(root, *path).generate_state(1, np.uint64)[0] >> np.uint64(1))
 

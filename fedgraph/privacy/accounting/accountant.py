@@ -60,8 +60,16 @@ class Epsilon:
 def price(event: events.Event, delta: float) -> Epsilon:
     """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
 
-    event: all that was released. delta: δ in [0, 1). Returns ε with the accountant and its theorem; ∞ where nothing is proven.
-    ``PrivacyError``: another delta. ``UnknownEventError``: an event class that no accountant knows.
+    Args:
+        event: all that was released.
+        delta: δ in [0, 1).
+
+    Returns:
+        ε with the accountant and its theorem; ∞ where nothing is proven.
+
+    Raises:
+        PrivacyError: another delta.
+        UnknownEventError: an event class that no accountant knows.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
     >>> price(Repeated(Gaussian(10.0), 100), 1e-5).accountant

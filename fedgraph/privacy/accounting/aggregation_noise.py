@@ -41,8 +41,13 @@ class EdgeAggregationNoise:
 def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> EdgeAggregationNoise:
     """Noise of released aggregations, so that all hops together cost at most ε.
 
-    hops: K ≥ 1. sensitivity: the true Δ₂ of one hop, in data units; read by the provable reading alone. epsilon: ε > 0, finite.
-    delta: δ in (0, 1). reading: ``published`` (Δ = 1), else provable. formula: ``slides``, or ``code`` (the exact Gaussian).
+    Args:
+        hops: K ≥ 1.
+        sensitivity: the true Δ₂ of one hop, in data units; read by the provable reading alone.
+        epsilon: ε > 0, finite.
+        delta: δ in (0, 1).
+        reading: ``published`` (Δ = 1), else provable.
+        formula: ``slides``, or ``code`` (the exact Gaussian).
 
     >>> claimed = edge_level(2, 2**0.5, 1.0, 1e-7, "published", "code").std
     >>> round(edge_level(2, 2**0.5, 1.0, 1e-7, "provable", "code").std / claimed, 9)
@@ -76,7 +81,9 @@ class NodeAggregation:
     def event(self, gradient_multiplier: float, hop_multiplier: float) -> Event:
         """Everything that the pipeline releases.
 
-        gradient_multiplier: std / clip of a gradient sum. hop_multiplier: std / Δ₂ of a hop.
+        Args:
+            gradient_multiplier: std / clip of a gradient sum.
+            hop_multiplier: std / Δ₂ of a hop.
         """
         gradients = Repeated(self.gradient_event(gradient_multiplier), self.steps)
         return Composed((gradients, Repeated(Gaussian(hop_multiplier), self.hops)))
@@ -130,8 +137,12 @@ def node_level(
 def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float, formula: str = "slides") -> float:
     """The published ε of a pipeline.
 
-    pipeline: what is released; its relation is not read. gradient: std / clip. hop: std / Δ₂. delta: δ in (0, 1). formula:
-    ``slides``, or ``code``.
+    Args:
+        pipeline: what is released; its relation is not read.
+        gradient: std / clip.
+        hop: std / Δ₂.
+        delta: δ in (0, 1).
+        formula: ``slides``, or ``code``.
     """
     orders = np.arange(2.0, 257.0) if formula == "slides" else _REAL_ORDERS
     every = pipeline.sampling_rate == 1  # then no chord is needed between whole orders
@@ -147,7 +158,10 @@ def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delt
 def claimed_conversion(moments: ArrayField, orders: ArrayField, delta: float) -> float:
     """ε as autodp 0.2 reads it off Rényi divergences: RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1) at the best order.
 
-    moments: RDP at ``orders``. orders: α > 1. delta: δ in (0, 1).
+    Args:
+        moments: RDP at ``orders``.
+        orders: α > 1.
+        delta: δ in (0, 1).
     """
     values = moments + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
     return max(0.0, float(np.min(values)))

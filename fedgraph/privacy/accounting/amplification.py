@@ -26,7 +26,12 @@ from fedgraph.errors import PrivacyError
 def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
     """ln(1 + q(e^ε − 1)), accurate from ε = 1e-12 to 1e6.
 
-    epsilon: of the pipeline, ≥ 0. sampling_rate: q in [0, 1]. ``PrivacyError``: a number out of its range.
+    Args:
+        epsilon: of the pipeline, ≥ 0.
+        sampling_rate: q in [0, 1].
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(amplified_epsilon(88.9, 0.09), 4)
     86.4921
@@ -46,7 +51,12 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
 def epsilon_before(epsilon: float, sampling_rate: float) -> float:
     """The pipeline's ε that amplifies to a given one: ln(1 + (e^ε' − 1)/q); ∞ where q = 0.
 
-    epsilon: ε' after amplification, ≥ 0. sampling_rate: q in [0, 1]. ``PrivacyError``: a number out of its range.
+    Args:
+        epsilon: ε' after amplification, ≥ 0.
+        sampling_rate: q in [0, 1].
+
+    Raises:
+        PrivacyError: a number out of its range.
     """
     _check(epsilon, sampling_rate)
     if sampling_rate == 0:
@@ -59,7 +69,12 @@ def epsilon_before(epsilon: float, sampling_rate: float) -> float:
 def delta_before(delta: float, sampling_rate: float) -> float:
     """The δ at which the pipeline is read: δ/q, capped below 1.
 
-    delta: δ' after amplification, in [0, 1). sampling_rate: q in [0, 1]. ``PrivacyError``: a rate out of its range.
+    Args:
+        delta: δ' after amplification, in [0, 1).
+        sampling_rate: q in [0, 1].
+
+    Raises:
+        PrivacyError: a rate out of its range.
     """
     _check(0.0, sampling_rate)
     return 0.0 if delta == 0 else min(delta / max(sampling_rate, 1e-300), 1 - 1e-9)

@@ -27,7 +27,12 @@ from fedgraph.privacy.fields import ArrayField
 def at_epsilon(epsilon: float, num_classes: int = 2) -> float:
     """The best accuracy after an ε-DP release of an object of one of k balanced classes: e^ε/(e^ε + k − 1), in [1/k, 1].
 
-    epsilon: ε ≥ 0. num_classes: k ≥ 2. ``PrivacyError``: ε negative or NaN, or fewer than two classes.
+    Args:
+        epsilon: ε ≥ 0.
+        num_classes: k ≥ 2.
+
+    Raises:
+        PrivacyError: ε negative or NaN, or fewer than two classes.
     """
     if not epsilon >= 0 or num_classes < 2:
         raise PrivacyError(f"need ε ≥ 0 and at least two classes, found {epsilon} and {num_classes}")
@@ -40,8 +45,13 @@ def given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -
     For two classes: the mean over graphs of max(π, e^ε/(1 + e^ε)), π the share of the larger class among graphs of the same
     public value. The shares are those of the collection itself: optimistic for small groups.
 
-    public: int [graphs], e.g. sizes. labels: int [graphs]. epsilons: float [graphs], ε of each graph's release.
-    ``PrivacyError``: vectors of other lengths, empty ones, or more than two classes (for which the bound is another).
+    Args:
+        public: int [graphs], e.g. sizes.
+        labels: int [graphs].
+        epsilons: float [graphs], ε of each graph's release.
+
+    Raises:
+        PrivacyError: vectors of other lengths, empty ones, or more than two classes (for which the bound is another).
     """
     if public.shape != labels.shape or public.shape != epsilons.shape or public.size == 0:
         raise PrivacyError("public statistic, labels and epsilons must be three equally long, non-empty vectors")

@@ -83,8 +83,13 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
 
     Aims 3e-9 (relative) below the target.
 
-    count: how many releases, ≥ 1. epsilon: the target, > 0 and finite. delta: δ in (0, 1). ``PrivacyError``: a number out of
-    its range.
+    Args:
+        count: how many releases, ≥ 1.
+        epsilon: the target, > 0 and finite.
+        delta: δ in (0, 1).
+
+    Raises:
+        PrivacyError: a number out of its range.
 
     >>> round(gaussian_multiplier(1, 1.0, 1e-5), 4)
     3.7306
@@ -116,7 +121,12 @@ def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
 def published(cost: Callable[[float], float], target: float) -> float:
     """The smallest multiplier (to one part in 10⁵, from above) with cost ≤ target.
 
-    cost: multiplier → the published ε; it must fall. target: ε, > 0. ``PrivacyError``: no multiplier below 10¹² is enough.
+    Args:
+        cost: multiplier → the published ε; it must fall.
+        target: ε, > 0.
+
+    Raises:
+        PrivacyError: no multiplier below 10¹² is enough.
     """
     low, high = 1e-3, 1e-3
     while cost(high) > target:

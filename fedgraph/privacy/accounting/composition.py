@@ -55,8 +55,12 @@ def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
 def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[Epsilon, tuple[int, ...]]:
     """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
 
-    spent: client → what one end of an edge costs there; empty: ε = 0 and nobody. delta: δ in [0, 1). Returns (its price, the
-    clients of its two ends).
+    Args:
+        spent: client → what one end of an edge costs there; empty: ε = 0 and nobody.
+        delta: δ in [0, 1).
+
+    Returns:
+        (its price, the clients of its two ends)
 
     >>> compose_ends({0: Gaussian(1.0), 1: Gaussian(2.0)}, 1e-5)[1]
     (0, 0)

@@ -27,7 +27,9 @@ def log_delta(epsilon: float, mu: float) -> float:
 
     Computed as log Φ(a) + log(1 − e^x), x = ε + log Φ(b) − log Φ(a) ≤ 0, with a, b = ±μ/2 − ε/μ.
 
-    epsilon: ε ≥ 0. mu: μ > 0, finite.
+    Args:
+        epsilon: ε ≥ 0.
+        mu: μ > 0, finite.
     """
     a = mu / 2 - epsilon / mu
     b = -mu / 2 - epsilon / mu
@@ -53,8 +55,12 @@ def epsilon(mu: float, delta: float) -> float:
 
     For μ below about 1e-9 together with δ below about 1e-12 it does not, and δ(ε) may be missed by rounding.
 
-    mu: Δ₂/s of everything together, ≥ 0; ∞ → ∞. delta: in [0, 1]; 0 → ∞ unless μ = 0. ``PrivacyError``: NaN or a number out of
-    range.
+    Args:
+        mu: Δ₂/s of everything together, ≥ 0; ∞ → ∞.
+        delta: in [0, 1]; 0 → ∞ unless μ = 0.
+
+    Raises:
+        PrivacyError: NaN or a number out of range.
     """
     if math.isnan(mu) or mu < 0 or math.isnan(delta) or not 0 <= delta <= 1:
         raise PrivacyError(f"need mu ≥ 0 and 0 ≤ delta ≤ 1, found mu={mu}, delta={delta}")
@@ -92,7 +98,9 @@ def moments_epsilon(mu: float, delta: float) -> float:
     It is min over α of αμ²/2 + ln(1/δ)/(α − 1) (Mironov 2017, Propositions 3 and 7); with μ = √K/σ this is GAP's formula. An
     upper bound on ``epsilon(mu, delta)``.
 
-    mu: μ ≥ 0. delta: δ in (0, 1).
+    Args:
+        mu: μ ≥ 0.
+        delta: δ in (0, 1).
     """
     return mu * mu / 2 + mu * math.sqrt(2 * math.log(1 / delta))
 
@@ -100,7 +108,9 @@ def moments_epsilon(mu: float, delta: float) -> float:
 def moments_mu(target: float, delta: float) -> float:
     """The largest μ with ``moments_epsilon(μ, δ) ≤ target``: √(s² + 2ε) − s with s = √(2 ln 1/δ), rounded down.
 
-    target: ε ≥ 0. delta: δ in (0, 1).
+    Args:
+        target: ε ≥ 0.
+        delta: δ in (0, 1).
     """
     s = math.sqrt(2 * math.log(1 / delta))
     return 2 * target / (math.sqrt(s * s + 2 * target) + s) * (1 - 1e-12)

@@ -215,8 +215,12 @@ def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
 def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer.
 
-    leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair. delta: δ in [0, 1); 0: ∞.
-    ``UnknownEventError``: a release without a dominating pair.
+    Args:
+        leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair.
+        delta: δ in [0, 1); 0: ∞.
+
+    Raises:
+        UnknownEventError: a release without a dominating pair.
     """
     if delta == 0:
         return math.inf

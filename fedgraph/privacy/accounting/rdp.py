@@ -52,8 +52,15 @@ _LONGEST_SERIES = 256
 def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, float]:
     """ε of all releases together, and the order that gives it.
 
-    leaves: of ``accountant.accountant_leaves``. delta: δ in [0, 1); 0: (∞, ∞). Returns (ε, α). ``UnknownEventError``: an event
-    without an RDP bound.
+    Args:
+        leaves: of ``accountant.accountant_leaves``.
+        delta: δ in [0, 1); 0: (∞, ∞).
+
+    Returns:
+        (ε, α)
+
+    Raises:
+        UnknownEventError: an event without an RDP bound.
     """
     total = _of_all(leaves)
     if delta == 0:
@@ -102,8 +109,13 @@ def of_poisson_row(noise_multiplier: float, sampling_rate: float, orders: ArrayF
     (Wang, Balle & Kasiviswanathan 2019, Corollary 10). dp_accounting's series for fractional orders does not always
     converge, and then only logs it.
 
-    noise_multiplier: std / clip, > 0. sampling_rate: q in (0, 1]. orders: α > 1, float64. Returns float64, one number for each
-    order.
+    Args:
+        noise_multiplier: std / clip, > 0.
+        sampling_rate: q in (0, 1].
+        orders: α > 1, float64.
+
+    Returns:
+        float64, one number for each order.
     """
     largest = min(_LONGEST_SERIES, max(2, math.ceil(orders.max())))
     moments = _poisson_moments(noise_multiplier, sampling_rate, largest)

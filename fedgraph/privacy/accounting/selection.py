@@ -26,8 +26,14 @@ from fedgraph.privacy.fields import ArrayField
 def rdp(each: ArrayField, orders: ArrayField, shape: float, stop: float) -> ArrayField:
     """R' of the best trial, by the formula above.
 
-    each: float64 [k], R of one trial at ``orders``; ∞ where an order has no bound. orders: float64 [k], λ > 1. shape: η ≥ 0.
-    stop: γ in (0, 1]. ``PrivacyError``: γ outside (0, 1], or η that is not finite.
+    Args:
+        each: float64 [k], R of one trial at ``orders``; ∞ where an order has no bound.
+        orders: float64 [k], λ > 1.
+        shape: η ≥ 0.
+        stop: γ in (0, 1].
+
+    Raises:
+        PrivacyError: γ outside (0, 1], or η that is not finite.
     """
     if not 0 < stop <= 1 or not math.isfinite(shape):
         raise PrivacyError(f"stopping needs 0 < stop ≤ 1 and a finite shape, found {stop} and {shape}")
@@ -54,7 +60,12 @@ def _mean_selection_trials(shape: float, stop: float) -> float:
 def stop_for(shape: float, mean: float) -> float:
     """The γ for which E K is a given mean, from the side of fewer trials.
 
-    shape: η ≥ 0. mean: E K, at least 1 and below a million. ``PrivacyError``: a mean out of that range.
+    Args:
+        shape: η ≥ 0.
+        mean: E K, at least 1 and below a million.
+
+    Raises:
+        PrivacyError: a mean out of that range.
     """
     if not 1 <= mean < 1e6:
         raise PrivacyError(f"among is {mean}; allowed: the mean number of trials, 1 to a million")

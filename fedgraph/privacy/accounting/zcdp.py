@@ -77,7 +77,12 @@ def _pure(epsilon: float) -> float:
 def epsilon(total_rho: float, delta: float) -> float:
     """ε of a ρ-zCDP mechanism, by the conversion above.
 
-    total_rho: ρ ≥ 0; ∞ → ∞. delta: δ in [0, 1]; 0 → ∞ unless ρ = 0. ``PrivacyError``: a number out of its range, or NaN.
+    Args:
+        total_rho: ρ ≥ 0; ∞ → ∞.
+        delta: δ in [0, 1]; 0 → ∞ unless ρ = 0.
+
+    Raises:
+        PrivacyError: a number out of its range, or NaN.
 
     >>> round(epsilon(0.5, 1e-5), 4)
     4.7284

@@ -54,13 +54,18 @@ def split(value: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
 
 
 def worst_pure(epsilons: Sequence[float]) -> PureDP:
-    """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit. epsilons: ε_g of each part, at least one."""
+    """Parts that are ε_g-DP each: the release is max ε_g-DP for every unit.
+
+    Args:
+        epsilons: ε_g of each part, at least one.
+    """
     return PureDP(max(epsilons))
 
 
 def worst_gaussian(noise_multipliers: Sequence[float]) -> Gaussian:
     """Gaussian parts: trade-off curves of Gaussian mechanisms are ordered, so the smallest multiplier covers all.
 
-    noise_multipliers: std / Δ₂ of each part, at least one.
+    Args:
+        noise_multipliers: std / Δ₂ of each part, at least one.
     """
     return Gaussian(min(noise_multipliers))

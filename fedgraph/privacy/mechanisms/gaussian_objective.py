@@ -152,8 +152,13 @@ def least_regulariser(given: Situation) -> float:
 def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Calibrated:
     """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end.
 
-    given: what has to be hidden, and what it may cost. regulariser: Λ, above ``least_regulariser``. gradient_norm: g, that a
-    minimiser is accepted with. ``PrivacyError``: Λ is not above its bound, which the text names.
+    Args:
+        given: what has to be hidden, and what it may cost.
+        regulariser: Λ, above ``least_regulariser``.
+        gradient_norm: g, that a minimiser is accepted with.
+
+    Raises:
+        PrivacyError: Λ is not above its bound, which the text names.
     """
     if not given.sensitivity:
         return Calibrated(0.0, regulariser, 0.0, math.inf, 0.0, PureDP(0.0))

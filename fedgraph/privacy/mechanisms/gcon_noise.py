@@ -59,8 +59,13 @@ def gcon_pseudo_huber(num_classes: int, width: float) -> GconLossBounds:
 def claimed_gcon_psi(steps: Sequence[float], restart: float, cap: float = 0.5) -> float:
     """Ψ: sensitivity (sum over rows of L2 changes) of Z = (1/s) ⊕ Z_{mᵢ}; 0 where no edge is used.
 
-    steps: m₁ … m_s ≥ 0, math.inf allowed. restart: a in (0, 1]. cap: p in (0, ½]. ``PrivacyError``: a number out of its range,
-    or no step.
+    Args:
+        steps: m₁ … m_s ≥ 0, math.inf allowed.
+        restart: a in (0, 1].
+        cap: p in (0, ½].
+
+    Raises:
+        PrivacyError: a number out of its range, or no step.
     """
     if not 0 < restart <= 1 or not 0 < cap <= 0.5 or not steps or any(math.isnan(m) or m < 0 for m in steps):
         raise PrivacyError(f"need 0 < restart ≤ 1, 0 < cap ≤ ½ and steps ≥ 0, found {restart}, {cap}, {list(steps)}")
@@ -125,8 +130,12 @@ class GconPerturbation:
 def gcon_perturbation(given: Situation, regulariser: float) -> GconPerturbation:
     """All constants of noise that keeps (ε, δ) of a situation; its ends are not priced here.
 
-    given: what has to be hidden, and what it may cost. regulariser: Λ > 0. ``PrivacyError``: a number is out of its range, or Λ
-    is not above ``least_regulariser``, which the text names.
+    Args:
+        given: what has to be hidden, and what it may cost.
+        regulariser: Λ > 0.
+
+    Raises:
+        PrivacyError: a number is out of its range, or Λ is not above ``least_regulariser``, which the text names.
     """
     for name, value in (("epsilon", given.epsilon), ("delta", given.delta), ("regulariser", regulariser)):
         require_positive(name, value)

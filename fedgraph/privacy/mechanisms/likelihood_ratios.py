@@ -78,8 +78,15 @@ def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
     Returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone that is the exact log-likelihood ratio of +1 against −1. No coin:
     nothing.
 
-    gram: G = HᵀH/s² [m, m]; it is overwritten. along: y = Hᵀr/s² [m], r being what was seen. Returns float64 [m].
-    ``PrivacyError``: products that are not finite, or not those of real vectors.
+    Args:
+        gram: G = HᵀH/s² [m, m]; it is overwritten.
+        along: y = Hᵀr/s² [m], r being what was seen.
+
+    Returns:
+        float64 [m].
+
+    Raises:
+        PrivacyError: products that are not finite, or not those of real vectors.
 
     >>> of_coins(np.array([[4.0]]), np.array([3.0])).tolist()
     [6.0]

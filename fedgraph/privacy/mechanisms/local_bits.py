@@ -80,7 +80,12 @@ class SampledBits(NoiseMechanism):
     def rectify(self, sent: np.ndarray, num_columns: int) -> npt.NDArray[np.float64]:
         """Unbiased estimate of the value: d(high − low)/(2m) · (e^a + 1)/(e^a − 1) · x* + (high + low)/2.
 
-        sent: int64 [n, m], what ``apply`` made. num_columns: d. Returns float64 [n, d].
+        Args:
+            sent: int64 [n, m], what ``apply`` made.
+            num_columns: d.
+
+        Returns:
+            float64 [n, d].
         """
         factor, shift = self.rectifier(num_columns)
         return np.asarray(signs(sent, num_columns).toarray() * factor + shift)
@@ -108,7 +113,12 @@ def _distinct_columns(num_rows: int, num_columns: int, count: int, rng: np.rando
 def signs(sent: np.ndarray, num_columns: int) -> sp.csr_array:
     """x*: which bits were sent, as numbers.
 
-    sent: int64 [n, m], what ``SampledBits.apply`` made. num_columns: d. Returns CSR [n, d] with +1 or −1 where a bit was sent.
+    Args:
+        sent: int64 [n, m], what ``SampledBits.apply`` made.
+        num_columns: d.
+
+    Returns:
+        CSR [n, d] with +1 or −1 where a bit was sent.
     """
     n, m = sent.shape
     data = np.where(sent.ravel() % 2 == 1, np.float32(1), np.float32(-1))

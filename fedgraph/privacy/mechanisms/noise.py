@@ -240,7 +240,8 @@ class MultiBitEncoder(NoiseMechanism):
 
         N is the number of entries of which m were chosen (per row: N = h; in total: N = n·h).
 
-        encoded: x* [n, h], what ``apply`` made.
+        Args:
+            encoded: x* [n, h], what ``apply`` made.
         """
         available = encoded.size if self.in_total else encoded.shape[1]
         m = min(self.num_sampled, available)
