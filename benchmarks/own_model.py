@@ -3,6 +3,7 @@
     python -m benchmarks.own_model speed                 # a step of 512 roots against the same step without privacy
     python -m benchmarks.own_model table                 # accuracy: CiteSeer and Cora-ML, ε = 1, 4, 8, ∞, five seeds: hours
     python -m benchmarks.own_model table --data made/neighbours-decide --seeds 1 --epsilons 8 inf --rows MLP "SAGE, 10 mentions"
+    python -m benchmarks.own_model noise                 # what reading neighbours costs, in noise
     python -m benchmarks.own_model attack                # canaries in one run each on CiteSeer, and LiRA
 
 The step without privacy has the same subgraphs as one graph of separate parts, single precision, and one gradient of the mean
@@ -31,6 +32,7 @@ import yaml
 import fedgraph
 from fedgraph import data
 from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, own_network, rooted
+from fedgraph.methods.base import occurrences
 
 _SCENARIO = Path(__file__).parents[1] / "scenarios" / "own_model.yaml"
 _SHAPE = {"hidden_channels": 64, "num_layers": 2}
@@ -153,7 +155,9 @@ def _rows(unit: str) -> list[dict[str, Any]]:
 
 
 def table(names: list[str], seeds: int, epsilons: list[float], protocol: str, unit: str, rows: list[str]) -> None:
-    """Mean test accuracy of each row over seeds ± one deviation, as lines of CSV."""
+    """Mean test accuracy of each row over seeds ± one deviation, as lines of CSV; and how far each row is from the first one,
+    on equal splits, ± the standard error.
+    """
     apart, trust = json.loads(json.dumps(_rows(unit))), ["curator"]  # no row shares a part with another
     known = {row["label"]: {**row, "trust": trust[:]} for row in apart}
     if missing := sorted(set(rows) - set(known)):
@@ -173,14 +177,26 @@ def table(names: list[str], seeds: int, epsilons: list[float], protocol: str, un
             here = found.groupby(["variant", "epsilon"], sort=False)["value"].agg(["mean", "std"])
             budgets = sorted(set(here.index.get_level_values(1)))
             lines = [[f"{name} ({seeds} seed{'s' * (seeds > 1)})", *(f"ε = {e:g}" for e in budgets)]]
-            for row in dict.fromkeys(here.index.get_level_values(0)):
-                lines.append([row, *(_cell(here.loc[(row, e)]) for e in budgets)])
+            labels = list(dict.fromkeys(here.index.get_level_values(0)))
+            lines += [[row, *(_cell(here.loc[(row, e)]) for e in budgets)] for row in labels]
+            each = found.pivot_table("value", "seed", ["variant", "epsilon"])
+            far = each.sub(each[labels[0]], level="epsilon").agg(["mean", "sem"]).T.rename(columns={"sem": "std"})
+            lines += [[f"{row} − {labels[0]}", *(_cell(far.loc[(row, e)]) for e in budgets)] for row in labels[1:]]
             csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
             sys.stdout.flush()
 
 
 def _cell(of: Any) -> str:
     return f"{of['mean']:.3f}" + (f" ± {of['std']:.3f}" if of["std"] == of["std"] else "")
+
+
+def noise(people: int = 1600, steps: int = 100) -> None:
+    """Noise over the clip that some ways of reading neighbours ask for, at δ = 1/people."""
+    print("mentions,cap,ε = 1,ε = 8")
+    for mentions, cap, degree in ((0, "all", 0), (10, "all", 0), (10, "promised", 100), (100, "all", 0)):
+        rule = occurrences.rule(cap, degree, mentions, 1, 0.2, False, people)
+        needed = [occurrences.noise_multiplier(rule, steps, epsilon, 1 / people)[0] for epsilon in (1.0, 8.0)]
+        print(f"{mentions},{cap}{f' {degree}' * (degree > 0)}," + ",".join(f"{one:.1f}" for one in needed))
 
 
 def attack(name: str) -> None:
@@ -207,7 +223,7 @@ def attack(name: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("speed", "table", "attack"))
+    parser.add_argument("what", choices=("speed", "table", "noise", "attack"))
     parser.add_argument("--data", action="append", help="a data set of the table, as often as wanted")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0, 8.0, float("inf")])
@@ -217,6 +233,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "speed":
         speed()
+    elif given.what == "noise":
+        noise()
     elif given.what == "attack":
         attack((given.data or ["planetoid/citeseer"])[0])
     else:
