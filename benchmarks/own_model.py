@@ -1,18 +1,22 @@
 """A network of one's own, trained privately: what a step costs, and what it gives beside other methods.
 
     python -m benchmarks.own_model speed                 # a step of 512 roots against the same step without privacy
-    python -m benchmarks.own_model table                 # accuracy: CiteSeer and Cora-ML, ε = 1, 8, ∞, three seeds
-    python -m benchmarks.own_model table --seeds 1 --data planetoid/citeseer
+    python -m benchmarks.own_model table                 # accuracy: CiteSeer and Cora-ML, ε = 1, 4, 8, ∞, five seeds: hours
+    python -m benchmarks.own_model table --data made/neighbours-decide --seeds 1 --epsilons 8 inf --rows MLP "SAGE, 10 mentions"
+    python -m benchmarks.own_model noise                 # what reading neighbours costs, in noise
     python -m benchmarks.own_model attack                # canaries in one run each on CiteSeer, and LiRA
 
 The step without privacy has the same subgraphs as one graph of separate parts, single precision, and one gradient of the mean
-loss. The table's rows are those of ``scenarios/own_model.yaml`` at a curator, without the attack.
+loss. The table's rows are those of ``scenarios/own_model.yaml`` at a curator, without the attack, and a few more.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +32,7 @@ import yaml
 import fedgraph
 from fedgraph import data
 from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, own_network, rooted
+from fedgraph.methods.base import occurrences
 
 _SCENARIO = Path(__file__).parents[1] / "scenarios" / "own_model.yaml"
 _SHAPE = {"hidden_channels": 64, "num_layers": 2}
@@ -96,23 +101,102 @@ def speed(roots: int = 512, cap: int = 5, hops: int = 2, inputs: int = 64) -> No
         )
 
 
-def table(names: list[str], seeds: int) -> None:
-    """Mean test accuracy of each row over seeds, ± one deviation."""
-    asked = yaml.safe_load(_SCENARIO.read_text(encoding="utf-8"))
-    (task,) = asked["tasks"]
-    task.pop("attack")
-    task["methods"] = [{**row, "trust": ["curator"]} for row in task["methods"]]
-    asked |= {"datasets": [{"name": name} for name in names], "seeds": seeds, "runtime": {"engine": "serial"}}
-    run = fedgraph.run({**asked, "quick": {}}, quiet=True)
-    found = pandas.read_csv(run.folder / "results.csv")
-    found = found[found["metric"] == "accuracy"]
-    for name in names:
-        here = found[found["dataset"] == name].groupby(["variant", "epsilon"], sort=False)["value"].agg(["mean", "std"])
-        budgets = sorted(set(here.index.get_level_values(1)))
-        print(f"\n{name}\n| row | " + " | ".join(f"ε = {e:g}" for e in budgets) + " |\n|" + "---|" * (len(budgets) + 1))
-        for row in dict.fromkeys(here.index.get_level_values(0)):
-            cells = [f"{here.loc[(row, e), 'mean']:.3f} ± {here.loc[(row, e), 'std']:.3f}" for e in budgets]
-            print(f"| {row} | " + " | ".join(cells) + " |")
+class Appnp(torch.nn.Module):
+    """Scores of rows by one hidden layer, spread over ten steps (Gasteiger et al., ICLR 2019), of PyG's parts."""
+
+    def __init__(self, in_channels: int, hidden_channels: int, out_channels: int) -> None:
+        super().__init__()
+        sizes = [in_channels, hidden_channels, out_channels]
+        self.rows, self.spread = torch_geometric.nn.MLP(sizes, norm=None), torch_geometric.nn.APPNP(10, 0.1)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return self.spread(self.rows(x), edge_index)
+
+
+def neighbours_decide(folder: Path, nodes: int = 2000, classes: int = 4, degree: int = 40) -> Path:
+    """A generated graph in which a row says nothing of its own node's class, and the rows of its neighbours say everything.
+
+    Each node draws a class and, apart from it, a mark, which is its row (one-hot). Edges lead between nodes of which each has
+    the mark of the other's class; one in twenty, or so, between any two. No degree is above 54.
+    """
+    rng = np.random.default_rng(0)
+    label, mark = rng.integers(classes, size=(2, nodes))
+    ends = rng.integers(nodes, size=(2, 8 * classes**2 * nodes * degree // 16))
+    one, two = ends
+    fits = (mark[one] == label[two]) & (mark[two] == label[one]) | (rng.random(one.size) < 0.05 / classes**2)
+    ends = ends[:, fits & (one != two)][:, : nodes * degree // 2]
+    half = sp.coo_array((np.ones(ends.shape[1], np.float32), tuple(ends)), shape=(nodes, nodes))
+    found, rows = sp.csr_array((half + half.T) > 0).astype(np.float32), sp.csr_array(np.eye(classes, dtype=np.float32)[mark])
+    parts = {
+        f"{name}_{key}": getattr(of, key)
+        for name, of in (("adj", found), ("attr", rows))
+        for key in ("data", "indices", "indptr", "shape")
+    }
+    np.savez(folder / "neighbours_decide.npz", labels=label, **parts)
+    return folder / "neighbours_decide.npz"
+
+
+def _rows(unit: str) -> list[dict[str, Any]]:
+    """Every row that the table may have, for a unit."""
+    net = {"hidden_channels": 32, "num_layers": 2}
+    if unit == "edge":
+        own = {"method": "own_model", "unit": "edge", "model": "torch_geometric.nn.MLP", "arguments": {**net, "norm": None}}
+        return [own | {"label": "MLP on noisy hops"}, {"method": "gap_edge", "label": "GAP-EDP"}]
+    (task,) = yaml.safe_load(_SCENARIO.read_text(encoding="utf-8"))["tasks"]
+    own, reads = {"method": "own_model"}, {"mentions": 10, "hops": 1, "cap": "promised", "degree": 100}
+    return [
+        *task["methods"],
+        {**own, "label": "GATv2", "model": "torch_geometric.nn.GAT", "arguments": {**net, "heads": 2, "v2": True}},
+        {**own, "label": "APPNP", "model": "benchmarks.own_model:Appnp", "arguments": {"hidden_channels": 32}},
+        {**own, "label": "SAGE, 10 mentions", "model": "torch_geometric.nn.GraphSAGE", "arguments": net, **reads},
+        {"method": "label_hop", "label": "label_hop"},
+        {"method": "gap_node", "label": "GAP-NDP"},
+    ]
+
+
+def table(names: list[str], seeds: int, epsilons: list[float], protocol: str, unit: str, rows: list[str]) -> None:
+    """Mean test accuracy of each row over seeds ± one deviation, as lines of CSV; and how far each row is from the first one,
+    on equal splits, ± the standard error.
+    """
+    apart, trust = json.loads(json.dumps(_rows(unit))), ["curator"]  # no row shares a part with another
+    known = {row["label"]: {**row, "trust": trust[:]} for row in apart}
+    if missing := sorted(set(rows) - set(known)):
+        raise SystemExit(f"no row {missing}; allowed: {sorted(known)}")
+    methods = [known[label] for label in rows or known]
+    task: dict[str, Any] = {"task": "node_classification", "label": "table", "protocol": protocol, "epsilons": epsilons}
+    task |= {"trust": trust, "methods": methods}
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            given: dict[str, Any] = {"name": name}
+            if name == "made/neighbours-decide":
+                given = {"name": "own/read", "path": str(neighbours_decide(Path(folder)))}
+            asked = {"name": "own_model", "seed": 1, "seeds": seeds, "runtime": {"engine": "serial"}, "datasets": [given]}
+            run = fedgraph.run(asked | {"tasks": [task]}, out=Path(folder) / name.replace("/", "-"), quiet=True)
+            found = pandas.read_csv(run.folder / "results.csv")
+            found = found[found["metric"] == "accuracy"]
+            here = found.groupby(["variant", "epsilon"], sort=False)["value"].agg(["mean", "std"])
+            budgets = sorted(set(here.index.get_level_values(1)))
+            lines = [[f"{name} ({seeds} seed{'s' * (seeds > 1)})", *(f"ε = {e:g}" for e in budgets)]]
+            labels = list(dict.fromkeys(here.index.get_level_values(0)))
+            lines += [[row, *(_cell(here.loc[(row, e)]) for e in budgets)] for row in labels]
+            each = found.pivot_table("value", "seed", ["variant", "epsilon"])
+            far = each.sub(each[labels[0]], level="epsilon").agg(["mean", "sem"]).T.rename(columns={"sem": "std"})
+            lines += [[f"{row} − {labels[0]}", *(_cell(far.loc[(row, e)]) for e in budgets)] for row in labels[1:]]
+            csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+            sys.stdout.flush()
+
+
+def _cell(of: Any) -> str:
+    return f"{of['mean']:.3f}" + (f" ± {of['std']:.3f}" if of["std"] == of["std"] else "")
+
+
+def noise(people: int = 1600, steps: int = 100) -> None:
+    """Noise over the clip that some ways of reading neighbours ask for, at δ = 1/people."""
+    print("mentions,cap,ε = 1,ε = 8")
+    for mentions, cap, degree in ((0, "all", 0), (10, "all", 0), (10, "promised", 100), (100, "all", 0)):
+        rule = occurrences.rule(cap, degree, mentions, 1, 0.2, False, people)
+        needed = [occurrences.noise_multiplier(rule, steps, epsilon, 1 / people)[0] for epsilon in (1.0, 8.0)]
+        print(f"{mentions},{cap}{f' {degree}' * (degree > 0)}," + ",".join(f"{one:.1f}" for one in needed))
 
 
 def attack(name: str) -> None:
@@ -139,16 +223,24 @@ def attack(name: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("speed", "table", "attack"))
+    parser.add_argument("what", choices=("speed", "table", "noise", "attack"))
     parser.add_argument("--data", action="append", help="a data set of the table, as often as wanted")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0, 8.0, float("inf")])
+    parser.add_argument("--protocol", help="of the table (default inductive; transductive with --unit edge)")
+    parser.add_argument("--unit", choices=("node", "edge"), default="node")
+    parser.add_argument("--rows", nargs="+", default=[], help="labels of some rows (default: all)")
     given = parser.parse_args()
     if given.what == "speed":
         speed()
+    elif given.what == "noise":
+        noise()
     elif given.what == "attack":
         attack((given.data or ["planetoid/citeseer"])[0])
     else:
-        table(given.data or ["planetoid/citeseer", "citation_full/cora_ml"], given.seeds)
+        protocol = given.protocol or ("transductive" if given.unit == "edge" else "inductive")
+        names = given.data or ["planetoid/citeseer", "citation_full/cora_ml"]
+        table(names, given.seeds, given.epsilons, protocol, given.unit, given.rows)
 
 
 if __name__ == "__main__":
