@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,11 @@ import fedgraph.partition
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import method_kinds
+from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import schema
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import CellContext
+from fedgraph.types import Graph
 
 Offer = Callable[..., None]
 SOUND = "from fedgraph.methods.features import *\n"
@@ -140,6 +145,16 @@ def test_an_error_names_the_line_of_an_installed_plugin_that_it_passed_last(offe
             method_kinds.load(name).start(None, None)  # type: ignore[arg-type]
         found[name] = plugins.place_of(failure.value)
     assert found == {"tree_votes": " (acme_dp.py, line 4)", "features": ""}
+
+
+def test_a_plan_that_has_the_name_of_another_method_is_refused(offer: Offer, library: Graph) -> None:
+    offer("acme-dp", "tree_votes", SOUND)
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    for method, says in (("features", None), ("tree_votes", "the plan is named 'features': base.Plan's first argument")):
+        params = node_classification.Params(methods=[{"method": method}], trust=["curator"], epsilons=[1.0], delta=1e-3)
+        (cell,) = node_classification.cells(params, where)
+        with pytest.raises(ScenarioError, match=says) if says else contextlib.nullcontext():
+            node_classification.plan(params, cell, where)
 
 
 @pytest.mark.skipif("blink" in plugins.names("methods"), reason="the zoo is installed")
