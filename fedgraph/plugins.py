@@ -25,6 +25,8 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from pydantic import BaseModel
+
 from fedgraph.errors import ScenarioError
 
 PLUGIN_HOME = Path(__file__).parent
@@ -36,6 +38,7 @@ PLUGIN_CONTRACTS = {  # what a file of each room holds; what it means stands in 
     "report.sections": ("KINDS", "build"),
     "tasks": ("TASK", "Params", "plugins_of", "cells", "plan", "run"),
 }
+_OF_KIND = {"classifier": ("predict",), "embedder": ("answers", "in_clear"), "linker": ("scores",)}  # by ``OFFERS.kind``
 _ZOO = {  # plugins of the second distribution of this repository, for whoever asks without having it
     "attacks": (
         "attribute_inference", "bayes_optimal", "graph_reconstruction", "label_distribution", "link_stealing_more",
@@ -104,10 +107,21 @@ def load(package: str, name: str) -> ModuleType:
         module = _imported(points[0].load, where)
         if not isinstance(module, ModuleType):
             raise ScenarioError(f"{where} names no module; allowed: a module, such as {points[0].module!r}")
-    if missing := [part for part in PLUGIN_CONTRACTS.get(package, ()) if part not in vars(module)]:
+    parts = (*PLUGIN_CONTRACTS.get(package, ()), *_OF_KIND.get(getattr(vars(module).get("OFFERS"), "kind", ""), ()))
+    if missing := [part for part in parts if part not in vars(module)]:
         contract = f"fedgraph.{package}" if package == "partition" else f"fedgraph.{package}.base"
         raise ScenarioError(f"{where} lacks {', '.join(missing)}; the docstring of {contract} says what each is")
+    if "Params" in parts and not (isinstance(module.Params, type) and issubclass(module.Params, BaseModel)):
+        raise ScenarioError(f"{where}: Params holds no settings; allowed: a subclass of fedgraph.documents.Settings")
     return module
+
+
+def place_of(error: Exception) -> str:
+    """`` (acme_dp.py, line 40)``, the last place in an installed plugin's own files that an error passed; else nothing."""
+    offered = {p.module.partition(".")[0] for room in PLUGIN_CONTRACTS for points in _offered(room).values() for p in points}
+    passed = list(traceback.walk_tb(error.__traceback__))
+    own = [(f.f_code.co_filename, n) for f, n in passed if str(f.f_globals.get("__name__")).partition(".")[0] in offered]
+    return f" ({Path(own[-1][0]).name}, line {own[-1][1]})" if own else ""
 
 
 def _imported(act: Callable[[], ModuleType], where: str) -> ModuleType:

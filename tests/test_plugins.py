@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,11 @@ import fedgraph.partition
 from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import method_kinds
+from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import schema
+from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import CellContext
+from fedgraph.types import Graph
 
 Offer = Callable[..., None]
 SOUND = "from fedgraph.methods.features import *\n"
@@ -88,7 +93,8 @@ def test_an_installed_package_offers_a_method_and_is_imported_only_when_asked(of
 @pytest.mark.parametrize("room", [room for room in plugins.PLUGIN_CONTRACTS if room != "methods"])
 def test_every_room_is_open(offer: Offer, room: str) -> None:
     parts = plugins.PLUGIN_CONTRACTS[room]
-    offer("acme-dp", "acme", "\n".join(f"{part} = {{}}" for part in parts) + "\n", room)
+    text = "".join("class Params(Settings): ...\n" if part == "Params" else f"{part} = {{}}\n" for part in parts)
+    offer("acme-dp", "acme", f"from fedgraph.documents import Settings\n{text}", room)
     assert plugins.load(room, "acme").__name__ == "acme_dp"
 
 
@@ -114,6 +120,8 @@ def test_a_name_that_two_distributions_offer_is_an_error_that_names_both(
         ("raise ValueError('two\\nlines')\n", "", "cannot be imported: ValueError: two lines"),
         ("", "acme_gone", "cannot be imported: ModuleNotFoundError"),
         ("class It: ...\n", "acme_dp:It", "names no module; allowed: a module, such as 'acme_dp'"),
+        (f"{SOUND}del predict\n", "", r"lacks predict; the docstring of fedgraph\.methods\.base says"),
+        (f"{SOUND}class Params: ...\n", "", r"Params holds no settings; allowed: a subclass of fedgraph\.documents\.Settings"),
     ],
 )
 def test_a_broken_package_gives_one_line_and_stops_nobody_else(
@@ -127,6 +135,26 @@ def test_a_broken_package_gives_one_line_and_stops_nobody_else(
     assert "gcon" in method_kinds.list_names(lambda offers: offers.units)
     assert "tree_votes" not in str(schema.whole())
     assert capsys.readouterr().err.splitlines() == [f"Left out: {failure.value}"]
+
+
+def test_an_error_names_the_line_of_an_installed_plugin_that_it_passed_last(offer: Offer) -> None:
+    offer("acme-dp", "tree_votes", f"{SOUND}\ndef start(plan, rng):\n    return plan.nothing\n")
+    found = {}
+    for name in ("tree_votes", "features"):
+        with pytest.raises(AttributeError) as failure:
+            method_kinds.load(name).start(None, None)  # type: ignore[arg-type]
+        found[name] = plugins.place_of(failure.value)
+    assert found == {"tree_votes": " (acme_dp.py, line 4)", "features": ""}
+
+
+def test_a_plan_that_has_the_name_of_another_method_is_refused(offer: Offer, library: Graph) -> None:
+    offer("acme-dp", "tree_votes", SOUND)
+    where = CellContext("t", library.name, library, root=5, seeds=1, runtime=SerialRuntime())
+    for method, says in (("features", None), ("tree_votes", "the plan is named 'features': base.Plan's first argument")):
+        params = node_classification.Params(methods=[{"method": method}], trust=["curator"], epsilons=[1.0], delta=1e-3)
+        (cell,) = node_classification.cells(params, where)
+        with pytest.raises(ScenarioError, match=says) if says else contextlib.nullcontext():
+            node_classification.plan(params, cell, where)
 
 
 @pytest.mark.skipif("blink" in plugins.names("methods"), reason="the zoo is installed")

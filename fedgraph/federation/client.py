@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedgraph import privacy
+from fedgraph import plugins, privacy
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation import messages
 from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
@@ -90,7 +90,7 @@ def _named(error: Exception, where: str) -> FedgraphError:
     """The error with its place; one that nobody foresaw as a ``RuntimeFailure``."""
     if isinstance(error, FedgraphError):
         return type(error)(f"{where}: {error}")
-    return RuntimeFailure(f"{where}: {type(error).__name__}: {error}")
+    return RuntimeFailure(f"{where}: {type(error).__name__}: {error}{plugins.place_of(error)}")
 
 
 def _at_once(

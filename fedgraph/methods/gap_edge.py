@@ -1,7 +1,9 @@
 """GAP at edge level: the noisy hops are released. Everything else is computed from them and from public attributes.
 
-In round k clients sum Hᵏ⁻¹ of all nodes (public, or released), as ``methods.base.noisy_hops`` says, which also says who sees
-what. After round K the server trains the classifier on [H⁰ … Hᴷ].
+``start`` encodes all nodes from public features and labels: H⁰. In round k = 1 … K clients sum Hᵏ⁻¹ over neighbours and release
+the sums (``methods.base.noisy_hops``, which also says who sees what); the server scales their rows to unit length, Hᵏ, and
+broadcasts them. After round K it trains the classifier on [own, H¹ … Hᴷ]. ``own`` is what the encoder gives for a node
+itself: H⁰, but with ``encoder: classes`` out of fold for nodes with a label (``learning.public_training``).
 
 * Transductive: predictions are the classifier's on the cached hops; inference reads no edge.
 * New nodes (protocol ``inductive-edges``): the public test graph is encoded and aggregated in clear, the same classifier reads

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from fedgraph import plugins
 from fedgraph.documents import Settings, SettingsSpec
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
 _P = TypeVar("_P", bound=Settings)
@@ -52,9 +52,11 @@ def chosen(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings]:
         What the partition can do, and its settings.
 
     Raises:
-        ScenarioError: no partition is called so.
+        ScenarioError: no partition is called so, or its ``PARTITION`` is of another type.
     """
     module = cast(_PartitionModule, plugins.load("partition", spec["partition"]))
+    if not isinstance(module.PARTITION, PartitionOffers):
+        raise ScenarioError(f"partition {spec['partition']!r}: PARTITION is no base.PartitionOffers(split=…)")
     return module.PARTITION, module.Params(**{key: value for key, value in spec.items() if key != "partition"})
 
 

@@ -25,7 +25,7 @@ from fedgraph.errors import DataError
 from fedgraph.report.rows import chance_of, group_rows, metrics_of, name_rows, short_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
-COLUMNS = (
+COLUMNS = (  # those before epsilon_published are equal in all cells of a row; a number is also in ``_NUMBERS``
     "row", "task", "dataset", "source", "one", "question", "method", "variant", "name", "title", "trust", "world",
     "viewer", "unit", "relation", "assumptions", "epsilon", "delta", "calibrated_by", "epsilon_published",
     "epsilon_provable", "epsilon_measured", "theorem", "paths", "seed", "metric", "value", "tested", "chance",
@@ -178,7 +178,7 @@ def read(file: Path) -> pd.DataFrame:
     except (OSError, ValueError, pyarrow.ArrowException) as error:
         raise DataError(f"{file}: damaged, so nothing of its run is shown ({' '.join(str(error).split())[:200]})") from error
     if missing := [name for name in COLUMNS if name not in table]:
-        raise DataError(f"{file}: no table of results: the column {missing[0]} is missing")
+        raise DataError(f"{file}: no table of results of this version: the column {missing[0]} is missing; run it anew")
     return _typed(table)
 
 

@@ -3,13 +3,16 @@
     scenario     what is asked, checked                              ``scenario.read``
     graph        what is read, through one door                      ``data.load``
     federation   who holds what, who sees what, what is public       ``worlds.Federation``, dealt by the task of a cell
+    plan         every release and its noise, from public facts      ``methods.<name>.plan``, of all rows before the first cell
     rounds       clients compute, again and again                    ``federation.rounds``, at the places of ``runtime``
     release      bounded, noised, written down; all else stays       ``privacy.Desk``
     server       merges what was released, or compares graphs by it  ``methods.<name>.server``, ``comparison``
     settle       what the releases cost: ε                           ``privacy.settle``
     result       one record for each cell, kept, reported            ``cells.Result``, ``report``
 
-A *cell* is one method in one world at one budget with one seed: a task makes the cells, plans them and runs them.
+A *cell* is one method in one world at one budget with one seed: a task makes the cells, plans them and runs them. All cells of
+one task on one data set are a *stage*; the cells that differ in their seed alone are a *row*. From *rounds* to *settle* all
+happens inside one cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, and that trains and prices.
 """
 
 from __future__ import annotations
@@ -97,7 +100,7 @@ def _compute(
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    plans = _plan_rows(ready, stages)  # noise and releases are fixed before a private value is touched
+    plans = _plan_rows(ready, stages)  # from public facts alone: noise and releases are fixed before anything is trained
     charged = _charged(ready, graphs, out, stages, todo, console)
     todo = _in_order(todo, plans)
     where = {"federations": schedule.describe_rounds(asked.engine, asked.spread), "runtime": asked.engine}
@@ -182,7 +185,9 @@ _Plans = dict[tuple[ScheduledStage, Cell], Plan | None]
 
 
 def _plan_rows(ready: ReadyScenario, stages: Sequence[ScheduledStage]) -> _Plans:
-    """Every row must have a plan before the first cell runs; ``ScenarioError`` that names the place otherwise."""
+    """The plan of every row, by its first seed, before the first cell runs; ``ScenarioError`` names the place of one that has
+    none. The other seeds are planned where they are computed.
+    """
     first = [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0]
     return {(stage, cell): plan_cell(ready, stage, cell) for stage, cell in first}
 
@@ -193,7 +198,9 @@ def _declared(plans: _Plans) -> dict[Cell, Mapping[str, object]]:
 
 
 def _in_order(todo: Sequence[tuple[ScheduledStage, Cell]], plans: _Plans) -> list[tuple[ScheduledStage, Cell]]:
-    """The dearest first. Then trainings of few rounds, which the server computes, so that clients are busy with the others."""
+    """What protects nothing first, since it trains longest. Then stages by their rounds, the fewest first: these the server
+    computes, while clients are busy with the others.
+    """
     rounds: dict[ScheduledStage, list[int]] = {}
     for (stage, _), made in plans.items():
         rounds.setdefault(stage, []).append(0 if made is None else made.schedule.rounds)

@@ -26,6 +26,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from fedgraph import plugins
 from fedgraph.cells import Cell, CellContext, CellPairKeeper, Result
 from fedgraph.errors import FedgraphError
 from fedgraph.runs.console import Console
@@ -250,7 +251,7 @@ def _attempted(task: ScenarioTask, cell: Cell, context: CellContext) -> Result:
 
 def describe_error(error: Exception) -> str:
     """One line that says what went wrong, also for an error that nobody foresaw."""
-    text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, FedgraphError) else f"{type(error).__name__}: {error}{plugins.place_of(error)}"
     if isinstance(error, MemoryError):
         text = f"not enough memory ({str(error) or 'no size told'})"
     return " ".join(text.split())[:_MOST_CHARACTERS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -58,7 +59,7 @@ def same(one: Graph, two: Graph) -> bool:
 @pytest.mark.parametrize("name", plugins.names("attacks"))
 def test_every_attack_says_what_it_is(name: str) -> None:
     module = plugins.load("attacks", name)
-    assert "20" in module.REFERENCE
+    assert re.search(r"\b(19|20)\d\d\b", module.REFERENCE), "the year"
     assert module.NEEDS
     assert isinstance(module.GAME, coin_game.OwnCoinGame) or module.GAME in ("nodes", "edges", "clients")
     assert module.Params()
@@ -147,6 +148,28 @@ def test_a_truth_that_is_not_the_coins_gives_no_bound(library: Graph, monkeypatc
 
     monkeypatch.setattr(lira, "attack", attack)
     with pytest.raises(RuntimeFailure, match="attack lira: its truth is not the coins of its units"):
+        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
+
+
+@pytest.mark.parametrize(
+    ("gives", "says"),
+    [
+        (lambda scene: None, "attack lira returned a NoneType; allowed: a SceneFinding"),
+        (
+            lambda scene: attack_scene.find_members(np.zeros(3), scene.target.coins),
+            r"attack lira gave \(3,\) scores, 0 of them NaN, for \(\d+,\) truths",
+        ),
+    ],
+)
+def test_what_is_no_finding_is_said(gives: Any, says: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lira, "attack", lambda params, scene: gives(scene))
+    with pytest.raises(RuntimeFailure, match=says):
+        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
+
+
+def test_a_viewer_that_there_is_not_is_refused(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lira, "VIEWER", "curator")
+    with pytest.raises(ScenarioError, match="attack lira: VIEWER is 'curator'; allowed: a Viewer"):
         outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
 
 

@@ -33,7 +33,7 @@ def test_centres_differ(library: Graph) -> None:
 
 
 def test_small_ego_networks_and_small_components_can_be_left_out() -> None:
-    graph = data.load("synthetic/block_model", parameters={"nodes": 200, "edges": 250, "isolated": 60})
+    graph = data.load("synthetic/block_model", parameters={"nodes": 200, "edges": 170})
     largest = set(graph.largest_component().tolist())
     assert len(largest) < 141
     inside = ego.split(graph, ego.Params(clients=30, largest_component=True), np.random.default_rng(0))

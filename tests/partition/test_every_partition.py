@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import data, plugins
-from fedgraph.errors import DataError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.partition import base
 from fedgraph.types import Graph, Partition
 
@@ -19,12 +19,18 @@ CLIENTS = 7
 
 def split(name: str, graph: Graph, seed: int = 0, **parameters: object) -> Partition:
     module = plugins.load("partition", name)
-    if "clients" in module.Params.model_fields:
+    if asks_how_many(name):
         parameters.setdefault("clients", CLIENTS)
     if name == "natural":  # its clients come with the data
         clients = int(str(parameters.pop("clients", CLIENTS)))
         graph = replace(graph, owner=np.arange(graph.num_nodes) * clients // graph.num_nodes)
-    return module.split(graph, module.Params(**parameters), np.random.default_rng(seed))
+    found = module.PARTITION.split(graph, module.Params(**parameters), np.random.default_rng(seed))
+    assert isinstance(found, Partition)
+    return found
+
+
+def asks_how_many(name: str) -> bool:
+    return "clients" in plugins.load("partition", name).Params.model_fields
 
 
 def keys(graph: Graph, nodes: np.ndarray, total: int) -> set[int]:
@@ -48,7 +54,8 @@ def test_every_client_holds_the_subgraph_of_its_nodes(name: str, library: Graph)
         assert (share.graph.adjacency != library.adjacency[share.nodes][:, share.nodes]).nnz == 0
         assert (share.graph.features != library.features[share.nodes]).nnz == 0
         assert np.array_equal(share.graph.labels, library.labels[share.nodes])
-    assert partition.num_clients == (1 if name == "whole" else CLIENTS)
+    if asks_how_many(name) or name in ("whole", "natural"):
+        assert partition.num_clients == (1 if name == "whole" else CLIENTS)
     assert partition.description
 
 
@@ -75,12 +82,11 @@ def test_a_cut_edge_is_told_at_both_its_ends_and_counted_once(name: str, library
 
 @pytest.mark.parametrize("name", NAMES)
 def test_disjoint_partitions_cover_every_node_once(name: str, library: Graph) -> None:
-    partition = split(name, library, **({} if name == "whole" else {"clients": 60}))
+    partition = split(name, library, **({"clients": 60} if asks_how_many(name) else {}))
     holders = np.asarray(partition.holdings(library.num_nodes).sum(axis=0)).ravel()
     if partition.disjoint:
         assert (holders == 1).all()
     else:
-        assert name == "ego"
         assert holders.max() > 1
 
 
@@ -112,7 +118,14 @@ def test_a_node_held_twice_or_by_nobody_is_refused(groups: tuple[list[int], ...]
         base.disjoint(graph, [np.array(g) for g in groups], "wrong", from_edges=False, from_labels=False)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("whole", "natural")])
+def test_an_offer_of_another_type_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = plugins.load("partition", "uniform")
+    monkeypatch.setattr(module, "PARTITION", module.split)
+    with pytest.raises(ScenarioError, match=r"partition 'uniform': PARTITION is no base\.PartitionOffers"):
+        base.chosen({"partition": "uniform"})
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if asks_how_many(n)])
 def test_more_clients_than_nodes_is_an_error_with_both_numbers(name: str) -> None:
     graph = data.load("synthetic/block_model", parameters={"nodes": 5, "edges": 4, "classes": 2})
     with pytest.raises(DataError, match="6") as caught:
@@ -123,7 +136,7 @@ def test_more_clients_than_nodes_is_an_error_with_both_numbers(name: str) -> Non
 @pytest.mark.parametrize("name", NAMES)
 def test_as_many_clients_as_nodes(name: str) -> None:
     graph = data.load("synthetic/block_model", parameters={"nodes": 5, "edges": 4, "classes": 2})
-    parameters = {} if name == "whole" else {"clients": 5}
+    parameters = {"clients": 5} if asks_how_many(name) or name == "natural" else {}
     assert all(s.nodes.size for s in split(name, graph, **parameters).subgraphs)
 
 
@@ -131,6 +144,6 @@ def test_as_many_clients_as_nodes(name: str) -> None:
 def test_a_graph_of_one_node_and_one_without_edges(name: str) -> None:
     for nodes in (1, 9):
         graph = data.load("synthetic/block_model", parameters={"nodes": nodes, "edges": 0, "classes": 1})
-        partition = split(name, graph, **({} if name == "whole" else {"clients": 1}))
+        partition = split(name, graph, **({"clients": 1} if asks_how_many(name) or name == "natural" else {}))
         assert partition.num_clients == 1
         assert partition.num_cut_edges == 0

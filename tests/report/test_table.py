@@ -98,7 +98,7 @@ def test_a_damaged_table_is_one_line_and_never_another_number(tmp_path: Path) ->
 
 def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "x.parquet")
-    with pytest.raises(DataError, match="no table of results: the column row is missing"):
+    with pytest.raises(DataError, match="no table of results of this version: the column row is missing"):
         table.read(tmp_path / "x.parquet")
 
 

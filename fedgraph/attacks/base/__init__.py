@@ -2,14 +2,15 @@
 
 A file of ``fedgraph/attacks`` defines
 
-    REFERENCE                        who described it: names, place, arXiv number
+    REFERENCE                        who described it: names, place, year, arXiv number
     NEEDS                            one sentence: what the attacker must know
     VIEWER                           whose view is enough, a ``privacy.units.Viewer`` (who sees more can do it, too)
     GAME                             what is in question: ``nodes``, ``edges``, ``clients``, or a game of its own
                                      (``base.coin_game.OwnCoinGame``)
     Params                           pydantic model, frozen, unknown keys forbidden
     refuses(made) → str | None       why it says nothing about a plan, as one sentence, or None
-    attack(params, scene) → SceneFinding  scores and truth; the rest is counted in ``base.named``
+    attack(params, scene) → SceneFinding  scores and truth, as ``attack_scene.find_members`` or ``find_edges`` makes them, and
+                                     ``metrics``, columns of the table as ``<name>_<metric>``; ``base.named`` counts the rest
 
 and is named by a scenario: ``attack: {named: [{attack: lira}]}``. An installed package offers one as
 an entry point of ``fedgraph.attacks``.

@@ -37,7 +37,7 @@ from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State
-from fedgraph.privacy import Relation, accountant
+from fedgraph.privacy import Relation, Viewer, accountant
 from fedgraph.types import Graph, Partition
 
 _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is seen
@@ -45,6 +45,11 @@ _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is 
 
 def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackCellFacts:
     """The numbers of one finding. provable: the ε that the run was worth."""
+    if not isinstance(found, SceneFinding):
+        raise RuntimeFailure(f"attack {name} returned a {type(found).__name__}; allowed: a SceneFinding")
+    if found.scores.shape != found.truth.shape or np.isnan(found.scores).any():
+        gave = f"{found.scores.shape} scores, {np.isnan(found.scores).sum()} of them NaN, for {found.truth.shape} truths"
+        raise RuntimeFailure(f"attack {name} gave {gave}; allowed: one score for each truth, a number or ±∞")
     if found.units is not None and not np.array_equal(found.truth, scene.target.coins[found.units]):
         raise RuntimeFailure(
             f"attack {name}: its truth is not the coins of its units, so no theorem gives an ε: return "
@@ -232,6 +237,8 @@ def measure_all(
         settings = {key: value for key, value in spec.items() if key not in ("attack", "label")}
         name = str(spec.get("label") or spec["attack"])
         module = cast("SceneAttack", plugins.load("attacks", spec["attack"]))
+        if not isinstance(module.VIEWER, Viewer):
+            raise ScenarioError(f"attack {name}: VIEWER is {module.VIEWER!r}; allowed: a Viewer of fedgraph.privacy")
         if (why := module.refuses(made)) is not None:
             refused[name] = why
             continue

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fedgraph import privacy, seeds
+from fedgraph import plugins, privacy, seeds
 from fedgraph.cells import Cell, CellContext, Result, SettingChoiceCellFacts, TaskFacts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
@@ -140,6 +140,9 @@ def deal(held: Graph, partition: SettingsSpec, seed: int, context: CellContext) 
     """The clients of a seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
+    if not isinstance(found, Partition):
+        given = f"partition {partition['partition']!r} gave a {type(found).__name__}"
+        raise ScenarioError(f"{given}; allowed: a Partition, as partition.base.disjoint makes it")
     if not found.disjoint:
         raise ScenarioError(f"{context.label} needs disjoint clients; partition {partition['partition']!r} overlaps")
     return found
@@ -157,6 +160,8 @@ def require_answers(federation: Federation, method: method_kinds.ClassifierMetho
 def plan(method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, federation: Federation) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
+    if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
+        raise ScenarioError(f"the plan is named {made.method!r}: base.Plan's first argument is the name of its own method")
     return replace(made, notes=(*made.notes, *federation.said))
 
 

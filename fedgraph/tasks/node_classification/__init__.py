@@ -22,7 +22,7 @@ import numpy as np
 from fedgraph import seeds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import NodeClassificationCellFacts, task_facts
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.privacy import Assumption, Guarantee, Trust
 from fedgraph.tasks.base import (
@@ -202,6 +202,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
     answers, known = method.predict(made, trained.state, asked), world.truth >= 0
+    if answers.shape != (needed := (world.truth.size, made.facts.num_classes)):
+        raise RuntimeFailure(f"predict of {cell.method} gave scores {answers.shape}; allowed: [n, c] = {needed}")
     metrics = measures.of_scores(answers, world.truth) | measures.of_rare_class(answers, world.truth)
     public = (*(tuple(metrics) if _tests_in_public(world, made) else ()), *paid)
 
