@@ -11,6 +11,7 @@ imported, and none is imported here. A library is a function of this file that w
 **What is counted.** A noised sum belongs to the batches that were drawn since the sum before it, from every pass that is under
 way. Its rate is that of the sampler that drew them. A batch that serves two sums loses its amplification, and so does one that
 no loader gave. A step of an optimizer that follows no noised sum is a step in clear on what is walked at that moment.
+More clipped gradients than rows that were drawn count as all of one row. Noise from a state that was there before is none.
 
 **A process may be killed.** With a folder, each process writes each event down before anything can use what it stands for: a
 noised sum before its step, a message before it is sent, gradients before they are computed. So its file holds all that it did,
@@ -57,6 +58,8 @@ class _Walk:
     rate: float  # the share of the rows in a batch
     split: bool = False  # whether several batches are parts of one draw
     draws: int = 0  # draws since the last noised sum
+    rows: float = 0.0  # rows of these batches; ∞ where nobody could count them
+    before: float = 0.0  # the same of the last sum that had a draw
     kinds: set[int] = field(default_factory=set)  # kinds of noised sums that used it
 
 
@@ -88,6 +91,9 @@ class Recording:
     _walks: dict[int, _Walk] = field(default_factory=dict)
     # Passes whose gradients neither a noised sum nor a step used yet → the data, and where they were computed.
     _gradients: dict[int, tuple[int | None, str]] = field(default_factory=dict)
+    _beside: dict[int, tuple[int | None, str]] = field(default_factory=dict)  # those that no optimizer of Opacus clips
+    _plain: int = 0  # backward passes to clipped parameters that Opacus did not call
+    _loaded: int = 0  # states that modules took
     _data: list[_Data] = field(default_factory=list)
     _known: dict[Foreign, int] = field(default_factory=dict)
     _kept: list[Foreign] = field(default_factory=list)
@@ -121,7 +127,7 @@ class Recording:
             index, walk = self._index(data, rows), self._walks.get(0)
             if walk is None or (walk.data, walk.sampling, walk.rate) != (index, sampling, rate):
                 walk = self._walks[0] = _Walk(index, sampling, rate)
-            walk.draws += 1
+            walk.draws, walk.rows = walk.draws + 1, float("inf")
 
     def new_pass(self) -> None:
         """Passes of ``batch`` end here: the next batch begins another one."""
@@ -212,13 +218,13 @@ class Recording:
                 self._inode = os.fstat(self._file).st_ino
                 fcntl.flock(self._file, fcntl.LOCK_EX)  # held as long as this process lives
                 lines.insert(0, json.dumps({"fedgraph_record": VERSION}))
-            elif os.fstat(self._file).st_ino != self._inode:
-                raise OSError("the program closed it")
+            elif (held := os.fstat(self._file)).st_ino != self._inode or not held.st_nlink:
+                raise OSError("the program closed or removed it")
             left = ("\n".join(lines) + "\n").encode()
             while left:
                 left = left[os.write(self._file, left) :]
         except OSError as error:
-            if self._file is None and not os.path.isdir(self.folder):  # the command has ended, and this process went on
+            if not os.path.isdir(self.folder):  # the command has ended, and this process went on
                 self.folder = None
                 return
             os.write(2, f"fedgraph: the record of this run cannot be written ({error}); process {os.getpid()} ends\n".encode())
@@ -230,7 +236,7 @@ class Recording:
             os.close(self._file)
         kept = [key for key in self._told if key[0] in ("data", "graph", "standardised", "weights")]
         self._lock, self._file = threading.RLock(), None
-        for held in (self._told, self._lines, self._walks, self._gradients):
+        for held in (self._told, self._lines, self._walks, self._gradients, self._beside):
             held.clear()
         for key in kept:
             self._tell(key[0], **dict(key[1:]))
@@ -270,14 +276,24 @@ class Recording:
         except TypeError:
             self._kept.append(data)
 
-    def _noised(self, noise: float, clip: float, by: str, owned: int | None) -> None:
+    def _noised(self, noise: float, clip: float, by: str, owned: int | None, clipped: float | None = None) -> None:
+        """clipped: rows whose gradients are in the sum, where the library that tells it knows them."""
         with self._lock:
+            if clipped is not None:
+                for index, where in dict.fromkeys(self._beside.values()):
+                    self._tell("clear", data=index, where=where)
+            self._beside.clear()
             walks = list(self._walks.values())
             if not walks and owned is None:
                 owned = self._index(_UNSEEN, 0)
             if owned is not None and owned not in {walk.data for walk in walks}:  # rows that no loader gave
-                walks.append(_Walk(owned, "none", 1.0, draws=1))
+                walks.append(_Walk(owned, "none", 1.0, draws=1, rows=float(self._data[owned].rows or "inf")))
             self._gradients.clear()
+            beyond = (clipped or 0) - sum(walk.rows if walk.draws else walk.before for walk in walks)
+            if beyond > 0:  # one row may have all of these gradients, and be in any sum
+                noise, by = noise / (1 + beyond), f"{by} (more gradients than rows that were drawn)"
+                for walk in walks:
+                    self._tell("reused", data=walk.data)
             fresh: dict[int, list[_Walk]] = {}
             for walk in walks:
                 if walk.draws:
@@ -295,7 +311,8 @@ class Recording:
                     self._tell("reused", data=walk.data)
                 elif len(fresh[self._data[walk.data].base]) == 1:
                     walk.kinds.add(self._counted(walk, noise, clip, walk.sampling, by))
-                walk.draws = 0
+                walk.before = walk.rows if walk.draws else walk.before
+                walk.draws, walk.rows = 0, 0.0
             self._write()
 
     def _counted(self, walk: _Walk, noise: float, clip: float, sampling: str, by: str) -> int:
@@ -313,14 +330,20 @@ class Recording:
     def _in_clear(self, used: Iterable[int | None], where: str = "") -> None:
         """A step without noise on these data; None for data that no loader gave."""
         self._gradients.clear()
+        self._beside.clear()
         for index in dict.fromkeys(used):
             self._tell("clear", data=index, where=where or _where())
         self._write()
 
-    def _backward(self) -> None:
-        """Gradients are to be computed; without a noised sum or a step after them, somebody else used them."""
+    def _backward(self, beside: bool = False) -> None:
+        """Gradients are to be computed; without a noised sum or a step after them, somebody else used them.
+
+        beside: whether some are of no parameter that Opacus clips, so that its noised sum does not use them either.
+        """
         with self._lock:
             for key in self._walks or (_NOWHERE,):
+                if beside:
+                    self._beside.setdefault(key, (self._walks[key].data if self._walks else None, _where()))
                 if key not in self._gradients:
                     self._gradients[key] = self._walks[key].data if self._walks else None, _where()
                     self._tell("gradients", data=self._gradients[key][0], where=self._gradients[key][1])
@@ -574,8 +597,17 @@ class _Pass:
             raise
         with self._recording._lock:
             self._recording._walks[self._key] = self._walk
+            self._walk.rows += _rows(batch)
             self._walk.draws = 1 if self._walk.split else self._walk.draws + 1
         return batch
+
+
+def _rows(batch: Foreign) -> float:
+    """The rows of a batch: the length of its first table; ∞ where it has none."""
+    if shape := getattr(batch, "shape", ()):
+        return float(shape[0])
+    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, (tuple, list)) else ()
+    return next((n for part in parts if (n := _rows(part)) < float("inf")), float("inf"))
 
 
 def _walk(recording: Recording, loader: Foreign) -> _Walk:
@@ -617,18 +649,26 @@ def _watch_torch(recording: Recording, torch: Foreign) -> None:
         return made
 
     def take(original: Foreign, module: Foreign, state: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
-        names = set(map(_own_name, state))
+        names, recording._loaded = set(map(_own_name, state)), recording._loaded + 1
         for path in [path for path, keys in recording._files.items() if keys & names]:
             recording._happened("weights", file=path)
         return original(module, state, *args, **options)
 
     def backward(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
-        recording._backward()
+        held = options.get("inputs") or _leaves(args[0] if args else options.get("tensors"))
+        clipped = [hasattr(p, "summed_grad") for p in ([held] if hasattr(held, "shape") else held)]
+        recording._backward(not all(clipped))
+        recording._plain += any(clipped) and not _of_opacus()
+        recording._granted.clear()  # these gradients are added to those that are noised
+        return original(*args, **options)
+
+    def grad(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        recording._backward(not _of_opacus())
         return original(*args, **options)
 
     def noised(optimizer: Foreign) -> bool:
         held = recording._granted.get(optimizer)
-        return held is not None and all(p.grad is g for p, g in held)
+        return held is not None and all(p.grad is g and g._version <= most for p, g, most in held)
 
     def steps(optimizer: Foreign, args: Foreign, options: Foreign) -> None:
         if not noised(optimizer):  # whose gradients may come from elsewhere, and count from here on
@@ -644,9 +684,37 @@ def _watch_torch(recording: Recording, torch: Foreign) -> None:
     recording._undo.append(optimizers.register_optimizer_step_post_hook(stepped).remove)
     recording._wrap(torch.utils.data.DataLoader, "__iter__", lambda walked, loader: _Pass(recording, loader, walked(loader)))
     recording._wrap(torch.autograd, "backward", backward)
-    recording._wrap(torch.autograd, "grad", backward)
+    recording._wrap(torch.autograd, "grad", grad)
+    recording._wrap(sys.modules["torch.autograd.forward_ad"], "make_dual", grad)
     recording._wrap(torch, "load", load)
     recording._wrap(torch.nn.Module, "load_state_dict", take)
+
+
+def _leaves(roots: Foreign) -> list[Foreign]:
+    """The tensors that gradients of ``roots`` are added up in."""
+    roots = [roots] if hasattr(roots, "shape") or not isinstance(roots, Iterable) else list(roots)
+    found = [root for root in roots if getattr(root, "grad_fn", None) is None and hasattr(root, "shape")]
+    nodes = [node for root in roots if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None]
+    seen = set(nodes)
+    while nodes:
+        node = nodes.pop()
+        if (leaf := getattr(node, "variable", None)) is not None:
+            found.append(getattr(leaf, "orig_weight", leaf))  # of torch's expanded weights
+        more = {one for one, _ in node.next_functions if one is not None} - seen
+        seen |= more
+        nodes += more
+    return found
+
+
+def _of_opacus() -> bool:
+    """Whether the nearest caller beyond torch is Opacus."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        name = str(frame.f_globals.get("__name__", "")).split(".")[0]
+        if name not in ("torch", "contextlib", "functools") and frame.f_code.co_filename != __file__:
+            return name == "opacus"
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def _names(made: Foreign, tensor: type, depth: int = 3) -> set[str]:
@@ -666,14 +734,69 @@ def _watch_safetensors(recording: Recording, library: Foreign) -> None:
     recording._wrap(library, "load_file", load_file)
 
 
+def _size(torch: Foreign, held: Sequence[Foreign]) -> list[float]:
+    """The squared norm of each tensor."""
+    with torch.no_grad():
+        return [float(n) for n in torch.stack([p.detach().float().square().sum().to(held[0].device) for p in held]).cpu()]
+
+
+def _fresh(torch: Foreign, optimizer: Foreign, seen: set[bytes]) -> bool:
+    """Whether the noise that is drawn next was never drawn before: noise that comes again is subtracted."""
+    device = optimizer.params[0].device if optimizer.params else torch.device("cpu")
+    coins = getattr(optimizer, "generator", None)
+    if coins is None and device.type in ("cpu", "cuda"):
+        coins = torch.default_generator if device.type == "cpu" else torch.cuda.default_generators[device.index]
+    if coins is None or getattr(optimizer, "secure_mode", False):
+        return True
+    digest = hashlib.blake2b(coins.get_state().cpu().numpy().tobytes(), digest_size=16).digest()
+    known = digest in seen
+    seen.add(digest)
+    return not known
+
+
 def _watch_opacus(recording: Recording, opacus: Foreign) -> None:
     """Every noised sum, what an engine was given, and what it states."""
     engine, inside = opacus.PrivacyEngine, threading.local()
     generator, torch = sys.modules["opacus.optimizers.optimizer"], sys.modules["torch"]
     version = f"Opacus {getattr(opacus, '__version__', '?')}"
+    clips = weakref.WeakKeyDictionary[Foreign, list[tuple[float, float]]]()  # (clip, rows) of what is in the sum so far
+    ghosts: dict[int, tuple[float, float, int]] = {}  # id of a parameter → (clip, rows) of its gradient, and when
+    seen, sizes = set[bytes](), dict[int, tuple[Foreign, Foreign, int]]()
+
+    def clip_and_accumulate(original: Foreign, optimizer: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        if optimizer.params and getattr(optimizer.params[0], "grad_sample", None) is not None:
+            most = [float(clip) for clip in getattr(optimizer, "max_grad_norms", None) or [optimizer.max_grad_norm]]
+            rows = len(optimizer._get_flat_grad_sample(optimizer.params[0]))
+            clips.setdefault(optimizer, []).append((sum(clip * clip for clip in most) ** 0.5, rows))
+        return original(optimizer, *args, **options)
+
+    def get_clipping_coef(original: Foreign, module: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        made = original(module, *args, **options)
+        one = float(module.max_grad_norm), len(made), recording._plain
+        ghosts.update({id(p): one for p in module.parameters() if p.requires_grad})
+        return made
+
+    def accumulate(original: Foreign, optimizer: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        for clip, rows, when in {ghosts.pop(id(p), (float("inf"), 0.0, -1)) for p in optimizer.params}:
+            # A plain backward, before or after, adds gradients that nothing clips.
+            clips.setdefault(optimizer, []).append((clip if when == recording._plain else float("inf"), rows))
+        return original(optimizer, *args, **options)
+
+    def stepped(optimizer: Foreign, args: Foreign, options: Foreign) -> None:
+        held = [p for group in optimizer.param_groups for p in group["params"]]
+        if held and hasattr(held[0], "summed_grad"):
+            sizes[id(held[0])] = weakref.ref(held[0]), _size(torch, held), recording._loaded
+
+    def moved(held: Sequence[Foreign]) -> bool:
+        """Whether something else changed the parameters since the last step of an optimizer, other than a state they took."""
+        who, size, loaded = sizes.get(id(held[0]) if held else 0, (lambda: None, None, 0))
+        return bool(held) and who() is held[0] and loaded == recording._loaded and size != _size(torch, held)
 
     def add_noise(original: Foreign, optimizer: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
         outer, inside.noise = not getattr(inside, "noise", False), True
+        fresh = not outer or _fresh(torch, optimizer, seen)
+        if outer and moved(optimizer.params):
+            recording.clear()
         try:
             spread = getattr(optimizer, "unclipped_num_std", None)
             noise = float(optimizer.noise_multiplier)
@@ -683,12 +806,18 @@ def _watch_opacus(recording: Recording, opacus: Foreign) -> None:
         theirs = type(optimizer).clip_and_accumulate.__module__, generator._generate_noise.__module__
         held = [p for p in getattr(optimizer, "params", ()) if getattr(p, "summed_grad", None) is not None]
         added = noise == 0 or any(not torch.equal(p.grad.view_as(p.summed_grad), p.summed_grad) for p in held)
-        if outer and added and all(module.startswith("opacus.") for module in theirs):
+        most = max((clip for clip, _ in clips.get(optimizer, ())), default=0.0)
+        if outer and added and fresh and most < float("inf") and all(module.startswith("opacus.") for module in theirs):
             if spread:  # a noised count of unclipped rows is released beside the sum
                 noise /= (1 + 0.75 * (noise / float(spread)) ** 2) ** 0.5
+            clip, rows = float(optimizer.max_grad_norm), sum(n for _, n in clips.get(optimizer, ()))
+            noise *= min(1.0, clip / most) if most else 1.0  # the clip may have been another one when rows were clipped
             if getattr(optimizer, "rank", 0) == 0:
-                recording._noised(noise, float(optimizer.max_grad_norm), version, recording._owned.get(id(optimizer)))
-            recording._granted[optimizer.original_optimizer] = [(p, p.grad) for p in held]
+                recording._noised(noise, clip, version, recording._owned.get(id(optimizer)), rows)
+            more = 3 if hasattr(optimizer, "rank") else 1  # Opacus divides a gradient by its batch, and adds up over ranks
+            recording._granted[optimizer.original_optimizer] = [(p, p.grad, p.grad._version + more) for p in held]
+        if outer:
+            clips.pop(optimizer, None)
         return made
 
     def make_private(original: Foreign, self: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
@@ -719,10 +848,15 @@ def _watch_opacus(recording: Recording, opacus: Foreign) -> None:
         return found
 
     for held in vars(opacus.optimizers).values():
-        if isinstance(held, type) and "add_noise" in vars(held):
-            recording._wrap(held, "add_noise", add_noise)
-    for told in (make_private, make_private_with_epsilon, get_epsilon):
-        recording._wrap(engine, told.__name__, told)
+        for told in (add_noise, clip_and_accumulate, accumulate):
+            if isinstance(held, type) and told.__name__ in vars(held):
+                recording._wrap(held, told.__name__, told)
+    ghost = sys.modules.get("opacus.grad_sample.grad_sample_module_fast_gradient_clipping")
+    if ghost is not None:
+        recording._wrap(ghost.GradSampleModuleFastGradientClipping, "get_clipping_coef", get_clipping_coef)
+    recording._undo.append(sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(stepped).remove)
+    for asked in (make_private, make_private_with_epsilon, get_epsilon):
+        recording._wrap(engine, asked.__name__, asked)
 
 
 def _watch_local(recording: Recording, module: Foreign) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -194,6 +195,19 @@ def counts_classes() -> Any:
     return net
 
 
+def with_table(table: Any) -> Any:
+    net = module(run=lambda self, x, e: self.linear(x))
+    net.table = table  # neither a parameter nor a buffer
+    return net
+
+
+class ReadsItsWeights(torch.nn.Linear):
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__(in_channels, out_channels)
+        with torch.no_grad():
+            self.weight.copy_(torch.linspace(0, 1, in_channels * out_channels).view(out_channels, in_channels))
+
+
 def still() -> Any:
     return module(linear=torch.nn.Identity(), run=lambda self, x, e: x[:, :CLASSES])
 
@@ -212,6 +226,11 @@ REFUSED = {
     "a graph that is kept": (lambda: pyg.SGConv(INPUTS, CLASSES, cached=True), "keeps the first graph"),
     "weights that nobody drew": (brought, "from what data are they.*weights='public'"),
     "numbers that nobody drew": (counts_classes, r"draws counts, .*from what data are they"),
+    "a mean that nobody drew": (lambda: with_table(torch.rand(INPUTS)), "draws a table that .*from what data are they"),
+    "means in a list of arrays": (
+        lambda: with_table({"of": [np.ones(INPUTS)]}),
+        "draws a table that .*from what data are they",
+    ),
     "too few scores": (lambda: torch.nn.Linear(INPUTS, CLASSES + 1), r"gives \(3, 4\) for 3 nodes"),
     "nothing that trains": (still, "no parameter that trains"),
 }
@@ -223,6 +242,13 @@ def test_what_ties_examples_together_is_refused_with_its_name(what: str) -> None
     with pytest.raises(ScenarioError, match=words) as refused:
         isolation.require(held(made()))
     assert "\n" not in str(refused.value)
+
+
+def test_a_class_that_reads_its_weights_is_asked_about_them() -> None:
+    spec = NetworkSpec(f"{__name__}:ReadsItsWeights", "{}", INPUTS, CLASSES)
+    with pytest.raises(ScenarioError, match=r"nothing draws weight, .*from what data are they"):
+        isolation.require(spec)
+    isolation.require(replace(spec, weights="public"))
 
 
 def test_weights_that_are_said_to_be_public_are_kept() -> None:

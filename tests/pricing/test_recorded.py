@@ -290,9 +290,10 @@ def test_a_process_that_is_killed_costs_what_it_did(child: str, parent: str, why
         assert quote.headline.total.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 30, DELTA), rel=6e-3)
 
 
-def test_who_cannot_write_what_it_does_does_no_more(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["os.closerange(3, 64)", f"import glob; os.remove({ITS_RECORD})"])
+def test_who_cannot_write_what_it_does_does_no_more(how: str, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
-    script.write_text(LOOP.format(more="import os; os.closerange(3, 64)\nr.noised(1.0)\nsys.exit(0)"), encoding="utf-8")
+    script.write_text(LOOP.format(more=f"import os; {how}\nr.noised(1.0)\nsys.exit(0)"), encoding="utf-8")
     with pytest.raises(PricingError, match="ended with status 74"):
         pricing.run([sys.executable, str(script)], {"delta": DELTA})
 
@@ -571,6 +572,113 @@ def test_noise_that_is_not_in_the_gradients_is_none(how: str, monkeypatch: pytes
             monkeypatch.setattr(torch, "normal", lambda *a, **k: torch.zeros(k["size"]))
         train(model, optimizer, loader, 1)
     assert total(r) == math.inf
+
+
+@pytest.mark.parametrize("how", ["another network", "the same parameters", "beside a head", "torch.func", "forward mode"])
+def test_gradients_that_are_used_in_clear_before_a_noised_sum_are_in_clear(how: str) -> None:
+    torch = package("torch")
+    loss = torch.nn.functional.cross_entropy
+    with fedgraph.recorded() as r:
+        model, optimizer, loader, *_ = training()
+        other, weight = torch.nn.Linear(4, 4), torch.zeros(2, 4)
+        for x, y in loader:
+            if how == "another network":
+                loss(other(x), y).backward()
+            elif how == "torch.func":
+                weight = weight - torch.func.grad(lambda w, x=x, y=y: loss(x @ w.T, y))(weight)
+            elif how == "forward mode":
+                weight = weight - torch.func.jacfwd(lambda w, x=x, y=y: loss(x @ w.T, y))(weight)
+            optimizer.zero_grad()
+            loss(model(other(x) if how == "beside a head" else x), y).backward()
+            for p in (model if how == "the same parameters" else other).parameters():
+                if p.grad is not None:
+                    p.data -= 0.1 * p.grad
+            other.zero_grad()
+            optimizer.step()
+    assert total(r) == math.inf
+
+
+@pytest.mark.parametrize("how", ["added after it", "put back in place", "one seed for every step", "one generator a pass"])
+def test_noise_that_can_be_taken_off_is_none(how: str) -> None:
+    torch = package("torch")
+    loss = torch.nn.functional.cross_entropy
+    with fedgraph.recorded() as r:
+        model, optimizer, loader, *_ = training()
+        if how == "put back in place":
+            optimizer.attach_step_hook(lambda o: [p.grad.copy_(p.summed_grad.view_as(p)) for p in o.params] and None)
+        for _ in range(2):
+            if how == "one generator a pass":
+                optimizer.generator = torch.Generator().manual_seed(0)
+            for x, y in loader:
+                if how == "one seed for every step":
+                    torch.manual_seed(0)
+                optimizer.zero_grad()
+                loss(model(x), y).backward()
+                if how == "added after it":
+                    optimizer.pre_step()
+                    model.disable_hooks()
+                    loss(model(x), y).backward()
+                    model.enable_hooks()
+                    optimizer.original_optimizer.step()
+                else:
+                    optimizer.step()
+    assert total(r) == math.inf
+
+
+@pytest.mark.parametrize("how", ["two backward passes", "two physical steps", "two views", "a batch of before", "lower"])
+def test_a_row_that_moves_a_sum_further_than_one_clip_pays_for_it(how: str) -> None:
+    torch = package("torch")
+    loss = torch.nn.functional.cross_entropy
+    with fedgraph.recorded() as r:
+        model, optimizer, loader, *_ = training(poisson_sampling=how != "two backward passes")
+        before: Any = None
+        for x, y in loader:
+            rows, labels = x, y
+            if how == "two views" or (how == "a batch of before" and before is not None):
+                u, v = before if how == "a batch of before" else (-x, y)
+                rows, labels = torch.cat([x, u]), torch.cat([y, v])
+            before = x, y
+            optimizer.zero_grad()
+            loss(model(rows), labels).backward()
+            if how == "two backward passes":
+                loss(model(x), y).backward()
+            if how in ("two physical steps", "lower"):
+                optimizer.signal_skip_step(True)
+                optimizer.step()
+                optimizer.zero_grad()
+                optimizer.signal_skip_step(False)
+                optimizer.max_grad_norm *= 0.5 if how == "lower" else 1.0  # noise is half of what the clip asks for
+                loss(model(x if how != "lower" else x[:0]), y if how != "lower" else y[:0]).backward()
+            optimizer.step()
+            optimizer.max_grad_norm = 1.0
+    found = total(r)
+    assert found is not None
+    assert found >= (truths.poisson(0.5, 0.1, 10, DELTA) if how == "lower" else truths.gaussian(2.0, DELTA)) * 0.994
+
+
+@pytest.mark.parametrize("how", ["", "plain loss", "plain loss beside", "lower clip"])
+def test_ghost_clipping_is_counted_by_the_clip_that_its_module_has(how: str) -> None:
+    torch = package("torch")
+    package("opacus.grad_sample.grad_sample_module_fast_gradient_clipping")
+    data = torch.utils.data.TensorDataset(torch.rand(60, 4), torch.randint(0, 2, (60,)))
+    with fedgraph.recorded() as r:
+        model, engine = torch.nn.Linear(4, 2), package("opacus").PrivacyEngine()
+        model, optimizer, loss, loader = engine.make_private(
+            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=1.0, max_grad_norm=1.0,
+            data_loader=torch.utils.data.DataLoader(data, batch_size=6), criterion=torch.nn.CrossEntropyLoss(),
+            grad_sample_mode="ghost",
+        )  # fmt: skip
+        optimizer.max_grad_norm = 0.5 if how == "lower clip" else 1.0
+        for x, y in loader:
+            optimizer.zero_grad()
+            if how != "plain loss":
+                loss(model(x), y).backward()
+            if how.startswith("plain loss"):
+                torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    noise = 0.5 if how == "lower clip" else 1.0
+    expected = math.inf if how.startswith("plain") else pytest.approx(truths.poisson(noise, 0.1, 10, DELTA), rel=6e-3)
+    assert total(r) == expected
 
 
 def test_a_long_schedule_of_noises_is_priced_soon_and_not_below() -> None:

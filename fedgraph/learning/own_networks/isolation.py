@@ -63,7 +63,7 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     module, undrawn = own_network.drawn(spec, 0)
     if undrawn:
         raise ScenarioError(
-            f"{spec.called}: no reset_parameters() draws {', '.join(undrawn[:3])}, so the values that it came with would train "
+            f"{spec.called}: nothing draws {', '.join(undrawn[:3])}, so the values that it came with would train "
             "on: from what data are they? Allowed: weights='public', if those data are public and hold nobody of this graph"
         )
     if not own_network.trained(module):

@@ -124,6 +124,14 @@ def _filled(made: type[torch.nn.Module], arguments: Mapping[str, object], inputs
     return {**{key: number(value) for key, value in arguments.items()}, **missing}
 
 
+def _made(spec: NetworkSpec) -> torch.nn.Module:
+    """The network as it came, before it was ever run."""
+    if spec.model.startswith(HELD_NETWORK):
+        return copy.deepcopy(_held_module(spec.model))
+    made = _class_of(spec.model)
+    return made(**_filled(made, json.loads(spec.arguments), spec.inputs, spec.classes))
+
+
 def build(spec: NetworkSpec) -> torch.nn.Module:
     """The network as it came, every layer with its size, in evaluation mode, on the processor.
 
@@ -131,12 +139,7 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
         ScenarioError: It cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
     """
     try:
-        if spec.model.startswith(HELD_NETWORK):
-            module = copy.deepcopy(_held_module(spec.model))
-        else:
-            made = _class_of(spec.model)
-            module = made(**_filled(made, json.loads(spec.arguments), spec.inputs, spec.classes))
-        module = module.eval().float()
+        module = _made(spec).eval().float()
         with torch.no_grad():
             scores = run(module, torch.eye(3, spec.inputs), torch.tensor([[0, 1], [1, 0]]))
     except Exception as error:
@@ -170,7 +173,7 @@ def reads_edges(module: torch.nn.Module) -> bool:
 
 
 def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
-    """The network with its first weights; and the names of tensors that no layer drew, so that they hold what it came with.
+    """The network with its first weights; and what no layer drew, so that it is what the network came with.
 
     Args:
         spec: Of the network.
@@ -179,8 +182,14 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         module = build(spec)
-        if spec.weights == "public" or not spec.model.startswith(HELD_NETWORK):
+        if spec.weights == "public":
             return module, []
+        held = [name for name, part in _made(spec).named_modules() for value in _attributes(part) if _is_table(value)]
+        beside = [f"a table that {name or 'its module'} holds beside its parameters" for name in held]
+        if not spec.model.startswith(HELD_NETWORK):
+            torch.default_generator.manual_seed(seed + 1)
+            again = build(spec).state_dict()
+            return module, [name for name, tensor in module.state_dict().items() if _kept(tensor, again[name])] + beside
         tensors = dict([*module.named_parameters(), *module.named_buffers()])
         with torch.no_grad():
             for tensor in tensors.values():
@@ -188,7 +197,25 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
             for part in module.modules():
                 if callable(getattr(part, "reset_parameters", None)):
                     part.reset_parameters()  # type: ignore[operator]
-        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)]
+        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)] + beside
+
+
+def _attributes(part: torch.nn.Module) -> list[object]:
+    return [value for name, value in vars(part).items() if name not in ("_parameters", "_buffers", "_modules")]
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is, or holds, a tensor, an array, a table or a graph, which no layer draws."""
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(_is_table, value))
+    if isinstance(value, Mapping):
+        return any(map(_is_table, value.values()))
+    return not inspect.isclass(value) and any(hasattr(value, name) for name in ("dtype", "dtypes", "edge_index"))
+
+
+def _kept(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether two builds of a class with other seeds hold the same numbers, not all alike: they were read from somewhere."""
+    return one.numel() > 1 and torch.equal(one, two) and not bool((one == one.flatten()[0]).all())
 
 
 def _undrawn(tensor: torch.Tensor) -> bool:
