@@ -18,6 +18,9 @@ from fedgraph.errors import DataError
 GraphSource = Literal["real", "synthetic", "embedded", "own"]
 
 
+WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (drop)"
+
+
 @dataclass(frozen=True)
 class GraphProvenance:
     """Where a data set came from.
@@ -32,6 +35,11 @@ class GraphProvenance:
     source: GraphSource
     detail: str
     checksums: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What ``detail`` says of columns that tell the label: to be looked at before any number is believed."""
+        return tuple(said for said in self.detail.split("; ") if said.endswith(WRITTEN_AFTER))
 
     @property
     def outward(self) -> GraphProvenance:

@@ -302,7 +302,8 @@ def _top(rows: Sequence[Row]) -> Row | None:
 def good(row: Row, short: bool = False) -> str:
     """How good a row is, as the end of “it …”. short: the number alone."""
     if row.metric == "auroc" and row.values("recall_at_alerts") and not short:
-        found = f"finds {100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
+        share = f"{100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
+        found = f"finds {share} by looking at as many {row.one}s as it has"
         return f"{found} (AUROC {row.mean:.2f}; {span(row)}; 0.5 is chance)"
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
@@ -348,7 +349,8 @@ def strength(row: Row, one: str) -> str:
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
     if people and row.delta * people > _LARGEST_SHARE:
-        said += f" (large: it would allow publishing one of the {people:,} {one}s)"
+        chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
+        said += f", which would also cover publishing one of the {people:,} {one}s{chance}, drawn at random, in full"
     return f"{said}."
 
 

@@ -102,7 +102,8 @@ def _describe(graph: Graph | GraphCollection) -> page.PageDataset:
     """What was read; of somebody's own data, line by line, how."""
     if graph.provenance.source != "own":
         return page.PageDataset(describe_graph(graph))
-    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(graph.provenance.detail.split("; ")))
+    said = graph.provenance
+    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(said.detail.split("; ")), said.doubts)
 
 
 def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
@@ -142,7 +143,8 @@ def _block(question: Question) -> list[str]:
     for head, *found in lines:  # no name is cut: what a column has no room for goes on in the next line
         folded = itertools.zip_longest([head], *(textwrap.wrap(cell, wide - 2) for cell in found), fillvalue="")
         table += [(part[0].ljust(first) + "".join(cell.ljust(wide) for cell in part[1:])).rstrip() for part in folded]
-    return [*textwrap.wrap(f"{question.title} ({unit})", _WIDE), *table]
+    doubt = f"; nothing can be concluded: {question.doubt}" if question.doubt else ""
+    return [*textwrap.wrap(f"{question.title} ({unit}){doubt}", _WIDE), *table]
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

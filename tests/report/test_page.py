@@ -332,3 +332,13 @@ def test_every_link_of_a_page_leads_somewhere(big: str) -> None:
     ids = re.findall(r'\sid="([^"]+)"', body)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', body)) <= set(ids)
+
+
+def test_a_column_that_tells_the_label_is_said_on_the_first_screen_and_in_no_letter() -> None:
+    doubt = "column blocked alone tells the label of 60 of 60 people, and may have been written after the fact"
+    read = {"d": page.PageDataset("d: 60 people", (doubt,), (doubt,))}
+    made = page.make_page_content(found_rows.group_rows([cell("a", 0.7)]), "title", "lead", (), (), read)
+    first, _, _ = page.render_report_page(made).partition("</header>")
+    assert f"<b>Look at the data first: </b>{doubt}." in first
+    assert f"Look at the data first: {doubt}." in made.sentences
+    assert made.notices == ()

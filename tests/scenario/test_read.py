@@ -67,6 +67,12 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
         ("task: node_classification", "task: node_classifcation", 6, ["did you mean 'node_classification'"]),
         ("name: tiny", "name: tiny\nname: twice", 2, ["'name' appears twice", "first on line 1"]),
         ("name: tiny", "name: [tiny", 2, ["not YAML"]),
+        (
+            "model: logistic",
+            "trust: [curator, sums]",
+            6,
+            ["row features · default is to trust sums, where this task does not run (trust: [curator])", "allowed: curator"],
+        ),
     ],
 )
 def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, line: int, parts: list[str]) -> None:
