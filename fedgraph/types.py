@@ -18,7 +18,7 @@ from fedgraph.errors import DataError
 GraphSource = Literal["real", "synthetic", "embedded", "own"]
 
 
-WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (drop)"
+WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (parameters, drop)"
 
 
 @dataclass(frozen=True)

@@ -163,6 +163,7 @@ def test_what_is_signed_stands_before_the_picture() -> None:
     header = text[text.index("<header>") : text.index("</header>")]
     assert "One node with its features, label and edges is private (relation: node-replace)" in header
     assert Trust.SUMS.words in header
+    assert re.search(r'Row: <a href="#[^"]+">features, sums, ε=1</a>', header), "what it was reached by, as one types it"
     assert "δ = 0.00001" in header
     assert "It holds only if 2 conditions do" in header
 
