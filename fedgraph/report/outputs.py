@@ -11,9 +11,9 @@ from typing import Protocol
 import pandas as pd
 
 from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
-from fedgraph.report import answer, page, table
+from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number, read_phrases
+from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number
 from fedgraph.report.rows import group_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
@@ -124,7 +124,7 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
 def _block(question: Question) -> list[str]:
     """A question, its ε, and a line for each trust: the least and the largest ε, and that of the answer or one between."""
     name = question.head.metric
-    unit = "right of 100" if name == "accuracy" else read_phrases()["short_metrics"].get(name, name)
+    unit = "right of 100" if name == "accuracy" else charts.name_scale(name)
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})

@@ -343,7 +343,7 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_template("page.html").render(
-        c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number,
+        c=content, words=_word_columns, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",

@@ -309,6 +309,7 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
             "finds 60 of 100 of the rare class by looking at as many nodes as it has (AUROC 0.89; 0.84 to 0.94; 0.5 is chance)"
         )
         assert (said in question.found) == use
+        assert "(AUROC of the rare class)" in " ".join(outputs.summarise([], [], [question])), "what 0.89 is"
 
 
 def test_a_precision_has_an_interval_and_alerts_are_said() -> None:

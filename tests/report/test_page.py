@@ -168,6 +168,13 @@ def test_what_is_signed_stands_before_the_picture() -> None:
     assert "It holds only if 2 conditions do" in header
 
 
+def test_the_table_says_what_its_numbers_are() -> None:
+    rare = {"accuracy": 0.93, "majority_share": 0.93, "auroc": 0.89, "recall_at_alerts": 0.6, "precision_at_alerts": 0.6}
+    head = '<tr class="head"><th scope="col">Node level<small>AUROC of the rare class</small>'
+    assert head in page.render_report_page(content(cell("a", 0.93, metrics=rare)))
+    assert head not in page.render_report_page(content(cell("a", 0.93)))
+
+
 def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     maps = [plots.PlotFigure(f"map-{k}", "Map.", (plots.plot_heatmap(np.eye(3), "", "a", "b"),), live=False) for k in (1, 2)]
     monkeypatch.setattr(page, "_PICTURES", len(page._embed(maps[0].jpeg)))
