@@ -312,6 +312,12 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
         assert "(AUROC of the rare class)" in " ".join(outputs.summarise([], [], [question])), "what 0.89 is"
 
 
+def test_an_interval_without_width_is_not_said() -> None:
+    sure = {"accuracy": 1.0, "majority_share": 0.93, "auroc": 1.0, "recall_at_alerts": 1.0, "precision_at_alerts": 1.0}
+    (question,) = ask(cell("a", 1.0, metrics=sure, facts=NodeClassificationCellFacts(tested=1_000_000)))
+    assert "(AUROC 1.00; 0.5 is chance)" in question.found
+
+
 def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
     """10 of 100 are of the class: of 400 tested, 0.14 is no more than chance, and 0.5 is (Boyd, Eng & Page, 2013)."""
     facts, rare = NodeClassificationCellFacts(tested=400), {"accuracy": 0.9, "majority_share": 0.9, "precision_at_alerts": 0.6}
