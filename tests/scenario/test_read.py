@@ -103,6 +103,14 @@ def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, call
     assert str(caught.value).startswith(f"{path}:8: {says}"), str(caught.value)
 
 
+def test_with_owners_a_row_runs_under_its_own_trust(tmp_path: Path) -> None:
+    owned = GOOD.replace("trust: [curator]", "trust: [sums]\n    owners: true").replace(
+        "model: logistic", "trust: [own-client]"
+    )
+    (task,) = read.from_file(write(tmp_path, owned)).tasks
+    assert task.params.methods[0]["trust"] == ["own-client"]
+
+
 def test_missing_file_and_empty_file(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match="cannot be read"):
         read.from_file(tmp_path / "absent.yaml")

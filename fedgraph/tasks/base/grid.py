@@ -59,15 +59,19 @@ class Grid(Settings):
     )
     epsilons: _Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
 
+    @property
+    def run_trust(self) -> set[Trust]:
+        """Under which trust a row can run."""
+        return {*self.trust, Trust.NOBODY}
+
     @model_validator(mode="after")
     def _runs_every_trust_of_a_row(self) -> Self:
         """A row runs where its task runs: under a trust that the task has not, it would be left out without a word."""
-        runs = {*self.trust, Trust.NOBODY}
         for spec in self.methods:
-            if beyond := [Trust(one).value for one in spec.get("trust", ()) if Trust(one) not in runs]:
-                allowed = ", ".join(one.value for one in self.trust)
+            if beyond := [Trust(one).value for one in spec.get("trust", ()) if Trust(one) not in self.run_trust]:
+                row, allowed = f"row {spec['method']} · {label_of(spec)}", ", ".join(one.value for one in self.trust)
                 raise ValueError(
-                    f"row {spec['method']} · {label_of(spec)} is to trust {', '.join(beyond)}, where this task does not run (trust: [{allowed}]); "
+                    f"{row} is to trust {', '.join(beyond)}, where this task does not run (trust: [{allowed}]); "
                     f"allowed: {allowed}, or the task's trust with {beyond[0]} in it"
                 )
         return self
