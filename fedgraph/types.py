@@ -18,6 +18,9 @@ from fedgraph.errors import DataError
 GraphSource = Literal["real", "synthetic", "embedded", "own"]
 
 
+WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (parameters, drop)"
+
+
 @dataclass(frozen=True)
 class GraphProvenance:
     """Where a data set came from."""
@@ -27,6 +30,11 @@ class GraphProvenance:
     source: GraphSource
     detail: str  # one sentence for the report
     checksums: dict[str, str] = field(default_factory=dict)  # file name → SHA-256 of the bytes that were read
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What ``detail`` says of columns that tell the label: to be looked at before any number is believed."""
+        return tuple(said for said in self.detail.split("; ") if said.endswith(WRITTEN_AFTER))
 
     @property
     def outward(self) -> GraphProvenance:

@@ -173,6 +173,8 @@ def _explain(model: type[BaseModel], where: SourceLocation, problem: ErrorDetail
         message = "a list was expected, such as [one, other]"
     if problem["type"] == "too_long" and problem["ctx"]["field_type"] == "Tuple":
         message = f"a list of {problem['ctx']['max_length']} entries was expected"
+    if not key and problem["type"] == "value_error":  # of several keys together: the sentence says what was found
+        return message
     found = repr(problem.get("input"))
     return f"{key or 'this'}: found {found if len(found) <= SHOWN else found[:SHOWN] + '…'}; {message[0].lower()}{message[1:]}"
 

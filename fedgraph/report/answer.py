@@ -302,8 +302,9 @@ def _top(rows: Sequence[Row]) -> Row | None:
 def good(row: Row, short: bool = False) -> str:
     """How good a row is, as the end of “it …”. short: the number alone."""
     if row.metric == "auroc" and row.values("recall_at_alerts") and not short:
-        found = f"finds {100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
-        return f"{found} (AUROC {row.mean:.2f}; {span(row)}; 0.5 is chance)"
+        share = f"{100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
+        found = f"finds {share} by looking at as many {row.one}s as it has"
+        return f"{found} ({'; '.join(filter(None, (f'AUROC {row.mean:.2f}', span(row), '0.5 is chance')))})"
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
         return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
@@ -312,7 +313,7 @@ def good(row: Row, short: bool = False) -> str:
         return (
             f"{found} ({row.mean:.2f})"
             if short
-            else f"is right in {found} alerts (average precision {row.mean:.2f}; {span(row)})"
+            else f"is right in {found} alerts ({'; '.join(filter(None, (f'average precision {row.mean:.2f}', span(row))))})"
         )
     name = {"ari": "adjusted Rand index", "auc": "AUC", "auroc": "AUROC"}.get(row.metric, _METRICS.get(row.metric, row.metric))
     scale = {"ari": "0 is chance, 1 the classes", "auc": "0.5 is chance", "auroc": "0.5 is chance"}.get(row.metric, "")
@@ -343,12 +344,13 @@ def strength(row: Row, one: str) -> str:
     }.get(row.unit, f"one given {one} took part")  # fmt: skip
     who = f"whoever suspects 50 : 50 that {subject}, and sees all that is released"
     said = f"How strong is this: {who}, can be {sure_at_most(row.provable)} sure at most"
-    said += WEAK if is_weak(row.provable) else ""
     people = row.head.facts.train_nodes
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
     if people and row.delta * people > _LARGEST_SHARE:
-        said += f" (large: it would allow publishing one of the {people:,} {one}s)"
+        chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
+        said += f", which would also cover publishing one of the {people:,} {one}s{chance}, drawn at random, in full"
+    said += WEAK if is_weak(row.provable) else ""
     return f"{said}."
 
 

@@ -50,6 +50,11 @@ class ChartPoint:
     tip: str = ""  # what else to say of it
 
 
+def name_scale(metric: str) -> str:
+    """What the numbers of a picture or of a table are."""
+    return _AXES.get(metric) or read_phrases()["short_metrics"].get(metric, "score")
+
+
 def draw_lines(
     name: str,
     caption: str,
@@ -218,7 +223,7 @@ def draw_question(question: Question) -> Panel:
     axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
     x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
     metric = question.head.metric
-    name = _AXES.get(metric) or read_phrases()["short_metrics"].get(metric, "score")
+    name = name_scale(metric)
     scaled = alt.Scale(domain=list(span), nice=False, zero=False)
     y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
     trusts = [t.value for t in question.trusts]

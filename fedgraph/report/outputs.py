@@ -11,9 +11,9 @@ from typing import Protocol
 import pandas as pd
 
 from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
-from fedgraph.report import answer, page, table
+from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number, read_phrases
+from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number
 from fedgraph.report.rows import group_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
@@ -102,7 +102,8 @@ def _describe(graph: Graph | GraphCollection) -> page.PageDataset:
     """What was read; of somebody's own data, line by line, how."""
     if graph.provenance.source != "own":
         return page.PageDataset(describe_graph(graph))
-    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(graph.provenance.detail.split("; ")))
+    said = graph.provenance
+    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(said.detail.split("; ")), said.doubts)
 
 
 def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
@@ -123,7 +124,7 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
 def _block(question: Question) -> list[str]:
     """A question, its ε, and a line for each trust: the least and the largest ε, and that of the answer or one between."""
     name = question.head.metric
-    unit = "right of 100" if name == "accuracy" else read_phrases()["short_metrics"].get(name, name)
+    unit = "right of 100" if name == "accuracy" else charts.name_scale(name)
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
@@ -142,7 +143,8 @@ def _block(question: Question) -> list[str]:
     for head, *found in lines:  # no name is cut: what a column has no room for goes on in the next line
         folded = itertools.zip_longest([head], *(textwrap.wrap(cell, wide - 2) for cell in found), fillvalue="")
         table += [(part[0].ljust(first) + "".join(cell.ljust(wide) for cell in part[1:])).rstrip() for part in folded]
-    return [*textwrap.wrap(f"{question.title} ({unit})", _WIDE), *table]
+    doubt = f"; nothing can be concluded: {question.doubt}" if question.doubt else ""
+    return [*textwrap.wrap(f"{question.title} ({unit}){doubt}", _WIDE), *table]
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

@@ -69,6 +69,7 @@ class PageDataset:
 
     words: str  # one line
     reading: tuple[str, ...] = ()  # what was understood of somebody's own data, line by line; empty for published data
+    doubts: tuple[str, ...] = ()  # which of these lines are to be looked at before any number is believed
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,12 @@ def make_page_content(
     questions = answer.ask(found)
     parts = _page_chapters(records, " ".join(notices) or None)
     methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
+    doubts = [f"Look at the data first: {said}." for one in (described or {}).values() for said in one.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
     return PageContent(
         title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
-        first=tuple(s for c in parts for p in c.parts for s in p.section.first),
+        first=(*doubts, *(s for c in parts for p in c.parts for s in p.section.first)),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
         chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers,
@@ -341,7 +343,7 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_template("page.html").render(
-        c=content, words=_word_columns, answer=answer, begin=begin_phrase, number=phrase_number,
+        c=content, words=_word_columns, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
         still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",

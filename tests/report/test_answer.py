@@ -81,9 +81,12 @@ def test_what_an_attacker_can_believe_is_never_said_too_small(epsilon: float, mo
     assert ("the proof alone protects little" in question.strength) == (epsilon > 5)
 
 
-def test_a_large_delta_is_told() -> None:
+def test_what_a_delta_of_one_over_the_people_covers_is_told() -> None:
     (question,) = ask(cell("a", 0.7, delta=1e-3, facts=NodeClassificationCellFacts(train_nodes=1_000)))
-    assert "large: it would allow publishing one of the 1,000 nodes" in question.strength
+    allowed = "δ = 0.001, which would also cover publishing one of the 1,000 nodes, drawn at random, in full."
+    assert question.strength.endswith(allowed)
+    (question,) = ask(cell("a", 0.7, delta=5e-4, facts=NodeClassificationCellFacts(train_nodes=1_000)))
+    assert "publishing one of the 1,000 nodes with probability 0.5, drawn" in question.strength
 
 
 def test_the_interval_holds_the_tested_and_every_seed() -> None:
@@ -302,7 +305,17 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
     for area, use in ((0.89, True), (0.5, False)):
         (question,) = ask(cell("a", 0.93, metrics={**found, "auroc": area}, facts=facts))
         assert (question.pick is not None) == use
-        assert ("finds 60 of 100 of the rare class (AUROC 0.89; 0.84 to 0.94; 0.5 is chance)" in question.found) == use
+        said = (
+            "finds 60 of 100 of the rare class by looking at as many nodes as it has (AUROC 0.89; 0.84 to 0.94; 0.5 is chance)"
+        )
+        assert (said in question.found) == use
+        assert "(AUROC of the rare class)" in " ".join(outputs.summarise([], [], [question])), "what 0.89 is"
+
+
+def test_an_interval_without_width_is_not_said() -> None:
+    sure = {"accuracy": 1.0, "majority_share": 0.93, "auroc": 1.0, "recall_at_alerts": 1.0, "precision_at_alerts": 1.0}
+    (question,) = ask(cell("a", 1.0, metrics=sure, facts=NodeClassificationCellFacts(tested=1_000_000)))
+    assert "(AUROC 1.00; 0.5 is chance)" in question.found
 
 
 def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
@@ -387,6 +400,8 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
     assert lines[-1] == "3 more questions: in the report"
     assert max(map(len, lines[1:])) <= 100  # of a terminal
     assert any(line.split() == ["sums", "*", "51", "a", "54", "a"] for line in lines)
+    few = outputs.summarise([], [], ask(cell("a", 0.5, facts=NodeClassificationCellFacts(tested=7))))
+    assert "(right of 100); nothing can be concluded: only 7 nodes" in " ".join(few[1:])
     long = outputs.summarise([], [], ask(cell("a name that is too long for a column of a terminal", 0.5)))
     assert "a name that is too long for a column of a terminal" in " ".join(" ".join(long[1:]).split()), "no name is cut"
     assert max(map(len, long[1:])) <= 100

@@ -163,8 +163,16 @@ def test_what_is_signed_stands_before_the_picture() -> None:
     header = text[text.index("<header>") : text.index("</header>")]
     assert "One node with its features, label and edges is private (relation: node-replace)" in header
     assert Trust.SUMS.words in header
+    assert re.search(r'Row: <a href="#[^"]+">features, sums, ε=1</a>', header), "what it was reached by, as one types it"
     assert "δ = 0.00001" in header
     assert "It holds only if 2 conditions do" in header
+
+
+def test_the_table_says_what_its_numbers_are() -> None:
+    rare = {"accuracy": 0.93, "majority_share": 0.93, "auroc": 0.89, "recall_at_alerts": 0.6, "precision_at_alerts": 0.6}
+    head = '<tr class="head"><th scope="col">Node level<small>AUROC of the rare class</small>'
+    assert head in page.render_report_page(content(cell("a", 0.93, metrics=rare)))
+    assert head not in page.render_report_page(content(cell("a", 0.93)))
 
 
 def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,3 +340,13 @@ def test_every_link_of_a_page_leads_somewhere(big: str) -> None:
     ids = re.findall(r'\sid="([^"]+)"', body)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', body)) <= set(ids)
+
+
+def test_a_column_that_tells_the_label_is_said_on_the_first_screen_and_in_no_letter() -> None:
+    doubt = "column blocked alone tells the label of 60 of 60 people, and may have been written after the fact"
+    read = {"d": page.PageDataset("d: 60 people", (doubt,), (doubt,))}
+    made = page.make_page_content(found_rows.group_rows([cell("a", 0.7)]), "title", "lead", (), (), read)
+    first, _, _ = page.render_report_page(made).partition("</header>")
+    assert f"<b>Look at the data first: </b>{doubt}." in first
+    assert f"Look at the data first: {doubt}." in made.sentences
+    assert made.notices == ()

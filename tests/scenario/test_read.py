@@ -67,6 +67,12 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
         ("task: node_classification", "task: node_classifcation", 6, ["did you mean 'node_classification'"]),
         ("name: tiny", "name: tiny\nname: twice", 2, ["'name' appears twice", "first on line 1"]),
         ("name: tiny", "name: [tiny", 2, ["not YAML"]),
+        (
+            "model: logistic",
+            "trust: [curator, sums]",
+            6,
+            ["row features · default is to trust sums, where this task does not run (trust: [curator])", "allowed: curator"],
+        ),
     ],
 )
 def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, line: int, parts: list[str]) -> None:
@@ -95,6 +101,14 @@ def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, call
     with pytest.raises(ScenarioError) as caught:
         read.from_file(path)
     assert str(caught.value).startswith(f"{path}:8: {says}"), str(caught.value)
+
+
+def test_with_owners_a_row_runs_under_its_own_trust(tmp_path: Path) -> None:
+    owned = GOOD.replace("trust: [curator]", "trust: [sums]\n    owners: true").replace(
+        "model: logistic", "trust: [own-client]"
+    )
+    (task,) = read.from_file(write(tmp_path, owned)).tasks
+    assert task.params.methods[0]["trust"] == ["own-client"]
 
 
 def test_missing_file_and_empty_file(tmp_path: Path) -> None:

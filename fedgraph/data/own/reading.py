@@ -25,7 +25,7 @@ from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_numb
 from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph, GraphCollection, GraphMasks, GraphNames, GraphProvenance, counted, plain_graph
+from fedgraph.types import WRITTEN_AFTER, Graph, GraphCollection, GraphMasks, GraphNames, GraphProvenance, counted, plain_graph
 
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
@@ -36,6 +36,9 @@ _CODE = re.compile(r"-9{1,5}|-[678]|-9{1,3}[678]")  # by which surveys say why s
 _MOST_NUMBERS = 12  # different numbers of a column that may be a label though nothing calls it so
 _MOST_DEGREE = 5  # of rows of graphs, degrees from here on share a column
 _SHOWN = 24  # columns, and classes, that the words list
+_MOST_PARTS = 50  # values of a column, each of which may stand for a class; of more, the commonest stands beside all others
+_TOLD = 0.9  # of the people whom naming the largest class gets wrong: a column that tells so many is remarked
+_BY_CHANCE = 1e-6  # below this chance, everybody who has a value being of one class is no chance
 _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
@@ -548,6 +551,7 @@ def _columns_of(
             kept[called] = cells
             if column not in rules.bounds:
                 roles.remarks += _coded(column, cells)
+            roles.remarks += _tells_label(called, cells, label)
             seen.add(called)
         found += _read_columns(holder, kept, rules, faults, roles.ids)
         if table.matrix is not None:
@@ -579,6 +583,33 @@ def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
         return []
     listed = ", ".join(sorted(below))
     return [f"{listed} of {column} may stand for no answer, and is a value like others as it is: if so, empty these cells"]
+
+
+def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
+    """A remark where a column alone tells nearly every label, or has a value for people of one class alone."""
+    pairs = [(cell, text) for cell, text in zip(cells, label.texts if label else (), strict=False) if text is not None]
+    classes = Counter(text for _, text in pairs)
+    known, guess = len(pairs), max(classes.values(), default=0)
+    if label is None or known - guess < _FEWEST:
+        return []
+    parts: dict[str, Counter[str]] = {}
+    for cell, text in pairs:
+        parts.setdefault(cell, Counter())[text] += 1
+    many = len(parts) > _MOST_PARTS or 5 * len(parts) > known
+    nothing = {"", "-1", "-1.0", "NaN", "nan", *(("0", "0.0") if many else ())}
+    filled = sum((own for cell, own in parts.items() if cell not in nothing), Counter[str]())
+    if many:
+        usual = max(parts.values(), key=Counter.total)
+        halves = [usual, sum((own for own in parts.values() if own is not usual), Counter[str]())]
+    else:
+        halves = list(parts.values())
+    right = sum(max(own.values(), default=0) for own in halves)
+    if known - right <= (1 - _TOLD) * (known - guess):
+        return [f"column {column} alone tells the label of {right:,} of {known:,} people, {WRITTEN_AFTER}"]
+    count, (one, most) = filled.total(), (filled.most_common(1) or [("", 0)])[0]
+    if _FEWEST <= count < known and most == count and count * math.log(classes[one] / known) < math.log(_BY_CHANCE):
+        return [f"column {column} has a value for {count:,} people, all of the class {one}, {WRITTEN_AFTER}"]
+    return []
 
 
 def _by_name(matrix: sp.csr_array, names: Sequence[str]) -> tuple[sp.csr_array, tuple[str, ...]]:

@@ -6,10 +6,10 @@ budgets; default the task's) and ``seeds`` (how many of the scenario's; default 
 """
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.methods import method_kinds
@@ -58,6 +58,23 @@ class Grid(Settings):
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: _Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
+
+    @property
+    def run_trust(self) -> set[Trust]:
+        """Under which trust a row can run."""
+        return {*self.trust, Trust.NOBODY}
+
+    @model_validator(mode="after")
+    def _runs_every_trust_of_a_row(self) -> Self:
+        """A row runs where its task runs: under a trust that the task has not, it would be left out without a word."""
+        for spec in self.methods:
+            if beyond := [Trust(one).value for one in spec.get("trust", ()) if Trust(one) not in self.run_trust]:
+                row, allowed = f"row {spec['method']} · {label_of(spec)}", ", ".join(one.value for one in self.trust)
+                raise ValueError(
+                    f"{row} is to trust {', '.join(beyond)}, where this task does not run (trust: [{allowed}]); "
+                    f"allowed: {allowed}, or the task's trust with {beyond[0]} in it"
+                )
+        return self
 
     @property
     def readings(self) -> Sequence[str]:

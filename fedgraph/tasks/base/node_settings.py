@@ -172,6 +172,11 @@ class Params(grid.Grid):
             return {"partition": {"partition": "natural"}} | given
         return given
 
+    @property
+    def run_trust(self) -> set[Trust]:
+        """With owners every row runs as it says (``owners.worlds_of``)."""
+        return set(Trust) if self.owners else super().run_trust
+
     @model_validator(mode="after")
     def _compares_choices_of_owners(self) -> Params:
         if not self.owners:

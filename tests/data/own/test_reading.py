@@ -539,3 +539,31 @@ def test_a_small_class_is_named_with_what_to_do(classes: dict[str, int], says: s
     words = [name for name, count in classes.items() for _ in range(count)]
     people = pd.DataFrame({"id": range(len(words)), "age": np.arange(len(words)) % 50, "label": words})
     assert says in read((people, pd.DataFrame({"source": [0, 1], "target": [1, 2]}))).says
+
+
+# Columns that tell the label
+
+
+def _after(people: pd.DataFrame) -> list[str]:
+    reading = read((people, TIES), label="group")
+    assert all(said in reading.says for said in graph_of(reading).provenance.doubts)
+    return [said.partition(", and may")[0] for said in graph_of(reading).provenance.doubts]
+
+
+def test_a_column_that_was_filled_after_the_fact_is_told() -> None:
+    red, rng = PEOPLE["group"] == "red", np.random.default_rng(5)
+    days = pd.Series([f"2024-06-{day:02}" for day in rng.integers(1, 29, N)])
+    blocked = PEOPLE.assign(group=np.where(red, "fraud", "none"), blocked=days.where(red))
+    assert _after(blocked) == ["column blocked alone tells the label of 60 of 60 people"]
+    some = blocked.assign(blocked=days.where(red & (rng.random(N) < 0.8)))
+    assert _after(some) == [f"column blocked has a value for {some['blocked'].notna().sum()} people, all of the class fraud"]
+    step = blocked.assign(blocked=np.where(some["blocked"].notna(), 1 + np.arange(N), -1))
+    assert _after(step) == _after(some), "−1 is how some tables write nothing"
+    assert _after(PEOPLE.assign(blue=PEOPLE["group"] == "blue")) == [], "a third of the people are of each class: half is told"
+
+
+def test_a_column_that_goes_along_with_the_label_by_chance_or_in_part_is_not_told() -> None:
+    rng = np.random.default_rng(6)
+    known = PEOPLE.assign(phone=pd.Series(rng.integers(100, 999, N)).where(rng.random(N) < 0.3))
+    word = PEOPLE.assign(word=((PEOPLE["group"] == "red") & (rng.random(N) < 0.6)).astype(int))
+    assert _after(PEOPLE) == _after(known) == _after(word) == []
