@@ -278,7 +278,7 @@ def test_tasks_with_other_rows_stand_alone() -> None:
 def test_every_kind_of_task_says_what_its_table_has() -> None:
     from fedgraph import plugins
 
-    assert set(plugins.names("tasks")) == set(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
+    assert {*plugins.names("tasks"), "participation"} == set(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
     nothing = SectionRecords("n", "a kind of its own", "t", "d", {}, (cell("a", 0.5),), ({},))
     assert base.build_sections(nothing, None) == base.Section()
 
