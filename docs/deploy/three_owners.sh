@@ -40,6 +40,8 @@ ending() { # TABLES, then the owners' files
   fedgraph model "$PLACE/answer" -o "$PLACE/people.model"
   fedgraph sheet "$PLACE/people.model" --out "$PLACE/sheets"
   fedgraph audit wire "$PLACE/answer/wire" "$PLACE/app" --owners "$@"
-  for owner in "$tables"/*/; do fedgraph budget show "${owner%/}.budget" | sed -n 1,2p; done
+  for owner in "$tables"/*/; do
+    if [ -e "${owner%/}.budget" ]; then fedgraph budget show "${owner%/}.budget" | sed -n 1,2p; else echo "$owner: never asked, nothing is charged"; fi
+  done
   say "fedgraph predict $PLACE/people.model FOLDER --people own -o answers.csv"
 }

@@ -57,6 +57,7 @@ say "Site client-1 is killed: the job cannot go on. It is started again, and the
 pkill -9 -f "$kits/client-1" || true
 echo "client-1 is gone after $(past_rounds) rounds"
 stop
+rm -f "$kits/client-1"/*.fl  # what it was, and that it shall stop: a killed site would obey that at its next start
 start
 [ "$(past_rounds)" -ge "$rounds" ] || submit
 wait_for "$rounds" 900

@@ -6,6 +6,7 @@ their own, in which fedgraph can be imported, too).
 
 import contextlib
 import csv
+import json
 import math
 import os
 import re
@@ -23,6 +24,7 @@ import pytest
 from scipy import stats
 
 from fedgraph.export import project, site, wire
+from fedgraph.export.deployment import open_model
 from fedgraph.export.site import open_site
 from fedgraph.methods.base import State, method_kinds
 from tests.models.conftest import write_people
@@ -296,28 +298,56 @@ def test_flares_simulator_with_opacus_is_priced_and_its_ties_are_compared(tmp_pa
 SCRIPTS = {"Flower": "three_owners_flower.sh", "NVIDIA FLARE": "three_owners_flare.sh"}
 
 
-@pytest.mark.parametrize("name", sorted(SCRIPTS))
-def test_three_owners_over_tls_from_tables_to_a_model(name: str, tmp_path: Path) -> None:
-    """The script of the page: one owner is killed and comes back, and every vector that left is one line of the ledger."""
+def deployed(name: str, here: Path, scenario: str, **settings: str) -> str:
+    """What a script of the page prints, from the tables of three owners to the answers for newcomers."""
     require(name)
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
     for k, count in enumerate((60, 50, 40)):
-        write_people(tmp_path / "banks" / f"bank_{k}", count, 1000 * k, k)
-    write_people(tmp_path / "newcomers", 12, 5000, 3, known=False)
-    (tmp_path / "banks.yaml").write_text(blocks("yaml", "Three owners")[0], encoding="utf-8")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "fedgraph").write_text(f'#!/bin/sh\nexec {sys.executable} -m fedgraph "$@"\n', encoding="utf-8")
-    (tmp_path / "bin" / "fedgraph").chmod(0o755)
+        write_people(here / "banks" / f"bank_{k}", count, 1000 * k, k)
+    write_people(here / "newcomers", 12, 5000, 3, known=False)
+    (here / "banks.yaml").write_text(scenario, encoding="utf-8")
+    (here / "bin").mkdir()
+    (here / "bin" / "fedgraph").write_text(f'#!/bin/sh\nexec {sys.executable} -m fedgraph "$@"\n', encoding="utf-8")
+    (here / "bin" / "fedgraph").chmod(0o755)
     tools = FOLDERS[name] or str(Path(shutil.which(COMMANDS[name]) or "").parent)
-    own = {"PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}", "FLOWER": tools, "FLARE": tools, "PORT": free_port()}
+    own = {"PATH": f"{here / 'bin'}{os.pathsep}{os.environ['PATH']}", "FLOWER": tools, "FLARE": tools, "PORT": free_port()}
     script = ROOT / "docs" / "deploy" / SCRIPTS[name]
     words = f"fedgraph run banks.yaml --out run && bash {script} run 'Features, sums' banks place"
     words += " && fedgraph predict place/people.model newcomers --people own -o answers.csv"
-    env = environment(name, tmp_path) | own
-    done = subprocess.run(["bash", "-c", words], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    env = environment(name, here) | own | settings
+    done = subprocess.run(["bash", "-c", words], cwd=here, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    assert "0 faults" in done.stdout
-    assert "the project states ε = 8, which is equal" in done.stdout
-    with (tmp_path / "answers.csv").open(encoding="utf-8") as file:
+    with (here / "answers.csv").open(encoding="utf-8") as file:
         assert [row["id"] for row in csv.DictReader(file)] == [f"p{5000 + k}" for k in range(12)]
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", sorted(SCRIPTS))
+def test_three_owners_over_tls_from_tables_to_a_model(name: str, tmp_path: Path) -> None:
+    """The script of the page: one owner is killed and comes back, and every vector that left is one line of the ledger."""
+    said = deployed(name, tmp_path, blocks("yaml", "Three owners")[0])
+    assert "0 faults" in said
+    assert "the project states ε = 8, which is equal" in said
+
+
+def test_a_sample_of_owners_goes_on_without_the_one_that_died(tmp_path: Path) -> None:
+    """Rounds that ask the dead owner are left out and paid; the others are merged, also after them."""
+    scenario = blocks("yaml", "Three owners")[0].replace("seed: secret", "seed: 4").replace("steps: 3", "steps: 4")
+    sampled = scenario.replace(
+        "partition: {partition: natural}", "partition: {partition: natural}\n    federation: {share: 0.67}"
+    )
+    said = deployed("Flower", tmp_path, sampled, BACK="no", PATIENCE="45")
+    planned = json.loads((tmp_path / "place" / "app" / project._MANIFEST).read_text(encoding="utf-8"))
+    cohorts = planned["cohorts"]
+    assert cohorts == [[0, 2], [1, 2], [1, 2], [0, 2]]
+    state = site.read_site_progress(tmp_path / "place" / "answer", planned["plan_sha256"])
+    assert state is not None
+    _, _, done, left_out = state
+    assert {0, 3} <= set(done)
+    assert 2 in left_out
+    assert {*done, *left_out} == {0, 1, 2, 3}
+    assert "0 faults" in said
+    assert f"{len(done)} of 4 rounds were merged" in said
+    model = open_model(tmp_path / "place" / "answer")
+    assert abs(model.epsilon - planned["epsilon"]) < 1e-4, "the rounds that were left out are paid"
