@@ -25,8 +25,6 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
-from pydantic import BaseModel
-
 from fedgraph.errors import ScenarioError
 
 PLUGIN_HOME = Path(__file__).parent
@@ -111,7 +109,11 @@ def load(package: str, name: str) -> ModuleType:
     if missing := [part for part in parts if part not in vars(module)]:
         contract = f"fedgraph.{package}" if package == "partition" else f"fedgraph.{package}.base"
         raise ScenarioError(f"{where} lacks {', '.join(missing)}; the docstring of {contract} says what each is")
-    if "Params" in parts and not (isinstance(module.Params, type) and issubclass(module.Params, BaseModel)):
+    if "Params" in parts:
+        from pydantic import BaseModel  # not before it is used: a command that computes nothing loads no library
+
+        if isinstance(module.Params, type) and issubclass(module.Params, BaseModel):
+            return module
         raise ScenarioError(f"{where}: Params holds no settings; allowed: a subclass of fedgraph.documents.Settings")
     return module
 
