@@ -15,7 +15,7 @@ Smith 2016). People with at most D records bind nothing and are left out of it. 
 **Rounding.** The solver is not believed: its weights are made feasible, its prices y ≥ 0 give an upper bound on f (weak
 duality), and what is released lies between both. A gap above ``_SLACK``·D is an error; half of Δ's surplus covers it.
 
-*Proof*: ``docs/proofs.md``.
+*Proof*: ``docs/PRIVACY.md``, 5b.
 
 **Edge cases.** NaN, a record without an owner, an owner twice → ``UnboundedValueError``. D < 1 → ``PrivacyError``. No record
 → 0.
