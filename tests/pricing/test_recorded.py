@@ -256,7 +256,8 @@ for step in range(10**9):
     if step == 30:
         {child}
         print(flush=True)
-        time.sleep(60)
+        time.sleep(20)
+        sys.exit()
     model(data.tensors[0]).sum().backward()
     r.noised(1.0)
 """
