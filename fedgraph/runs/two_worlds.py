@@ -194,12 +194,18 @@ def _tell_apart(
     one = _in_world(work, WatchedRuntime(None, hostile), None, tape)
     if one.error and hostile is None:
         return WorldsFinding(row, note=f"it fails on its own data: {one.error}", failed=True)
+    if _breaks_promise(one):
+        return WorldsFinding(row, note="the data break a promise that it rests on, so nothing is promised (ε = ∞)")
     differences, largest, unmeasured = list[Difference](), dict[str, float](), set[str]()
+    tried = 0
     if one.error.startswith(UnboundedValueError.__name__):  # whoever sends such a model sees who stops
         differences.append(Difference("error", f"a client stops at its own value: {one.error}"))
     for change in found:
         second = SecondWorld(tape.tape, same_coins=True)
         other = _in_world(work, WatchedRuntime(change if held else None, hostile), change, second)
+        if _breaks_promise(other):
+            continue  # data that the row says nothing of are no neighbour
+        tried += 1
         prices = {account: _priced_for(made, dealt, change) for account, (made, dealt) in one.left.jobs.items()}
         told, ratios, without = second.differences(prices, _priced_for(plan, None, change))
         unmeasured |= without
@@ -210,7 +216,12 @@ def _tell_apart(
         told += [] if one.error or other.error else _differences(one, other)
         differences += [Difference(f"{change.words}: {d.where}", d.what) for d in told]
     note = f"stopped on its own data: {one.error}" if one.error else ""
-    return WorldsFinding(row, len(found), largest, frozenset(unmeasured), tuple(differences), note)
+    return WorldsFinding(row, tried, largest, frozenset(unmeasured), tuple(differences), note)
+
+
+def _breaks_promise(world: _World) -> bool:
+    account = world.also.get("account")
+    return isinstance(account, ledger.LedgerAccount) and account.broken is not None
 
 
 def _differences(one: _World, other: _World) -> Iterator[Difference]:

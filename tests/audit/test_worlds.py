@@ -182,6 +182,17 @@ def test_two_worlds_of_every_task_differ_in_what_is_priced_alone(what: str, libr
             assert finding.largest["accuracy"] == pytest.approx(1), "nobody who is tested was among the neighbours"
 
 
+def test_a_row_whose_promise_the_data_break_promises_nothing_to_try(library: Graph, tmp_path: Path) -> None:
+    """Without its hub the same graph keeps the promise, so that world is another statement and no neighbour."""
+    second = int(np.sort(library.degrees)[-2])
+    assert library.degrees.max() > second
+    rows = [{"method": "gap_node", "label": cap, "steps": 2, "cap": "promised", "degree": degree}
+            for cap, degree in (("broken", second), ("kept", int(library.degrees.max()) + 1))]  # fmt: skip
+    task = {"task": "node_classification", **NODES, "train_fraction": 0.99, "trust": ["curator"], "methods": rows}
+    found = {f.row.split(",")[0].split(" · ")[1]: f for f in audited(task, library, tmp_path) if not f.row.endswith("as a model")}
+    assert {row: f.verdict for row, f in found.items()} == {"broken": "untried", "kept": "same"}
+
+
 def graphs_of_people(count: int = 12) -> GraphCollection:
     rng, made, labels = np.random.default_rng(0), [], np.arange(count) % 2
     for label in labels:
