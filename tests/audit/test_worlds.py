@@ -189,7 +189,9 @@ def test_a_row_whose_promise_the_data_break_promises_nothing_to_try(library: Gra
     rows = [{"method": "gap_node", "label": cap, "steps": 2, "cap": "promised", "degree": degree}
             for cap, degree in (("broken", second), ("kept", int(library.degrees.max()) + 1))]  # fmt: skip
     task = {"task": "node_classification", **NODES, "train_fraction": 0.99, "trust": ["curator"], "methods": rows}
-    found = {f.row.split(",")[0].split(" · ")[1]: f for f in audited(task, library, tmp_path) if not f.row.endswith("as a model")}
+    found = {
+        f.row.split(",")[0].split(" · ")[1]: f for f in audited(task, library, tmp_path) if not f.row.endswith("as a model")
+    }
     assert {row: f.verdict for row, f in found.items()} == {"broken": "untried", "kept": "same"}
 
 

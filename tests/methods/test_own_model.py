@@ -155,11 +155,15 @@ def test_coins_of_pairs_have_the_rate_that_is_priced(library: Graph) -> None:
     assert abs(share - rule.rate) < 4 * np.sqrt(rule.rate * (1 - rule.rate) / len(pairs))
 
 
+_ROOTS = {"method": "own_model", "steps": 2, "projection": 0, "sampling_rate": 1.0, "clip": 0.5}
+_HOPS = {"method": "own_model", "unit": "edge", "hops": 2, "steps": 2, "projection": 0}
+
+
 @pytest.mark.slow
-def test_two_thirds_of_the_noise_are_told_and_all_of_it_is_not() -> None:
+@pytest.mark.parametrize(("case", "viewer", "clients"), [(_ROOTS, Viewer.SERVER, 2), (_HOPS, Viewer.CURATOR_TRUSTED, 1)])
+def test_two_thirds_of_the_noise_are_told_and_all_of_it_is_not(case: dict[str, object], viewer: Viewer, clients: int) -> None:
     """Judged by what the method itself shows to an attack, over runs (``tests.mutants.methods``)."""
-    case = {"method": "own_model", "steps": 2, "projection": 0, "sampling_rate": 1.0, "clip": 0.5}
-    whole = mutants._Whole(case, Viewer.SERVER, 2)
+    whole = mutants._Whole(case, viewer, clients)
     sound = bench.judge_bench_case(mutants._case_of(whole, 200), 0, 0.001)
     broken = bench.judge_bench_case(mutants._case_of(dataclasses.replace(whole, broken="noise × ⅔"), 200), 0, 0.001)
     assert not sound.accused

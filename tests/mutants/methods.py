@@ -72,7 +72,8 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
     held, public = whole.induced(np.arange(90)), whole.induced(np.arange(90, 180))
     parts = np.array_split(np.arange(held.num_nodes), clients)
     dealt = _dealt(tuple(Subgraph(i, held.induced(p), p) for i, p in enumerate(parts)))
-    edge, sizes = module.OFFERS.units == (Unit.EDGE,), tuple(p.size for p in parts)
+    edge = module.OFFERS.units == (Unit.EDGE,) or dict(settings).get("unit") == "edge"
+    sizes = tuple(p.size for p in parts)
     facts = public_facts(
         held.num_nodes, held.num_features, held.num_classes, sizes, viewer, None, None if edge else public,
         public_attributes=graph_without_edges(held) if edge else None, members=tuple(parts),
