@@ -13,16 +13,15 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
-from fedgraph import runtime, seeds
+from fedgraph import methods, privacy, runtime, scenario, seeds
 from fedgraph.cells import Cell, CellContext
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
+from fedgraph.methods import MethodReads, method_kinds
 from fedgraph.models import model
 from fedgraph.models.model import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster, Model
-from fedgraph.privacy import Candidate, Ledger, LedgerAccount, LedgerLine, Unit, budget_book, settle
-from fedgraph.runtime import Runtime, SerialRuntime, process
-from fedgraph.scenario import ScenarioDataset, ScenarioTask
+from fedgraph.privacy import Candidate, budget_book, settle
+from fedgraph.runtime import process
 from fedgraph.scenario import read as scenarios
 from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
@@ -73,13 +72,13 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
         if wanted.budget is not None:
             planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
             # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
-            owners = guarantee.protection.unit is Unit.ENTITY
+            owners = guarantee.protection.unit is privacy.Unit.ENTITY
             _charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
         fitted = ready.models.train(ready.params, ready.cell, context)
     settled = fitted.settled
     name = ready.cell.name
     releases = [replace(line, cell=name) for line in fitted.outcome.releases]
-    ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
+    ledger = privacy.Ledger([settled.account(name, fitted.guarantee)], releases)
     trained = fitted.federation.held.ids
     ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
     plan, state = model.strip_rows(fitted.plan, fitted.outcome.state)
@@ -96,8 +95,8 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
 
 
 def _model(
-    row: str, plan: Plan, state: State, ledger: Ledger, epsilon: float, said: tuple[str, ...], *,
-    reading: Mapping[str, object], names: GraphNames, people: AnswerRoster, unnamed: int, ranks: ColumnRanks | None,
+    row: str, plan: methods.Plan, state: methods.State, ledger: privacy.Ledger, epsilon: float, said: tuple[str, ...], *,
+    reading: Mapping[str, object], names: GraphNames, people: AnswerRoster, unnamed: int, ranks: methods.ColumnRanks | None,
 ) -> Model:  # fmt: skip
     """A model of what a ledger says. said: what stands behind the guarantee in its statement."""
     (account,), made_with = ledger.accounts, process.own_versions()
@@ -121,11 +120,11 @@ def _model(
 
 def of_deployment(
     row: str,
-    plan: Plan,
-    state: State,
+    plan: methods.Plan,
+    state: methods.State,
     names: GraphNames,
     reading: Mapping[str, object],
-    lines: Sequence[LedgerLine],
+    lines: Sequence[privacy.LedgerLine],
     said: tuple[str, ...],
 ) -> Model:
     """The model, called ``row``, of a training that other programs carried out after a plan.
@@ -138,7 +137,7 @@ def of_deployment(
         raise DataError(f"{plan.method} classifies no nodes and scores no links, so there is no model to ask")
     _answer_reads(plan)
     settled = settle.of_releases(plan.guarantee, lines)
-    ledger = Ledger([settled.account(row, plan.guarantee)], [replace(line, cell=row) for line in lines])
+    ledger = privacy.Ledger([settled.account(row, plan.guarantee)], [replace(line, cell=row) for line in lines])
     plan, state = model.strip_rows(plan, state)
     return _model(
         row, plan, state, ledger, settled.epsilon, (*said, _OWNERS_KNOW),
@@ -184,7 +183,7 @@ def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _P
     if public is not None:
         public = model.unlabelled(public, graph.num_classes)
         public = model.match_columns(public, graph.names.columns, graph.num_features)
-    context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
+    context = CellContext(row.task, row.dataset, graph, 0, 1, runtime.SerialRuntime())
     params, cell = _cell(models, task, row, context, wanted)
     return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
 
@@ -225,7 +224,7 @@ def _rows_of(graph: Graph) -> list[bytes]:
 def _context_of(
     ready: _Prepared,
     setting: Federation,
-    engine: Runtime,
+    engine: runtime.Runtime,
     progress: Callable[[str, int, int], None] | None,
 ) -> CellContext:
     """What one training uses: ``setting``, and noise of its own from the operating system."""
@@ -235,7 +234,7 @@ def _context_of(
     return context
 
 
-def _answer_reads(made: Plan) -> MethodReads:
+def _answer_reads(made: methods.Plan) -> MethodReads:
     """What an answer reads. ``ScenarioError`` where nobody has said it."""
     offered = method_kinds.load(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
@@ -251,7 +250,7 @@ _NAMES_PUBLIC = (
 )
 
 
-def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ...]:
+def _training_statement(epsilon: float, account: privacy.LedgerAccount) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
     unit = protection.unit.value
@@ -262,7 +261,7 @@ def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ..
     return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
 
 
-def _asked(folder: Path, row: Cell) -> tuple[ScenarioTask, ScenarioDataset]:
+def _asked(folder: Path, row: Cell) -> tuple[scenario.ScenarioTask, scenario.ScenarioDataset]:
     """The row's task and data set, as the run's scenario says."""
     ready = scenarios.from_file(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
@@ -272,7 +271,7 @@ def _asked(folder: Path, row: Cell) -> tuple[ScenarioTask, ScenarioDataset]:
     return task, settings
 
 
-def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Graph, Mapping[str, object]]:
+def _own(settings: scenario.ScenarioDataset, reading: Mapping[str, object]) -> tuple[Graph, Mapping[str, object]]:
     """The run's own data, and how other people are read in the same way."""
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
@@ -287,7 +286,7 @@ def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Grap
 
 
 def _cell(
-    models: TaskModels[Settings], task: ScenarioTask, row: Cell, context: CellContext, wanted: FitOptions
+    models: TaskModels[Settings], task: scenario.ScenarioTask, row: Cell, context: CellContext, wanted: FitOptions
 ) -> tuple[Settings, Cell]:
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     if not isinstance(task.params, models.params):

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from fedgraph import privacy
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.privacy import Candidate, Ledger
 from fedgraph.report import Row, answer, rows, summarise, table
 from fedgraph.report import saved_run as stored
 from fedgraph.runs.chosen_row import ChosenRow
@@ -238,13 +237,13 @@ class Run:
         """The run that ``row`` is of."""
         return next(run.folder for run, own in self._owned if own.row == row.row)
 
-    def candidates(self) -> list[Candidate]:
+    def candidates(self) -> list[privacy.Candidate]:
         """Rows that a budget might still carry, those of the best mean first."""
         scores = sorted((s for s in self.scores if s.private and s.usable), key=lambda s: -s.mean)
         found = []
         for score in scores:
-            ledger = Ledger.of_lines(score.head.ledger)
-            found += [Candidate.released(score.row, account, ledger.of(account.cell)) for account in ledger.accounts]
+            ledger = privacy.Ledger.of_lines(score.head.ledger)
+            found += [privacy.Candidate.released(score.row, account, ledger.of(account.cell)) for account in ledger.accounts]
         return found
 
     def _chosen(self, score: Row) -> ChosenRow:

@@ -18,33 +18,15 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import comparison, documents, methods, privacy, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.cells import GraphClassificationCellFacts
-from fedgraph.comparison import (
-    ClassifySplit,
-    GromovOptions,
-    IndefiniteKernelHandling,
-    MetricSpace,
-    SolverFacts,
-    SpaceMetric,
-    SpaceWeights,
-    classify,
-)
-from fedgraph.documents import PerDatasetSetting, SettingNotes, SettingsSpec
+from fedgraph.comparison import ClassifySplit, classify
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods import (
-    Budget,
-    EmbedderMethodMade,
-    EmbedderMethodMemory,
-    Plan,
-    PublicFacts,
-    State,
-    method_kinds,
-)
+from fedgraph.methods import EmbedderMethodMade, Plan, method_kinds
 from fedgraph.partition import base
-from fedgraph.privacy import Assumption, Protection, Relation, Viewer, best_accuracy, blocks
+from fedgraph.privacy import best_accuracy, blocks
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -73,18 +55,18 @@ class Params(graphs.SolverSettings):
     epsilons: graphs.Epsilons = Field(
         min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
     )
-    epsilons_of: Annotated[dict[str, graphs.Epsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
+    epsilons_of: Annotated[dict[str, graphs.Epsilons], documents.SettingNotes(infinite=True, per_dataset=True)] = Field(
         {}, description="epsilons on single data sets, by name"
     )
     encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     baselines: Annotated[list[_Baseline], graphs.Distinct] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
-    partition: SettingsSpec = Field(
+    partition: documents.SettingsSpec = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
-    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], PerDatasetSetting] = Field(
+    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], documents.PerDatasetSetting] = Field(
         {}, description="repetitions on single data sets, by name"
     )
     folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
@@ -94,8 +76,8 @@ class Params(graphs.SolverSettings):
         description="folds: of all graphs; clients: each keeps 1/folds of its own to test, and a share validation of its own",
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
-    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
+    metric: comparison.SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: comparison.SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
@@ -104,9 +86,11 @@ class Params(graphs.SolverSettings):
     tuned_on_test: bool = Field(
         False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
-    handling: IndefiniteKernelHandling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
+    handling: comparison.IndefiniteKernelHandling = Field(
+        "clip", description="negative eigenvalues of the kernel: as_is, clip or shift"
+    )
     max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
-    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDatasetSetting] = Field(
+    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], documents.PerDatasetSetting] = Field(
         {}, description="max_graphs on single data sets, by name"
     )
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
@@ -188,8 +172,8 @@ def _planned(
     own = tuple(map(sum, dealt.sizes))
     all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
     by_label = params.held_out == "folds" or not all_of_them  # folds, and a part of the collection, are drawn class by class
-    facts = PublicFacts(
-        num_nodes=sum(own), num_features=features, num_classes=classes, clients=own, graphs=dealt.sizes, viewer=Viewer.SERVER,
+    facts = methods.PublicFacts(
+        num_nodes=sum(own), num_features=features, num_classes=classes, clients=own, graphs=dealt.sizes, viewer=privacy.Viewer.SERVER,
         membership_from_edges=dealt.partition.from_edges, membership_from_labels=dealt.partition.from_labels, holdings=None,
         cut_edges="dropped", public="nothing", public_graph=None, public_attributes=None, colluders=1,
         split_from_edges=False, split_from_labels=by_label, component_from_edges=False, columns_from_rows=False,
@@ -199,7 +183,7 @@ def _planned(
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
     epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
-    made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    made = module.plan(module.Params(**spec), facts, methods.Budget(epsilon, params.delta))
     return made, dealt, split
 
 
@@ -227,11 +211,11 @@ def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
 
 def _constant_distances(
     params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
-) -> tuple[np.ndarray, SolverFacts]:
+) -> tuple[np.ndarray, comparison.SolverFacts]:
     """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
     key = cell.path[:-1]
 
-    def spaces() -> list[MetricSpace]:
+    def spaces() -> list[comparison.MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
         rng = seeds.seeded_generator(context.root, *key, "constant")
         return graphs.constant_spaces(sizes, made.made.encoding, params.metric, rng)
@@ -248,7 +232,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
     trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
     metrics: dict[str, float] = {}
-    asked = SolverFacts()
+    asked = comparison.SolverFacts()
     if own.get("compare", True):
         embeddings = in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if graphs.is_in_clear(cell.epsilon) else "uniform"
@@ -270,7 +254,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 
-def _options(params: Params, context: CellContext, alpha: float | None = None) -> GromovOptions:
+def _options(params: Params, context: CellContext, alpha: float | None = None) -> comparison.GromovOptions:
     return params.options(alpha, [graph.num_nodes for graph in _collection(params, context).graphs])
 
 
@@ -282,7 +266,11 @@ def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndar
 
 def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> Result:
     public = cell.method in (graphs.SIZE, graphs.CONSTANT)
-    protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
+    protection = privacy.Protection(
+        privacy.Relation.GRAPH_REPLACE,
+        privacy.Viewer.SERVER,
+        (privacy.Assumption.SIZES_PUBLIC, privacy.Assumption.MEMBERSHIP_GIVEN),
+    )
     return cell_training.price_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
 
 
@@ -349,7 +337,7 @@ def in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, wi
 
 def measure_model(
     made: Plan[Any, EmbedderMethodMade],
-    state: State[EmbedderMethodMemory],
+    state: methods.State[methods.EmbedderMethodMemory],
     dealt: graphs.TaskCollection,
     collection: GraphCollection,
     split: ClassifySplit,

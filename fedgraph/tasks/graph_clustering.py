@@ -28,34 +28,16 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy.spatial.distance import cdist
 
-from fedgraph import seeds
+from fedgraph import comparison, methods, privacy, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.cells import GraphClusteringCellFacts
-from fedgraph.comparison import (
-    GromovBarycentreFacts,
-    MetricSpace,
-    SolverFacts,
-    SolverMinima,
-    SpaceMetric,
-    SpaceWeights,
-    agreement,
-    classify,
-    cluster,
-    gromov,
-)
+from fedgraph.comparison import MetricSpace, agreement, classify, cluster, gromov
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods import (
-    Budget,
-    EmbedderMethodMade,
-    Plan,
-    PublicFacts,
-    column_ranks,
-    method_kinds,
-)
+from fedgraph.methods import column_ranks, method_kinds
 from fedgraph.partition import base
-from fedgraph.privacy import Assumption, Protection, Relation, Viewer
+from fedgraph.privacy import Assumption
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -121,8 +103,8 @@ class Params(graphs.SolverSettings):
     )
     classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
-    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
+    metric: comparison.SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: comparison.SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
     alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
@@ -252,21 +234,21 @@ def _row(params: Params, cell: Cell) -> _Row:
     return next(r for r in _rows(params) if (r.variant, r.index) == (cell.variant, cell.entry))
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
     return None if cell.method in (graphs.SIZE, graphs.DEGREES) else _planned(params, cell, context)
 
 
-def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade]:
+def _planned(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade]:
     graph, row = _find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = deal(params, cell.seed, context)
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     each, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
     some = isinstance(context.data, GraphCollection) and len(own) < len(context.data.graphs)  # drawn class by class
-    facts = PublicFacts(
+    facts = methods.PublicFacts(
         num_nodes=graph.num_nodes, num_features=graph.num_features, num_classes=graph.num_classes, clients=own, graphs=each,
-        viewer=Viewer.SERVER, membership_from_edges=partition.from_edges, membership_from_labels=partition.from_labels,
+        viewer=privacy.Viewer.SERVER, membership_from_edges=partition.from_edges, membership_from_labels=partition.from_labels,
         holdings=holdings, cut_edges="dropped", public="test-graph",
         public_graph=draw_public(params, cell.seed, context), public_attributes=None, colluders=1,
         split_from_edges=False, split_from_labels=some, component_from_edges=graph.nodes_from_edges,
@@ -280,7 +262,7 @@ def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, Embe
         if row.rule != "epsilon" or row.encoder != "multi-bit":
             spec |= {"encoder": row.encoder, "epsilon_rule": row.rule}
             value = 1.0 if row.rule == "1/n" else value
-    made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
+    made = module.plan(module.Params(**spec), facts, methods.Budget(value, 1.0 / graph.num_nodes))
     if params.classify:
         given = (*made.guarantee.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
         protection = replace(made.guarantee.protection, assumptions=given)
@@ -342,7 +324,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
     return metrics
 
 
-def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethodMade]) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, methods.EmbedderMethodMade]) -> list[np.ndarray]:
     """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
     width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.clients
@@ -357,7 +339,7 @@ def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -
         found = cluster.by_size(np.array([graph.num_nodes for graph in held]), k, rng)
     else:
         found = cluster.spectrally(graphs.of_degrees(held), k, rng)
-    return Compared(np.zeros((0, 0)), found.labels, SolverFacts())
+    return Compared(np.zeros((0, 0)), found.labels, comparison.SolverFacts())
 
 
 def _unreleased(
@@ -366,7 +348,9 @@ def _unreleased(
     public = cell.method != graphs.DEGREES
     whole = isinstance(context.data, GraphCollection)
     given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
-    protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
+    protection = privacy.Protection(
+        privacy.Relation.GRAPH_REPLACE if whole else privacy.Relation.NODE_REPLACE, privacy.Viewer.SERVER, given
+    )
     metrics = _scores(params, cell, context, truth, found)
     delta = 1.0 / _find_one(params, context).num_nodes
     return cell_training.price_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
@@ -521,7 +505,7 @@ class Compared:
 
     distances: np.ndarray  # float64 [graphs, graphs]; [0, 0] where clusters were made without distances
     labels: np.ndarray  # int64 [graphs], the cluster of each
-    facts: SolverFacts  # how Gromov-Wasserstein problems were solved
+    facts: comparison.SolverFacts  # how Gromov-Wasserstein problems were solved
     # arrays for a picture (``_matched_largest``), where one is drawn
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
@@ -541,7 +525,7 @@ def compare_vectors(received: Sequence[np.ndarray], how_many: Clustering, cell: 
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
     found = cluster.by_vectors(points, how_many.k, rng)
-    return Compared(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
+    return Compared(cdist(points, points, "sqeuclidean"), found.labels, comparison.SolverFacts())
 
 
 def compare_spaces(
@@ -577,14 +561,14 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
     return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
 
 
-def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> GromovBarycentreFacts | None:
+def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> comparison.GromovBarycentreFacts | None:
     clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
     members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
     both = [agreement.of_barycentres(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
     if not both:
         return None
     ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
-    return GromovBarycentreFacts(len(both), ours, theirs)
+    return comparison.GromovBarycentreFacts(len(both), ours, theirs)
 
 
 def _kmeans(
@@ -602,7 +586,7 @@ def _kmeans(
 
 def _minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
-) -> SolverMinima | None:
+) -> comparison.SolverMinima | None:
     """The share of a sample of pairs where the careful search is lower than one descent; mean drop is (one − best)/one."""
     which = gromov.all_pairs(len(spaces))
     if not len(which):
@@ -613,7 +597,7 @@ def _minima_variation(
     one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
     drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
     lower = float((drop > 1e-6).mean())
-    return SolverMinima(
+    return comparison.SolverMinima(
         len(which), lower, float(drop.mean()), 1 + graphs.RESTARTS + graphs.KICKS, options.restarts + options.kicks > 0
     )
 

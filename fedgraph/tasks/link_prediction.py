@@ -18,13 +18,13 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import methods, seeds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import ClientResultCellFacts, LinkPredictionCellFacts, task_facts
 from fedgraph.documents import canonical
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
-from fedgraph.methods import Budget, Plan, method_kinds
+from fedgraph.methods import method_kinds
 from fedgraph.privacy import Guarantee
 from fedgraph.tasks.base import (
     Cell,
@@ -101,7 +101,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.world.kind is not WorldKind.TOGETHER
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
+def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan:
     """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
     client = 0
     if cell.world == ALONE_WORLD:
@@ -121,7 +121,7 @@ def give_setting(params: Params, cell: Cell, context: CellContext, setting: Fede
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
-def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[methods.Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
     if params.attack is not None or params.owners or cell.world == ALONE_WORLD:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
@@ -184,12 +184,12 @@ def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> Link
     return replace(done.facts(LinkPredictionCellFacts, _GIVEN), tested=tested, negatives=params.negatives)
 
 
-def _plan(params: Params, cell: Cell, world: Federation) -> Plan:
+def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
     settings = method.Params(**task_offers.without_row_keys(spec, ROW))
-    budget = Budget(cell.epsilon, params.delta)
+    budget = methods.Budget(cell.epsilon, params.delta)
     return cell_training.plan(method, settings, known, budget, world)
 
 

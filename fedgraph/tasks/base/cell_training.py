@@ -12,34 +12,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fedgraph import plugins, privacy, seeds
-from fedgraph.cells import Cell, CellContext, Result, SettingChoiceCellFacts, TaskFacts
+from fedgraph import cells, methods, plugins, privacy, seeds
+from fedgraph.cells import Cell, Result
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods import Budget, Plan, PublicFacts, column_ranks, method_kinds
+from fedgraph.methods import Plan, column_ranks, method_kinds
 from fedgraph.partition import base
-from fedgraph.privacy import (
-    Assumption,
-    Disclose,
-    Guarantee,
-    LedgerAccount,
-    LedgerLine,
-    Promise,
-    Protection,
-    Settlement,
-    Trust,
-    Unit,
-)
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import Federation, protocols, world_of_trust
 
-_Facts = TypeVar("_Facts", bound=TaskFacts)
+_Facts = TypeVar("_Facts", bound=cells.TaskFacts)
 _Made = TypeVar("_Made")
 _HALVINGS = 9  # of an interval of ε, by its geometric mean
 
 
-def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
+def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
     Degrees are those of each client's graph as it is given, before any cut.
@@ -49,7 +37,7 @@ def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
         return made.guarantee
     degrees = np.concatenate([s.graph.degrees for s in partition.subgraphs])
     above = int((degrees > promised).sum())
-    found = Promise(Assumption.PROMISED_DEGREE, promised, int(degrees.max(initial=0)), above, degrees.size)
+    found = privacy.Promise(privacy.Assumption.PROMISED_DEGREE, promised, int(degrees.max(initial=0)), above, degrees.size)
     return replace(made.guarantee, promises=(found,))
 
 
@@ -59,14 +47,14 @@ class _Settled:
 
     plan: Plan  # What was declared beforehand
     outcome: rounds.RoundsOutcome  # The final state, and every release
-    guarantee: Guarantee  # The plan's guarantee, with every promise looked up in the data
-    settled: Settlement  # What the releases cost under that guarantee
+    guarantee: privacy.Guarantee  # The plan's guarantee, with every promise looked up in the data
+    settled: privacy.Settlement  # What the releases cost under that guarantee
 
     def as_result(
         self,
         cell: Cell,
         metrics: dict[str, float],
-        facts: TaskFacts,
+        facts: cells.TaskFacts,
         notes: tuple[str, ...] | None = None,
         measured: float | None = None,
         artefacts: Mapping[str, np.ndarray] | None = None,
@@ -101,11 +89,17 @@ def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome)
 
 
 def price_untrained(
-    cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
+    cell: Cell,
+    protection: privacy.Protection,
+    delta: float,
+    metrics: dict[str, float],
+    facts: cells.TaskFacts,
+    *,
+    from_sizes: bool,
 ) -> Result:
     """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
     epsilon, theorem = (0.0, "nothing was released beyond the public sizes") if from_sizes else (np.inf, "computed on raw data")
-    account = LedgerAccount(cell.key, protection, delta)
+    account = privacy.LedgerAccount(cell.key, protection, delta)
     return Result.of(cell, account, metrics=metrics, facts=facts, epsilon_provable=epsilon, theorem=theorem)
 
 
@@ -114,7 +108,7 @@ class TrainedCell(_Settled):
     """A method that was trained in one world, and its price."""
 
     federation: Federation  # Where the method trained, with columns on one scale
-    choice: SettingChoiceCellFacts | None = None  # How its settings were found, where they were chosen privately
+    choice: cells.SettingChoiceCellFacts | None = None  # How its settings were found, where they were chosen privately
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
@@ -136,7 +130,7 @@ def partition_key(partition: SettingsSpec) -> Hashable:
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal(held: Graph, partition: SettingsSpec, seed: int, context: CellContext) -> Partition:
+def deal(held: Graph, partition: SettingsSpec, seed: int, context: cells.CellContext) -> Partition:
     """The clients of a seed. ``ScenarioError`` where two of them would hold the same node."""
     offers, settings = base.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
@@ -157,7 +151,9 @@ def require_answers(federation: Federation, method: method_kinds.ClassifierMetho
         )
 
 
-def plan(method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, federation: Federation) -> Plan:
+def plan(
+    method: method_kinds.Method, settings: Any, facts: methods.PublicFacts, budget: methods.Budget, federation: Federation
+) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
@@ -182,7 +178,7 @@ def dearest_within(
 
 
 def train_clients_alone(
-    names: Sequence[str], cell: Cell, context: CellContext, train_one: Callable[[int], TrainedCell]
+    names: Sequence[str], cell: Cell, context: cells.CellContext, train_one: Callable[[int], TrainedCell]
 ) -> tuple[list[TrainedCell], TrainedCell, list[float]]:
     """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
 
@@ -191,10 +187,10 @@ def train_clients_alone(
         dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
     """
     each: list[TrainedCell] = []
-    lines: list[LedgerLine] = []
+    lines: list[privacy.LedgerLine] = []
     for client in range(len(names)):
         done = train_one(client)
-        owners = done.guarantee.protection.unit is Unit.ENTITY
+        owners = done.guarantee.protection.unit is privacy.Unit.ENTITY
         at = ((0, 0),) if owners else ((client, client),)
         lines += [replace(line, cell=cell.key, clients=at) for line in done.outcome.releases]
         each.append(done)
@@ -210,7 +206,7 @@ def train(
     key: Hashable,
     made: Plan,
     cell: Cell,
-    context: CellContext,
+    context: cells.CellContext,
     who: Sequence[str | int] = (),
     *,
     answered: np.ndarray | None = None,
@@ -226,15 +222,15 @@ def train(
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
-    counted: tuple[LedgerLine, ...] = ()
+    counted: tuple[privacy.LedgerLine, ...] = ()
     first = column_ranks.plan_before(made)
     if first is not None:
         ranked = rounds.run(context.runtime, shared, first, context.root, path, common, *progress)
         federation, counted = federation.scaled(ranked.state.memory), ranked.releases
         shared = context.runtime.share(("partition", context.label, key, "scaled", *path), federation.partition)
-    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
+    noisy = any(not isinstance(release.mechanism, privacy.Disclose) for release in made.schedule.releases)
     one = made.facts.num_clients == 1 and not noisy and not who
-    starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
+    starts = replace(cell, world=world_of_trust(privacy.Trust.CURATOR)).path if one else None
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,
         answered=answered, starts=starts, keep=keep,

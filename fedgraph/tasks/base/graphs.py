@@ -24,22 +24,18 @@ import scipy.sparse as sp
 from pydantic import AfterValidator, BeforeValidator, Field
 from scipy.sparse.csgraph import shortest_path
 
-from fedgraph import seeds
+from fedgraph import comparison, documents, seeds
 from fedgraph.comparison import (
     ClassifySplit,
-    GromovPairFacts,
     MetricSpace,
-    SolverAgreement,
     SolverFacts,
-    SpaceMetric,
-    SpaceWeights,
     agreement,
     classify,
     gromov,
     gromov_bounds,
     metric_space,
 )
-from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.methods import (
     column_ranks,
@@ -77,8 +73,8 @@ def parse_epsilon(value: Any) -> float | str:
 
 
 _GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(parse_epsilon)]
-Epsilons = Annotated[list[_GraphEpsilon], Distinct, InfiniteSetting]
-OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), InfiniteSetting]
+Epsilons = Annotated[list[_GraphEpsilon], Distinct, documents.InfiniteSetting]
+OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), documents.InfiniteSetting]
 Encoders = Annotated[list[_Encoder], Distinct]
 
 
@@ -165,7 +161,7 @@ _CheckedModel = Annotated[Model, AfterValidator(task_offers.check_row_keys(RowKe
 Models = Annotated[list[_CheckedModel], AfterValidator(_checked)]
 
 
-class SolverSettings(Settings):
+class SolverSettings(documents.Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
     solver: Literal["fast", "pot", "proximal", "batched"] = Field(
@@ -421,14 +417,14 @@ class _Table:
         if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
             self.flush()
 
-    def close(self) -> GromovPairFacts:
+    def close(self) -> comparison.GromovPairFacts:
         """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
 
         What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
         """
         self.flush()
         file = self.disk.close(self.name) if self.disk and self._asked.any() else None
-        return GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
+        return comparison.GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
 
     def flush(self) -> None:
         """Write what came in since the last time."""
@@ -538,7 +534,7 @@ def _solver(
 
 def verify(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: CellContext
-) -> SolverAgreement | None:
+) -> comparison.SolverAgreement | None:
     """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
     which = gromov.all_pairs(len(spaces))
     which = which[rng.permutation(len(which))[:num]]
@@ -623,7 +619,7 @@ def of_row(
     context: CellContext,
     split: classify.ClassifySplit,
     k: int | None,
-    weights: SpaceWeights = "uniform",
+    weights: comparison.SpaceWeights = "uniform",
 ) -> tuple[np.ndarray, SolverFacts]:
     """As ``solve_asked``, of one of the rows that need no model; what is found is kept for the other splits of this
     process.
@@ -649,10 +645,10 @@ def of_row(
 
 def embedded_spaces(
     embeddings: Sequence[np.ndarray],
-    metric: SpaceMetric,
+    metric: comparison.SpaceMetric,
     graphs: Sequence[Graph],
     fused: str | None = None,
-    weights: SpaceWeights = "uniform",
+    weights: comparison.SpaceWeights = "uniform",
 ) -> list[MetricSpace]:
     """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
 
@@ -667,7 +663,9 @@ def embedded_spaces(
     return made
 
 
-def constant_spaces(sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator) -> list[MetricSpace]:
+def constant_spaces(
+    sizes: Sequence[int], encoding: Any, metric: comparison.SpaceMetric, rng: np.random.Generator
+) -> list[MetricSpace]:
     """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
     return [
         metric_space.from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric)

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from fedgraph import documents
 from fedgraph.attacks import whole_run
 from fedgraph.cells import Cell
-from fedgraph.documents import PerDatasetSetting, SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Participation
 from fedgraph.methods import Budget, PublicCalibrationFact
@@ -39,10 +39,10 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]], grid.Rows] = Field(
-        min_length=1, description="method: file name in fedgraph/methods, then its settings"
-    )
-    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(
+    methods: Annotated[
+        list[Annotated[documents.SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]], grid.Rows
+    ] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], documents.PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph import plugins, seeds
+from fedgraph import plugins, seeds, worlds
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.partition import base
@@ -13,7 +13,6 @@ from fedgraph.privacy import settle
 from fedgraph.tasks.base import CellContext, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation, WorldKind
 
 EVERYBODY = "all"  # the name of the record that is about everybody's nodes
 
@@ -65,9 +64,9 @@ def deal(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[G
     return context.cached(("owned", context.dataset, cell_training.partition_key(partition)), make)
 
 
-def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
+def epsilons_of(done: TrainedCell, federation: worlds.Federation) -> list[float]:
     """ε of each owner's dearest unit in a training of all of them."""
-    if done.federation.world.kind is WorldKind.WHOLE:
+    if done.federation.world.kind is worlds.WorldKind.WHOLE:
         return [done.settled.epsilon] * len(federation.names)
     each = settle.per_client(done.guarantee, done.outcome.releases)
     return [each.get(client, 0.0) for client in range(len(federation.names))]

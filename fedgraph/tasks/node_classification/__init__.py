@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import NodeClassificationCellFacts, task_facts
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State, method_kinds
-from fedgraph.privacy import Assumption, Guarantee, Trust
 from fedgraph.tasks.base import (
     Cell,
     CellContext,
@@ -62,8 +61,8 @@ def refuses(params: Params, name: str) -> str | None:
     if params.owners:
         if method_kinds.load(name).OFFERS.trusts_nobody:
             return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
-        alone = {Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
-        trusted = [t for t in Trust if t in {*trusted, *alone}]
+        alone = {privacy.Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
+        trusted = [t for t in privacy.Trust if t in {*trusted, *alone}]
     return method_kinds.explain_misfit(name, "classifier", params.protocol, trusted)
 
 
@@ -145,7 +144,7 @@ def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_se
     return chosen_settings.Choice(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
 
 
-def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, privacy.Guarantee]:
     """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
 
     Raises ``ScenarioError`` where the cell would read private data beside its plan.
@@ -242,7 +241,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
 def _tests_in_public(world: Federation, made: Plan) -> bool:
     """Whether who is tested is public, rows, edges and labels; or edges alone are private, and no answer reads one."""
     held = made.guarantee.protection
-    own = Assumption.OWN_EDGES_KNOWN in held.assumptions
+    own = privacy.Assumption.OWN_EDGES_KNOWN in held.assumptions
     return world.test_graph_public or (held.relation.links_alone and not own and world.public_attributes is not None)
 
 

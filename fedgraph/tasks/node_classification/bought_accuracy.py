@@ -18,7 +18,7 @@ import numpy as np
 from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import MethodReads, Plan, method_kinds
-from fedgraph.privacy import Assumption, Desk, Gaussian, GaussianNoise, PlannedRelease, Rows, calibrate, ledger, sensitivity
+from fedgraph.privacy import calibrate, ledger, sensitivity
 from fedgraph.tasks.base import Cell, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.worlds import Federation, graph_without_edges
@@ -38,7 +38,7 @@ class Bought:
     std: float  # Of the noise on each count, people
 
     @property
-    def release(self) -> PlannedRelease:
+    def release(self) -> privacy.PlannedRelease:
         """The one of the accuracy."""
         return self.whole.schedule.releases[-1]
 
@@ -55,7 +55,7 @@ class Bought:
         """
         (round_,) = self.release.rounds
         noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
-        door = Desk(cell.key, 0, round_, (self.release,), noise)
+        door = privacy.Desk(cell.key, 0, round_, (self.release,), noise)
         right, wrong = door.release(_PATH, functools.partial(_answers, done)).value.tolist()
         lines = ledger.merged((*done.outcome.releases, *door.entries))
         outcome = replace(done.outcome, releases=lines)
@@ -98,10 +98,10 @@ def _with_release(made: Plan, price: float, setting: Federation) -> Bought:
     _require_bounded(made, setting)
     guarantee = made.guarantee
     multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
-    bound = Rows(1.0, _asked_alone(setting).size)
-    mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, guarantee.protection.relation))
+    bound = privacy.Rows(1.0, _asked_alone(setting).size)
+    mechanism = privacy.GaussianNoise(multiplier * sensitivity.l2(bound, guarantee.protection.relation))
     after = range(made.schedule.rounds, made.schedule.rounds + 1)
-    release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
+    release = privacy.PlannedRelease(_PATH, bound, mechanism, privacy.Gaussian(multiplier), after)
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
     return Bought(made, replace(made, schedule=schedule), mechanism.std)
 
@@ -111,11 +111,11 @@ def _require_bounded(made: Plan, setting: Federation) -> None:
     protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
     if setting.test_graph_public or protection.relation.links_alone:
         why = "who is tested is public in this row, or its labels are, so there is nothing to buy; leave it away"
-        if Assumption.OWN_EDGES_KNOWN in protection.assumptions:
+        if privacy.Assumption.OWN_EDGES_KNOWN in protection.assumptions:
             why = "an answer reads the own edges of who asks, and nobody bounds how many answers one edge moves; leave it away"
         raise ScenarioError(f"publish_accuracy: {why}")
     reads = None if offered is None else offered(made)
-    beside = {Assumption.ANSWERS_PRIVATE, Assumption.EDGES_PUBLIC} & set(protection.assumptions)
+    beside = {privacy.Assumption.ANSWERS_PRIVATE, privacy.Assumption.EDGES_PUBLIC} & set(protection.assumptions)
     if reads is not MethodReads.OWN_ROW or beside:
         raise ScenarioError(
             f"publish_accuracy: an answer of {made.method} reads more than the own row of who asks, so one person may move the "

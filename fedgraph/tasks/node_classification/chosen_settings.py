@@ -17,30 +17,12 @@ from functools import cached_property
 import numpy as np
 from pydantic import ValidationError
 
-from fedgraph import privacy, seeds
+from fedgraph import methods, privacy, seeds
 from fedgraph.cells import SettingChoiceCellFacts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
-from fedgraph.privacy import (
-    Assumption,
-    Desk,
-    Disclose,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    MaskedResponse,
-    NoiseMechanism,
-    PlannedRelease,
-    Protection,
-    Rows,
-    Selected,
-    Unit,
-    calibrate,
-    ledger,
-    selection,
-    sensitivity,
-)
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import calibrate, ledger, selection, sensitivity
 from fedgraph.runtime import SerialRuntime
 from fedgraph.tasks.base import Cell, CellContext, cell_training, task_offers
 from fedgraph.tasks.base.cell_training import TrainedCell
@@ -170,25 +152,27 @@ class Choice:
     def _planned(self, context: CellContext, epsilon: float) -> _Priced:
         plans = [self.plan_one(params, replace(self.cell, epsilon=epsilon), context) for params in self.rows]
         first, protection = plans[0], _protection(plans)
-        bound, mechanism = Rows(1.0, self.judges.rows.size), _require_priced(plans)
-        score: tuple[Event, ...] = ()
-        if protection.unit is not Unit.EDGE:
+        bound, mechanism = privacy.Rows(1.0, self.judges.rows.size), _require_priced(plans)
+        score: tuple[privacy.Event, ...] = ()
+        if protection.unit is not privacy.Unit.EDGE:
             multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
-            mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
-            score = (Gaussian(multiplier),)
+            mechanism = privacy.GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
+            score = (privacy.Gaussian(multiplier),)
         trainings = (event for p in plans for event in privacy.settle.client_events(p.guarantee, p.schedule.releases).values())
         stop = selection.stop_for(self.select.shape, self.select.among)
-        event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
-        schedule = PlanSchedule(1, (PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
+        event = privacy.Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
+        schedule = methods.PlanSchedule(1, (privacy.PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
         guarantee = replace(first.guarantee, protection=protection, sampled_once=None)  # inside the trials
-        made = replace(first, guarantee=guarantee, schedule=schedule, sums=PlanSums(), epsilon_published=None)
+        made = replace(first, guarantee=guarantee, schedule=schedule, sums=methods.PlanSums(), epsilon_published=None)
         return _Priced(epsilon, made)
 
     def train(self) -> TrainedCell:
         """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
         priced, cell, root = self.priced, self.cell, self.context.root
         picks = seeds.secret_seeded_generator(root, "candidates", *cell.path)
-        door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_seeded_generator(root, "choice", *cell.path))
+        door = privacy.Desk(
+            cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_seeded_generator(root, "choice", *cell.path)
+        )
 
         def trial(number: int) -> tuple[tuple[int, TrainedCell], np.ndarray]:
             which = int(picks.integers(len(self.rows)))
@@ -209,30 +193,30 @@ class Choice:
         return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice)
 
 
-def _protection(plans: list[Plan]) -> Protection:
+def _protection(plans: list[Plan]) -> privacy.Protection:
     """Of all trainings together: what any of them assumes, but for the search, which is counted."""
     every = [plan.guarantee.protection for plan in plans]
-    assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not Assumption.UNTUNED)
-    found = {replace(one, assumptions=(*assumed, Assumption.TRIALS_SECRET)) for one in every}
+    assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not privacy.Assumption.UNTUNED)
+    found = {replace(one, assumptions=(*assumed, privacy.Assumption.TRIALS_SECRET)) for one in every}
     if len(found) > 1 or len({plan.guarantee.delta for plan in plans}) > 1:
         raise PrivacyError(f"{plans[0].method}: settings with other units, relations, promises or δ are not chosen among")
     return found.pop()
 
 
-def _require_priced(plans: list[Plan]) -> NoiseMechanism:
+def _require_priced(plans: list[Plan]) -> privacy.NoiseMechanism:
     """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
     for made in plans:
         guarantee, reads = made.guarantee, method_kinds.load(made.method).OFFERS.reads
         if guarantee.holdings is not None or guarantee.per_end:
             raise PrivacyError(f"{made.method}: a choice is priced where everything of a person is at one client")
-        if reads is not None and all(isinstance(r.mechanism, MaskedResponse) for r in made.schedule.releases):
+        if reads is not None and all(isinstance(r.mechanism, privacy.MaskedResponse) for r in made.schedule.releases):
             raise PrivacyError(
                 f"{made.method}: its answers follow from neighbours' labels alone, and who judges is asked without an edge, "
                 "which would tell of its other end: no score tells settings apart; choose among settings with rows: true"
             )
-        if guarantee.protection.unit is Unit.EDGE and (reads is None or reads(made) is not MethodReads.NOTHING):
+        if guarantee.protection.unit is privacy.Unit.EDGE and (reads is None or reads(made) is not methods.MethodReads.NOTHING):
             raise PrivacyError(f"{made.method}: its score would read private edges, which nobody priced")
-    return Disclose("a score that reads what is released and public")
+    return privacy.Disclose("a score that reads what is released and public")
 
 
 def describe(choice: SettingChoiceCellFacts, epsilon: float) -> str:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import seeds, worlds
 from fedgraph.cells import ClientResultCellFacts, ParticipationCellFacts, task_facts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import RuntimeFailure, ScenarioError
@@ -34,15 +34,7 @@ from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.base.node_settings import Params
 from fedgraph.tasks.base.owned import EVERYBODY
 from fedgraph.types import Graph
-from fedgraph.worlds import (
-    ALONE_WORLD,
-    Federation,
-    LeftOutOfWorld,
-    World,
-    WorldKind,
-    graph_without_labels,
-    world_of_trust,
-)
+from fedgraph.worlds import Federation
 
 _WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
 _TOWARD_NOBODY = "nobody: the model and its answers stay with the client that made them"
@@ -54,15 +46,18 @@ _Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c
 _Coins = Callable[[int], np.random.Generator]  # client → its own stream, which no other client's data move
 
 
-def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> list[World]:
+def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> list[worlds.World]:
     """Every world of a row."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
-    found = [*([ALONE_WORLD] if "alone" in wanted else []), *([world_of_trust(Trust.CURATOR)] if "curator" in wanted else [])]
-    found += map(world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
+    found = [
+        *([worlds.ALONE_WORLD] if "alone" in wanted else []),
+        *([worlds.world_of_trust(Trust.CURATOR)] if "curator" in wanted else []),
+    ]
+    found += map(worlds.world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
     if "left-out" in wanted:
-        left = [LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
-        found += [World(WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
+        left = [worlds.LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
+        found += [worlds.World(worlds.WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
     return found
 
 
@@ -105,7 +100,7 @@ def measure(params: Params, cell: Cell, context: CellContext, federation: Federa
         own = (left.name, found.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
         return _finished(cell, done, [found.record("left-out", *own)], {}, params, method.OFFERS.says)
     scores, prices = federation.at_home(answers, asked), owned.epsilons_of(done, federation)
-    records = found.of_all("curator" if world.kind is WorldKind.WHOLE else "federated", scores, prices, toward)
+    records = found.of_all("curator" if world.kind is worlds.WorldKind.WHOLE else "federated", scores, prices, toward)
     pooled = dict(records[0].metrics)
     if "personalised" in params.participations and world.joined:
         coins = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
@@ -282,6 +277,6 @@ def _as_asked(
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    blind = [measures.probabilities_of(answers(graph_without_labels(p))) for p in parts]
+    blind = [measures.probabilities_of(answers(worlds.graph_without_labels(p))) for p in parts]
     seen = [own_models.prepare(p, said) for p, said in zip(parts, blind, strict=True)]
     return own_models.stack_inputs(seen), np.concatenate([p.labels for p in parts])
