@@ -12,7 +12,8 @@
 
 A *cell* is one method in one world at one budget with one seed: a task makes the cells, plans them and runs them. All cells of
 one task on one data set are a *stage*; the cells that differ in their seed alone are a *row*. From *rounds* to *settle* all
-happens inside one cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, and that trains and prices.
+happens inside one cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, and ``tasks.base.cell_training`` trains and
+prices.
 """
 
 from __future__ import annotations

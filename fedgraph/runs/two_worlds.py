@@ -28,7 +28,6 @@ from fedgraph.report import reduce_to_outside
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.runtime import SerialRuntime
-from fedgraph.tasks import TaskCollection
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, Partition
 from fedgraph.worlds import Federation
@@ -311,7 +310,7 @@ def compare_cell(
             return WorldsFinding(row, note=f"it has no plan: {' '.join(str(error).split())}", failed=True)
         if plan is None or math.isinf(plan.provable().epsilon):
             return WorldsFinding(row, note="nothing is promised (ε = ∞)")
-        held, found = _changes_of(plan, given, context, params, cell)
+        held, found = _changes_of(plan, given, context, module, params, cell)
     if not found:
         return WorldsFinding(row, note="no neighbour keeps what the row assumes")
     if held and cell.entry is not None and "select" in dict(params).get("methods", [{}] * (cell.entry + 1))[cell.entry]:
@@ -391,7 +390,7 @@ def _named(data: Graph | GraphCollection) -> Graph | GraphCollection:
 
 
 def _changes_of(
-    plan: Plan, data: Graph | GraphCollection, context: CellContext, params: Any, cell: Cell
+    plan: Plan, data: Graph | GraphCollection, context: CellContext, module: tasks.Task, params: Any, cell: Cell
 ) -> tuple[bool, list[Change]]:
     """(whether neighbours are made of what clients hold, the neighbours)."""
     protection = plan.guarantee.protection
@@ -401,9 +400,9 @@ def _changes_of(
         or method_kinds.load(plan.method).OFFERS.kind == "embedder"
     )
     if protection.relation is privacy.Relation.GRAPH_REPLACE or isinstance(data, GraphCollection):
-        partition = _dealt(plan, params, cell, context)
-        if partition is None:
+        if module.TASK.clients is None:
             return True, []
+        partition = module.TASK.clients(params, cell, context)
         if protection.relation is privacy.Relation.GRAPH_REPLACE:
             return True, worlds.client_changes(partition, plan.facts.graphs)
         share = max(partition.subgraphs, key=lambda s: s.graph.num_nodes)
@@ -422,28 +421,10 @@ def change_of_whole(change: Change, nodes: np.ndarray) -> Change:
     return replace(change, one=int(nodes[change.one]), other=other, edges=edges)
 
 
-def _dealt(plan: Plan, params: Any, cell: Cell, context: CellContext) -> Partition | None:
-    """Who holds what, as the task dealt it when it planned."""
-    found = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Partition)]
-    sizes = plan.facts.clients
-    return next((p for p in reversed(found) if tuple(s.graph.num_nodes for s in p.subgraphs) == sizes), None)
-
-
-def _parts(kept: object) -> Iterator[object]:
-    """What a context keeps, and what that is made of."""
-    yield kept
-    if isinstance(kept, tuple):
-        for part in kept:
-            yield from _parts(part)
-    if isinstance(kept, Federation):
-        yield kept.partition
-    if isinstance(kept, TaskCollection):
-        yield kept.partition
-
-
 def _private_nodes(context: CellContext, graph: Graph) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(the nodes that are held or ask and are not public, those of them that train), as the task split them; None: all."""
-    settings = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Federation)]
+    kept = (one if isinstance(one, tuple) else (one,) for one in context.cache.values())
+    settings = [part for parts in kept for part in parts if isinstance(part, Federation)]
     if not settings:
         return None, None
     setting, number = settings[-1], {name: node for node, name in enumerate(graph.names.ids)}

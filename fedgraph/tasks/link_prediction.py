@@ -26,20 +26,9 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Guarantee
-from fedgraph.tasks.base import (
-    Cell,
-    CellContext,
-    Result,
-    TaskModels,
-    TaskOffers,
-    cell_training,
-    grid,
-    nest_methods,
-    owned,
-    task_offers,
-)
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid
 from fedgraph.tasks.base.grid import RowKeys as ROW
-from fedgraph.tasks.base.task_offers import NestedTaskPlugin
 from fedgraph.types import Graph, Partition, graph_without_edges
 from fedgraph.worlds import ALONE_WORLD, Federation, World, WorldKind
 
@@ -69,10 +58,10 @@ class Params(grid.Grid):
         return self
 
 
-def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     """Methods, the partition and attacks, for validation with their place in the file."""
-    attacks = task_offers.nest_attacks(params.attack.named if params.attack else [])
-    return [*nest_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
+    attacks = base.nest_attacks(params.attack.named if params.attack else [])
+    return [*base.nest_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -83,7 +72,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
-    if any(spec.get("unit") == "entity" for spec in params.methods) and not _graph(context).edge_owners:
+    if any(spec.get("unit") == "entity" for spec in params.methods) and not cell_training.graph_of(context).edge_owners:
         raise DataError(
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
             "or write unit: node"
@@ -147,13 +136,13 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
     held = world.held
-    against = links.draw_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    against = links.draw_pairs(held.num_nodes, params.negatives, rng, cell_training.graph_of(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _together(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), owned.epsilons_of(done, federation)
+        questions, prices = _questions(params, cell, context), cell_training.epsilons_of(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
@@ -188,15 +177,9 @@ def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
-    settings = method.Params(**task_offers.without_row_keys(spec, ROW))
+    settings = method.Params(**base.without_row_keys(spec, ROW))
     budget = methods.Budget(cell.epsilon, params.delta)
     return cell_training.plan(method, settings, known, budget, world)
-
-
-def _graph(context: CellContext) -> Graph:
-    if not isinstance(context.data, Graph):
-        raise ScenarioError(f"{context.dataset} is a collection of graphs; link_prediction needs one graph")
-    return context.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +192,7 @@ class _Question:
 
 def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Question]:
     """One for each owner, empty where it has no hidden tie, or no pair without a tie."""
-    federation, graph = _together(params, cell, context), _graph(context)
+    federation, graph = _together(params, cell, context), cell_training.graph_of(context)
     hidden = _split(params, cell.seed, context)[1]
 
     def make() -> list[_Question]:
@@ -252,14 +235,14 @@ def _measure(
     names = asked[0].metrics if asked else ()
     means = {name: sum(one.tested * one.metrics[name] for one in asked) / tested for name in names}
     nodes = sum(one.nodes for one in found)
-    return (ClientResultCellFacts(participation, owned.EVERYBODY, nodes, tested, means, max(prices), toward), *found)
+    return (ClientResultCellFacts(participation, cell_training.EVERYBODY, nodes, tested, means, max(prices), toward), *found)
 
 
 def _split(params: Params, seed: int, context: CellContext) -> tuple[Federation, np.ndarray]:
     """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
 
     def make() -> tuple[Federation, np.ndarray]:
-        graph = _graph(context)
+        graph = cell_training.graph_of(context)
         if params.owners:
             graph = _owned(params, context)[0]
         edges = links.list_all(graph.adjacency)
@@ -304,8 +287,8 @@ def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
 
 
 def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
-    """As ``owned.deal``; ``ScenarioError`` where the partition follows edges, so that it would see those that are hidden."""
-    found = owned.deal(_graph(context), params.partition, context)
+    """As for all owners; ``ScenarioError`` where the partition follows edges, so that it would see those that are hidden."""
+    found = cell_training.deal_to_owners(cell_training.graph_of(context), params.partition, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {params.partition['partition']!r} follows edges, "
@@ -317,13 +300,8 @@ def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
 def _together(params: Params, cell: Cell, context: CellContext) -> Federation:
     """All clients of the cell's seed."""
     whole = _split(params, cell.seed, context)[0]
-
-    def make() -> Federation:
-        if params.owners:
-            return whole.dealt_to_owners(whole.held.owner_names, _owned(params, context)[1], params.cut_edges)
-        return whole.dealt(cell_training.deal(whole.held, params.partition, cell.seed, context), params.cut_edges)
-
-    return context.cached(("together", _dealt_key(params, cell)), make)
+    key = ("together", _dealt_key(params, cell))
+    return context.cached(key, lambda: cell_training.deal_federation(whole, params, cell.seed, context))
 
 
 def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
@@ -338,6 +316,6 @@ def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) ->
     return replace(found, world=cell.world)
 
 
-TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=TaskModels(Params, _everybody, priced_plan, give_setting, train)
+TASK: base.TaskOffers[Params] = base.TaskOffers(
+    row_keys=ROW, refuses=refuses, alone=alone, models=base.TaskModels(Params, _everybody, priced_plan, give_setting, train)
 )

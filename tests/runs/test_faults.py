@@ -8,23 +8,15 @@ import fcntl
 import gzip
 import json
 import os
-import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fedgraph import run
-from fedgraph.cells import store
-from fedgraph.cells.result import Result
-from fedgraph.errors import ScenarioError
-from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment
-from fedgraph.scenario import read as scenario
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, measures
-from fedgraph.worlds.world import world_of_trust
+from fedgraph.tasks.base import Cell
 
 TINY = """\
 name: tiny
@@ -90,36 +82,6 @@ def test_a_failing_cell_ends_no_other(
     assert rows(out) == rows(whole)
 
 
-def test_a_learner_that_diverged_has_no_accuracy(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    changes = ["--set", "tasks.0.methods=[{method: nonprivate, model: logistic, learning_rate: 1e12, rounds: 3}]"]
-    changes += ["--set", "tasks.0.epsilons=[inf]", "--seeds", "1"]
-    status = run.main([str(tiny), "--out", str(tmp_path / "out"), *changes])
-    found = rows(tmp_path / "out")
-    assert (status == 1) == any(row["status"] != "ok" for row in found)
-    truth = np.array([0, 1, 1])
-    for wrong in (np.nan, np.inf):
-        with pytest.raises(Exception, match="diverged"):
-            measures.of_scores(np.array([[0.1, 0.9], [wrong, 0.0], [0.5, 0.5]]), truth)
-
-
-def test_a_run_in_which_everything_failed_says_so(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(params: Any, cell: Cell, context: Any) -> Any:
-        raise MemoryError
-
-    monkeypatch.setattr(node_classification, "run", fails)
-    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
-    assert f"4 of 4 cells failed; the report is in {tmp_path / 'out'}; --resume" in one_line(capsys)
-    assert {row["status"] for row in rows(tmp_path / "out")} == {"failed: not enough memory (no size told)"}
-
-
-def test_a_small_test_set_is_said() -> None:
-    assert "9 test nodes only: chance alone moves it by up to ± 0.33" in measures.warn_of_few(np.array([0] * 9 + [-1] * 500))[0]
-    assert "9 test graphs only" in measures.warn_of_few(np.zeros(9), "graph")[0]
-    assert measures.warn_of_few(np.zeros(100)) == ()
-
-
 def test_what_cannot_be_planned_is_refused_with_its_place(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,95 +143,6 @@ def test_a_place_that_cannot_be_written_starts_nothing(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EROFS, errno.EIO])
-def test_a_disk_that_is_full_at_any_moment(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], code: int
-) -> None:
-    """The n-th write fails, for every n: one line, nothing half-written, and --resume gives the same numbers."""
-    whole = tmp_path / "whole"
-    assert run.main([str(tiny), "--out", str(whole), "--seeds", "1"]) == 0
-    real, count = os.fsync, [0]
-    writes = len([f for f in whole.rglob("*") if f.is_file() and f.name != "lock"]) + 1
-    for broken in {0, 1, 2, 3, writes // 2, writes - 1} if code == errno.ENOSPC else {2}:
-        out = tmp_path / f"out{broken}"
-        count[0] = 0
-
-        def full(file: int, at: int = broken) -> None:
-            count[0] += 1
-            if count[0] > at:
-                raise OSError(code, os.strerror(code))
-            real(file)
-
-        monkeypatch.setattr("fedgraph.cells.store.os.fsync", full)
-        assert run.main([str(tiny), "--out", str(out), "--seeds", "1"]) == 1
-        line = one_line(capsys)
-        assert os.strerror(code) in line
-        assert f"fedgraph: {out}" in line
-        monkeypatch.setattr("fedgraph.cells.store.os.fsync", real)
-        assert not list(out.rglob("*.partial"))
-        for file in out.rglob("*.json"):
-            json.loads(file.read_text(encoding="utf-8"))
-        option = "--resume" if (out / "cells" / "scenario.sha256").exists() else "--out"
-        assert run.main([str(tiny), option, str(out), "--seeds", "1"]) == 0
-        assert rows(out) == rows(whole)
-        capsys.readouterr()
-
-
-def test_a_damaged_table_of_pairs_is_solved_again(tmp_path: Path) -> None:
-    pairs = store.CellPairStore(tmp_path)
-    pairs.add("x", {"a": np.arange(3)})
-    pairs.add("x", {"a": np.arange(4)})
-    (tmp_path / "pairs" / "x.0.npz").write_bytes(b"PK\x03\x04damaged")
-    assert [part["a"].size for part in pairs.load("x")] == [4]
-
-
-def test_what_a_seed_cannot_spread(tiny: Path, tmp_path: Path) -> None:
-    """± only where there are two seeds."""
-    assert run.main([str(tiny), "--out", str(tmp_path / "one"), "--seeds", "1"]) == 0
-    ready = scenario.from_file(tiny, seeds=1)
-    kept = store.CellStore(tmp_path / "one")
-    assert len(list(kept.folder.glob("*.json.gz"))) == 2
-    assert ready.scenario.seeds == 1
-    page = (tmp_path / "one" / "report.html").read_text(encoding="utf-8")
-    said = re.sub(r'data-tip="[^"]*"', "", page).replace("chance alone moves it by up to ±", "")
-    assert "±" not in said, "a spread of one seed"
-
-
-def test_a_place_is_that_of_the_method(tiny: Path) -> None:
-    ready = scenario.from_file(tiny)
-    assert ready.place(ready.tasks[0], 0) == f"{tiny}:11"
-    assert ready.place(ready.tasks[0], None) == f"{tiny}:7"
-    with pytest.raises(ScenarioError, match=rf"^{tiny}:11: "):
-        list(_planned(ready))
-
-
-def _planned(ready: scenario.ReadyScenario) -> Any:
-    class Stage:
-        task = ready.tasks[0]
-        context = None
-
-    cell = Cell("t", "embedded/library", "features", "default", world_of_trust(Trust.CURATOR), 1.0, "provable", 0, entry=0)
-    yield experiment.plan_cell(ready, Stage(), cell)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("junk", ["[1]", "null", "[" * 100_000, '"text"'], ids=["list", "null", "deep", "text"])
-def test_a_cell_that_is_other_json_is_computed_again(tmp_path: Path, junk: str) -> None:
-    cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
-    kept = store.CellStore(tmp_path)
-    kept.save(Result.of(cell, failed="why", seconds=0.0))
-    next(kept.folder.glob("*.failed")).with_suffix(".json.gz").write_bytes(gzip.compress(junk.encode()))
-    assert not kept.has(cell)
-    assert "damaged or was edited" in kept.damaged[0]
-
-
-def test_a_mark_that_is_no_text_belongs_to_no_scenario(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mark = tmp_path / "out" / "cells" / "scenario.sha256"
-    mark.parent.mkdir(parents=True)
-    mark.write_bytes(b"\xff\xfe")
-    assert run.main([str(tiny), "--resume", str(tmp_path / "out")]) == 2
-    assert "made with another scenario" in one_line(capsys)
-
-
 def test_a_taken_folder_is_refused_before_data_are_read(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,9 +157,3 @@ def test_a_taken_folder_is_refused_before_data_are_read(
     assert "already there" in one_line(capsys)
     assert run.main([str(tiny), "--resume", str(tmp_path / "nothing")]) == 2
     assert "no run to resume" in one_line(capsys)
-
-
-def test_folders_that_cannot_be_printed(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for option in ("--out", "--resume", "--data-root"):
-        assert run.main([str(tiny), option, "a\0b"]) == 2
-        assert one_line(capsys).startswith(option)

@@ -7,7 +7,6 @@ import csv
 import functools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -73,17 +72,6 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert len([r for r in rows if r["metric"] == "accuracy"]) == 2 * 2 * 2
     assert {r["epsilon_provable"] for r in rows if r["epsilon"] == "inf" and r["method"] == "features"} == {"inf"}
     assert all(r["epsilon_measured"] == "" for r in rows)
-    page = (out / "report.html").read_text(encoding="utf-8")
-    assert "cells that ran at the same time count each" in page  # seconds that are added up overlap
-    shown = page[: page.index('id="specs"')]  # what follows is Vega's
-    loaded = re.findall(r'<(?:link|img|script|iframe)[^>]*?(?:src|href)="(?!data:)[^"]*', shown)
-    assert not loaded, "the page must be self-contained"
-    assert "default-src 'none'" in page, "and a browser must keep it to that"
-    assert set(re.findall(r'href="(https?://[^/"]*)', shown)) == {"https://doi.org"}
-    assert "node level: nothing can be concluded" in page.partition("</h1>")[0], "the answer comes first"
-    assert list(out.glob("*.svg"))
-    assert "Protected from the server, which sees each client" in page
-    assert list(out.glob("*.png"))
     environment = json.loads((out / "environment.json").read_text(encoding="utf-8"))
     assert environment["seed"] == 3
     assert environment["data"][0]["source"] == "embedded"
@@ -91,20 +79,8 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert len(ledger) == 2 * 2 * 5 * (1 + 3) + 8 * (1 + 2 + 1)
     said = capsys.readouterr()
     assert len((said.out + said.err).splitlines()) <= 40
-    assert "node level: nothing can be concluded" in said.out
-    assert fedgraph(["show", str(out), "--csv"]) == 0
-    assert '"features, curator, ε=1"' in capsys.readouterr().out
     assert fedgraph(["explain", str(out)]) == 0
-    explained = capsys.readouterr().out
-    assert " · curator · eps=1.0 · " in explained
-    seen = re.sub(
-        r'<details id="methods".*?</details>|<(script|style).*?</\1>|<[^>]*>|secure aggregation|local minim|Local DP',
-        " ",
-        page,
-        flags=re.S,
-    )
-    for text in (seen, said.out, said.err, explained, (out / "ledger.jsonl").read_text(encoding="utf-8")):
-        assert not re.search(r"(?i)(?<![\w-])(central|secure|local|root seed)(?![\w-])", text), "trust has one word each"
+    assert " · curator · eps=1.0 · " in capsys.readouterr().out
 
 
 def test_resume_after_a_kill_gives_the_same_result(
@@ -142,17 +118,6 @@ def test_resume_refuses_another_scenario(scenario_file: Path, tmp_path: Path, ca
     assert run.main([*arguments, "--resume", str(tmp_path / "nowhere")]) == 2
 
 
-def test_bad_scenario_is_one_line_and_exit_2(tmp_path: Path) -> None:
-    path = tmp_path / "bad.yaml"
-    path.write_text(TINY.replace("seeds: 2", "seads: 2"), encoding="utf-8")
-    done = subprocess.run([sys.executable, "-m", "fedgraph.run", str(path)], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert f"{path}:4: unknown key 'seads'" in done.stderr
-    assert "did you mean 'seeds'" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("task", "said"),
     [
@@ -170,20 +135,6 @@ def test_what_the_data_cannot_serve_names_the_line_of_its_task(
     assert f"{path}:9: " in error
     assert said in error
     assert not (tmp_path / "out").exists(), "the next try may have the same --out"
-
-
-def test_missing_data_says_which_files_to_put_where(
-    scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    scenario_file.write_text(TINY.replace("embedded/library", "planetoid/cora"), encoding="utf-8")
-    monkeypatch.setattr("fedgraph.data.base.files.download", lambda *args: "no network")
-    assert run.main([str(scenario_file), "--out", str(tmp_path / "o"), "--data-root", str(empty)]) == 2
-    message = capsys.readouterr().err
-    assert "planetoid/Cora/raw/ind.cora.x" in message
-    assert "when_unavailable: synthetic" in message
 
 
 def test_synthetic_data_is_announced_first_everywhere(
@@ -213,18 +164,6 @@ def test_dry_run_reads_no_data(scenario_file: Path, tmp_path: Path, capsys: pyte
     assert "Gaussian noise" in shown
     assert "multi-bit encoder" in shown
     assert not (tmp_path / "runs").exists()
-
-
-def test_a_dry_run_says_on_what_promise_its_price_stands(scenario_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = TINY[: TINY.index("tasks:")] + (
-        "tasks:\n  - task: node_classification\n    epsilons: [1]\n    trust: [curator]\n    methods:\n"
-        "      - {method: gap_node, cap: promised, degree: 3}\n"
-    )
-    scenario_file.write_text(text, encoding="utf-8")
-    assert run.main([str(scenario_file), "--dry-run"]) == 0
-    shown = " ".join(part.strip() for part in capsys.readouterr().out.replace("│", "\n").split("\n"))
-    assert "no degree is" in shown
-    assert "else ∞" in shown
 
 
 @pytest.mark.ray("own")
@@ -271,16 +210,3 @@ def wait_until_gone(session: int) -> bool:
             return True
         time.sleep(0.1)
     return False
-
-
-def test_ones_own_graph_by_path(scenario_file: Path, tmp_path: Path) -> None:
-    """The shipped graph's file is in the documented layout, so it serves as somebody's own."""
-    import fedgraph.data
-
-    file = Path(fedgraph.data.__file__).parent / "library.npz"
-    text = TINY.replace("- name: embedded/library", f"- {{name: own/npz, path: '{file}'}}")
-    scenario_file.write_text(text, encoding="utf-8")
-    out = tmp_path / "out"
-    changes = ["--set", "seeds=1", "--set", "tasks.0.epsilons=[1]", "--set", "tasks.1.epsilons=[4]"]
-    assert run.main([str(scenario_file), "--out", str(out), *changes]) == 0
-    assert {row["source"] for row in numbers(out)} == {"own"}

@@ -8,22 +8,23 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from fedgraph import cells, methods, plugins, privacy, seeds
-from fedgraph.cells import Cell, Result
+from fedgraph.cells import Cell, CellContext, Result
 from fedgraph.documents import SettingsSpec
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.methods import Plan, column_ranks, method_kinds
-from fedgraph.partition import base
+from fedgraph.partition import base as partitions
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation, protocols, world_of_trust
+from fedgraph.worlds import Federation, WorldKind, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
 _Made = TypeVar("_Made")
+EVERYBODY = "all"  # the name of the record that is about everybody's nodes
 _HALVINGS = 9  # of an interval of ε, by its geometric mean
 
 
@@ -88,27 +89,13 @@ def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome)
     return _Settled(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
 
 
-def price_untrained(
-    cell: Cell,
-    protection: privacy.Protection,
-    delta: float,
-    metrics: dict[str, float],
-    facts: cells.TaskFacts,
-    *,
-    from_sizes: bool,
-) -> Result:
-    """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
-    epsilon, theorem = (0.0, "nothing was released beyond the public sizes") if from_sizes else (np.inf, "computed on raw data")
-    account = privacy.LedgerAccount(cell.key, protection, delta)
-    return Result.of(cell, account, metrics=metrics, facts=facts, epsilon_provable=epsilon, theorem=theorem)
-
-
 @dataclass(frozen=True, eq=False)
 class TrainedCell(_Settled):
     """A method that was trained in one world, and its price."""
 
     federation: Federation  # Where the method trained, with columns on one scale
-    choice: cells.SettingChoiceCellFacts | None = None  # How its settings were found, where they were chosen privately
+    choice: cells.SettingChoiceCellFacts | None = None  # Its settings, where they were chosen privately
+    said: tuple[str, ...] = ()  # Sentences that may leave on what was released beside the training
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
@@ -130,9 +117,9 @@ def partition_key(partition: SettingsSpec) -> Hashable:
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal(held: Graph, partition: SettingsSpec, seed: int, context: cells.CellContext) -> Partition:
+def deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellContext) -> Partition:
     """The clients of a seed. ``ScenarioError`` where two of them would hold the same node."""
-    offers, settings = base.chosen(partition)
+    offers, settings = partitions.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
     if not isinstance(found, Partition):
         given = f"partition {partition['partition']!r} gave a {type(found).__name__}"
@@ -140,6 +127,83 @@ def deal(held: Graph, partition: SettingsSpec, seed: int, context: cells.CellCon
     if not found.disjoint:
         raise ScenarioError(f"{context.label} needs disjoint clients; partition {partition['partition']!r} overlaps")
     return found
+
+
+def find_client(name: str, names: Sequence[str], key: str) -> int:
+    """The number of the client called ``name``; ``ScenarioError`` where there is none."""
+    if name not in names:
+        hint = plugins.suggest_plugin_name(name, list(names))
+        raise ScenarioError(f"{key}: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
+    return list(names).index(name)
+
+
+def graph_of(context: CellContext) -> Graph:
+    """The graph of a task that needs one; ``ScenarioError`` where the data are a collection."""
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; {context.label} needs one graph")
+    return context.data
+
+
+class DealtSettings(Protocol):
+    """What a task says of who holds what."""
+
+    @property
+    def owners(self) -> bool: ...
+    @property
+    def partition(self) -> SettingsSpec: ...
+    @property
+    def cut_edges(self) -> Literal["dropped", "protected"]: ...
+
+
+def deal_federation(whole: Federation, asked: DealtSettings, seed: int, context: CellContext) -> Federation:
+    """All clients of a seed; with owners the same for all seeds."""
+    if not asked.owners:
+        return whole.dealt(deal(whole.held, asked.partition, seed, context), asked.cut_edges)
+    dealt = deal_to_owners(graph_of(context), asked.partition, context)[1]
+    return whole.dealt_to_owners(whole.held.owner_names, dealt, asked.cut_edges)
+
+
+def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
+    """Deal nodes to clients that stay the same for all seeds.
+
+    Args:
+        partition: The settings of the partition, its name among them.
+        context: The root of the random streams. It keeps the result.
+
+    Returns:
+        (the graph, whose nodes know their owner; how they were dealt). Clients have the names that the data give to owners,
+        where the partition keeps these, and are called ``client 1``, ``client 2``, … otherwise.
+
+    Raises:
+        ScenarioError: As for ``deal``.
+        DataError: Two clients have one name, or a client is called as tables call everybody.
+    """
+
+    def make() -> tuple[Graph, Partition]:
+        found = deal(graph, partition, "owners", context)
+        owner = np.zeros(graph.num_nodes, dtype=np.int64)
+        for share in found.subgraphs:
+            owner[share.nodes] = share.client
+        names: tuple[str, ...] = ()
+        if graph.owner is not None and graph.owner_names and partitions.chosen(partition)[0].keeps_owners:
+            names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
+        names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
+        if len(set(names)) < len(names):
+            raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
+        if EVERYBODY in names:
+            called = f"a client is called {EVERYBODY!r}, as tables call everybody"
+            raise DataError(f"{graph.name}: {called}; allowed: any other name")
+        return replace(graph, owner=owner, owner_names=names), found
+
+    return context.cached(("owned", context.dataset, partition_key(partition)), make)
+
+
+def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
+    """ε of each owner's dearest unit in a training of all of them."""
+    if done.federation.world.kind is WorldKind.WHOLE:
+        return [done.settled.epsilon] * len(federation.names)
+    each = privacy.settle.per_client(done.guarantee, done.outcome.releases)
+    return [each.get(client, 0.0) for client in range(len(federation.names))]
 
 
 def require_answers(federation: Federation, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str) -> None:
@@ -178,7 +242,7 @@ def dearest_within(
 
 
 def train_clients_alone(
-    names: Sequence[str], cell: Cell, context: cells.CellContext, train_one: Callable[[int], TrainedCell]
+    names: Sequence[str], cell: Cell, context: CellContext, train_one: Callable[[int], TrainedCell]
 ) -> tuple[list[TrainedCell], TrainedCell, list[float]]:
     """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
 
@@ -206,7 +270,7 @@ def train(
     key: Hashable,
     made: Plan,
     cell: Cell,
-    context: cells.CellContext,
+    context: CellContext,
     who: Sequence[str | int] = (),
     *,
     answered: np.ndarray | None = None,

@@ -15,12 +15,12 @@ from fedgraph import documents, worlds
 from fedgraph.documents import SettingsSpec
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Trust
-from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells, task_offers
-from fedgraph.tasks.base.task_offers import TaskRowKeys
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext
 
 
 def _of_other_names(methods: list[SettingsSpec]) -> list[SettingsSpec]:
-    require_distinct_cells("the row", [f"{spec.get('method')} · {label_of(spec)}" for spec in methods])
+    base.require_distinct_cells("the row", [f"{spec.get('method')} · {label_of(spec)}" for spec in methods])
     return methods
 
 
@@ -30,7 +30,7 @@ def _positive(epsilon: float) -> float:
     return epsilon
 
 
-class RowKeys(TaskRowKeys):
+class RowKeys(base.TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     trust: Annotated[list[Trust] | None, Field(min_length=1)] = Field(
@@ -42,11 +42,9 @@ class RowKeys(TaskRowKeys):
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-_Entry = Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]
+_Entry = Annotated[SettingsSpec, AfterValidator(base.check_row_keys(RowKeys))]
 Rows = AfterValidator(_of_other_names)
-_Budgets = Annotated[
-    list[Annotated[float, AfterValidator(_positive)]], task_offers.distinct_values("ε"), documents.InfiniteSetting
-]
+_Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], base.distinct_values("ε"), documents.InfiniteSetting]
 
 
 class Grid(documents.Settings):

@@ -10,7 +10,6 @@ reads edges (one person would move its neighbours' answers, as many as it has), 
 """
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +18,10 @@ from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import MethodReads, Plan, method_kinds
 from fedgraph.privacy import calibrate, ledger, sensitivity
-from fedgraph.tasks.base import Cell, cell_training
+from fedgraph.tasks.base import Cell, CellContext, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
+from fedgraph.tasks.node_classification import training
+from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.worlds import Federation, graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
@@ -42,7 +43,7 @@ class Bought:
         """The one of the accuracy."""
         return self.whole.schedule.releases[-1]
 
-    def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float, str]:
+    def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float]:
         """Release the accuracy of a training.
 
         Args:
@@ -51,7 +52,7 @@ class Bought:
             root: The root seed, or a secret one.
 
         Returns:
-            The training at the price of both; the share of right answers, 0 … 1; and a sentence on how exact it is.
+            The training at the price of both, which says how exact the accuracy is; the share of right answers, 0 … 1.
         """
         (round_,) = self.release.rounds
         noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
@@ -59,39 +60,44 @@ class Bought:
         right, wrong = door.release(_PATH, functools.partial(_answers, done)).value.tolist()
         lines = ledger.merged((*done.outcome.releases, *door.entries))
         outcome = replace(done.outcome, releases=lines)
-        priced = replace(done, outcome=outcome, settled=privacy.settle.of_releases(done.guarantee, lines))
-        return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
-
-    def _words(self, done: TrainedCell) -> str:
         asked = _asked_alone(done.federation).size
-        return (
+        said = (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
             f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
             f"({100 * self.std / asked:.2g} % of them)."
         )
+        settled = privacy.settle.of_releases(done.guarantee, lines)
+        share = min(max(right / max(right + wrong, 1.0), 0.0), 1.0)
+        return replace(done, outcome=outcome, settled=settled, said=(said,)), share
 
 
-def plan(price: float, epsilon: float, setting: Federation, plan_training: Callable[[float], Plan]) -> Bought:
-    """The training of the largest ε that together with the accuracy costs at most the row's.
+def declare(params: Params, cell: Cell, context: CellContext) -> Bought | None:
+    """What the row of ``cell`` declares: the training of the largest ε that together with the accuracy costs at most the row's.
 
-    Args:
-        price: ε of the accuracy alone, above 0.
-        epsilon: Of the row, finite.
-        setting: Who is asked.
-        plan_training: From an ε to the plan of a training.
+    Returns:
+        None where the row publishes no accuracy.
 
     Raises:
         ScenarioError: The accuracy may leave without a price, or no bound holds for it.
-        PrivacyError: ``price`` leaves nothing for the training.
+        PrivacyError: The price of the accuracy leaves nothing for the training.
     """
+    price, epsilon = cell.among(params.methods).get("publish_accuracy"), cell.epsilon
+    if price is None:
+        return None
 
     def bought(left: float) -> Bought:
-        return _with_release(plan_training(left), price, setting)
+        asked = training.whole(params, cell.seed, training.trusts_nobody(cell), context)
+        return _with_release(training.plan(params, replace(cell, epsilon=left), context), float(price), asked)
 
-    best = cell_training.dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
-    if best is None:
-        raise PrivacyError(f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it")
-    return best
+    def make() -> Bought:
+        best = cell_training.dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
+        if best is None:
+            raise PrivacyError(
+                f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it"
+            )
+        return best
+
+    return context.cached(("bought", cell.path), make)
 
 
 def _with_release(made: Plan, price: float, setting: Federation) -> Bought:

@@ -16,8 +16,8 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Participation
 from fedgraph.methods import Budget, PublicCalibrationFact
 from fedgraph.privacy import Trust
-from fedgraph.tasks.base import grid, task_offers
-from fedgraph.tasks.base.task_offers import TaskRowSelect
+from fedgraph.tasks import base
+from fedgraph.tasks.base import grid
 from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols, public_set
 
@@ -25,7 +25,7 @@ from fedgraph.worlds import Federation, protocols, public_set
 class RowKeys(grid.RowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    select: TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
+    select: base.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
     publish_accuracy: float | None = Field(
         None, gt=0, description="ε, of the row's, with which a noisy accuracy on private people is released"
     )
@@ -39,9 +39,9 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[
-        list[Annotated[documents.SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]], grid.Rows
-    ] = Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: Annotated[list[Annotated[documents.SettingsSpec, AfterValidator(base.check_row_keys(RowKeys))]], grid.Rows] = (
+        Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    )
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], documents.PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
