@@ -13,7 +13,6 @@ rank, and edges that leave it are dropped. Ties to nodes of others are asked in 
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -40,13 +39,6 @@ class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
-    cut_edges: Literal["dropped", "protected"] = Field(
-        "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
-    )
-    owners: bool = Field(
-        False, description="each client trains alone, too, and gets a page: is joining worth it? (clients as of natural)"
-    )
-    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
     test_share: float = Field(0.1, gt=0, lt=1, description="chance of each edge to be hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
     attack: whole_run.WholeRunAttack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
@@ -301,7 +293,8 @@ def _together(params: Params, cell: Cell, context: CellContext) -> Federation:
     """All clients of the cell's seed."""
     whole = _split(params, cell.seed, context)[0]
     key = ("together", _dealt_key(params, cell))
-    return context.cached(key, lambda: cell_training.deal_federation(whole, params, cell.seed, context))
+    asked = (params.partition, params.cut_edges, params.owners)
+    return context.cached(key, lambda: cell_training.deal_federation(whole, *asked, cell.seed, context))
 
 
 def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:

@@ -44,7 +44,7 @@ def context(graph: Any, seeds: int = 1) -> CellContext:
 def classifies(*methods: dict[str, Any], **changes: Any) -> graph_classification.Params:
     given: dict[str, Any] = {
         "methods": list(methods) or [GCN], "epsilons": [np.inf], "baselines": [], "max_graphs": 20, "folds": 3,
-        "partition": {"partition": "dirichlet", "clients": 4}, "neighbours": [3],
+        "partition": {"partition": "dirichlet", "clients": 4}, "neighbours": [3], "quality": "fast",
     }  # fmt: skip
     return graph_classification.Params(**(given | changes))
 

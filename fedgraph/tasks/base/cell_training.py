@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -144,23 +144,19 @@ def graph_of(context: CellContext) -> Graph:
     return context.data
 
 
-class DealtSettings(Protocol):
-    """What a task says of who holds what."""
-
-    @property
-    def owners(self) -> bool: ...
-    @property
-    def partition(self) -> SettingsSpec: ...
-    @property
-    def cut_edges(self) -> Literal["dropped", "protected"]: ...
-
-
-def deal_federation(whole: Federation, asked: DealtSettings, seed: int, context: CellContext) -> Federation:
-    """All clients of a seed; with owners the same for all seeds."""
-    if not asked.owners:
-        return whole.dealt(deal(whole.held, asked.partition, seed, context), asked.cut_edges)
-    dealt = deal_to_owners(graph_of(context), asked.partition, context)[1]
-    return whole.dealt_to_owners(whole.held.owner_names, dealt, asked.cut_edges)
+def deal_federation(
+    whole: Federation,
+    partition: SettingsSpec,
+    cut_edges: methods.PublicCutEdgeFacts,
+    owners: bool,
+    seed: int,
+    context: CellContext,
+) -> Federation:
+    """All clients of a seed; with ``owners`` the same for all seeds. cut_edges: what becomes of edges between clients."""
+    if not owners:
+        return whole.dealt(deal(whole.held, partition, seed, context), cut_edges)
+    dealt = deal_to_owners(graph_of(context), partition, context)[1]
+    return whole.dealt_to_owners(whole.held.owner_names, dealt, cut_edges)
 
 
 def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:

@@ -6,7 +6,7 @@ budgets; default the task's) and ``seeds`` (how many of the scenario's; default 
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
@@ -58,6 +58,14 @@ class Grid(documents.Settings):
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: _Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
+    cut_edges: Literal["dropped", "protected"] = Field(
+        "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
+    )
+    owners: bool = Field(
+        False,
+        description="is joining worth it, for whom? each owner of the data has every choice, and gets a page",
+    )
+    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
 
     @property
     def run_trust(self) -> set[Trust]:

@@ -193,8 +193,7 @@ class Choice:
             f"average, {len(choices)} combinations) by a noisy score, {100 * share:.1f} % right of {judges:,} people who did "
             f"not train. A training or a score alone has ε = {priced.epsilon:.3g}; choosing brings it to {settled.epsilon:.3g}."
         )
-        told = {"settled": settled, "choice": choice, "said": (said,)}
-        return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, **told)
+        return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice, said=(said,))
 
 
 def choice_of(params: Params, cell: Cell, context: CellContext) -> Choice | None:

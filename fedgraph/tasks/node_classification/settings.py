@@ -48,9 +48,6 @@ class Params(grid.Grid):
     calibrated_by: list[Literal["published", "provable"]] = Field(
         ["provable"], min_length=1, description="reading under which noise is chosen"
     )
-    cut_edges: Literal["dropped", "protected"] = Field(
-        "dropped", description="edges between clients: dropped; or, at edge level, used and protected at both ends"
-    )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
     split: protocols.Split = Field(
@@ -76,9 +73,6 @@ class Params(grid.Grid):
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
     )
-    owners: bool = Field(
-        False, description="is joining worth it, for whom? each owner of the data is a client in every choice that it has"
-    )
     participations: list[_Participation] = Field(
         ["alone", "federated", "curator", "personalised"], min_length=1, description="owners: which choices are compared"
     )
@@ -90,7 +84,6 @@ class Params(grid.Grid):
     )
     alerts: float | None = Field(None, gt=0, le=1, description="share of an owner's test nodes that can be looked at")
     positive: int = Field(1, ge=0, description="number of the class that alerts look for")
-    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
 
     @property
     def readings(self) -> list[Literal["published", "provable"]]:

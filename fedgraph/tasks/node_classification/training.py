@@ -63,7 +63,8 @@ def together(params: Params, seed: int, nobody: bool, context: CellContext) -> F
     everybody = whole(params, seed, nobody, context)
     dealt = (cell_training.partition_key(params.partition), params.cut_edges)
     key = ("together", *_split_key(params, seed, nobody, context), *dealt)
-    return context.cached(key, lambda: cell_training.deal_federation(everybody, params, seed, context))
+    asked = (params.partition, params.cut_edges, params.owners)
+    return context.cached(key, lambda: cell_training.deal_federation(everybody, *asked, seed, context))
 
 
 def federation_of(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
