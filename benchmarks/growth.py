@@ -28,7 +28,7 @@ from fedgraph.data.base.block_model import BlockModel
 from fedgraph.methods.base import method_kinds
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.types import GraphProvenance
 
 CLASSES, DEGREE, CLIENTS, NEIGHBOURS = 8, 4, (4, 16, 64), (2, 8, 32)

@@ -30,7 +30,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
-from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.types import Graph, GraphProvenance
 
 CAMPUSES, NODES, EDGES, CLASSES = 89, 870_056, 33_300_000, 6

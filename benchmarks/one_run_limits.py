@@ -47,7 +47,7 @@ from fedgraph.methods.base import seen
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate, gaussian
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base.node_settings import Params
+from fedgraph.tasks.node_classification.settings import Params
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)
 PRICES = ((1.0, 3.8e-4), (8.0, 3.8e-4), (1.0, 1e-5), (8.0, 1e-5))

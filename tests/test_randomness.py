@@ -188,7 +188,7 @@ LISTS = {
     "tasks/graph_clustering.py accuracy_of_folds": MEASURED,
     "tasks/graph_clustering.py draw_public.make": COUNTED,
     "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
-    "tasks/node_classification/pictures.py of_nodes": COUNTED,
+    "tasks/node_classification/__init__.py map_of_nodes": COUNTED,
     "tasks/node_classification/owners.py _as_asked": COUNTED,
     "worlds/public_set.py ids": COUNTED,
     "methods/dpar.py _view": PROVEN,

@@ -18,10 +18,9 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter
 
+from fedgraph import privacy, worlds
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, NodeClassificationCellFacts, TaskFacts
-from fedgraph.privacy import Ledger, LedgerAccount, LedgerLine, Protection, Trust
-from fedgraph.worlds import World, world_of_trust
 
 FAILED = "failed: "  # how the status of a cell without a number begins
 _F = TypeVar("_F", bound=TaskFacts)
@@ -35,7 +34,7 @@ class Result(Cell):
 
     metrics: Mapping[str, float] = field(default_factory=dict)  # name → value
     facts: TaskFacts = field(default_factory=TaskFacts)  # what the cell's task says of it
-    protection: Protection | None = None  # who is protected from whom; None where nothing is released or learnt
+    protection: privacy.Protection | None = None  # who is protected from whom; None where nothing is released or learnt
     delta: float | None = None  # the δ of every ε here, 0 … 1; None where there is no protection
     epsilon_published: float | None = None  # what the paper's formula says; None where it says nothing
     epsilon_provable: float = math.nan  # the proven ε of everything that is released, 0 … ∞; NaN where the cell failed
@@ -51,7 +50,11 @@ class Result(Cell):
 
     @classmethod
     def of(
-        cls, cell: Cell, account: LedgerAccount | None = None, releases: Iterable[LedgerLine] = (), **found: object
+        cls,
+        cell: Cell,
+        account: privacy.LedgerAccount | None = None,
+        releases: Iterable[privacy.LedgerLine] = (),
+        **found: object,
     ) -> Result:
         """The result of a cell.
 
@@ -65,20 +68,20 @@ class Result(Cell):
             The record. Account and releases carry the cell's name in the words that users write.
         """
         named = None if account is None else replace(account, cell=cell.name)
-        lines = Ledger([] if named is None else [named], [replace(line, cell=cell.name) for line in releases]).lines()
+        lines = privacy.Ledger([] if named is None else [named], [replace(line, cell=cell.name) for line in releases]).lines()
         own = {f.name: vars(cell)[f.name] for f in fields(Cell)}
         held = {} if account is None else {"protection": account.protection, "delta": account.delta}
         return cls(**own, **held, ledger=tuple(lines), **found)  # type: ignore[arg-type]
 
     @property
-    def account(self) -> LedgerAccount | None:
+    def account(self) -> privacy.LedgerAccount | None:
         """What the cell promises, as its ledger says; None where nothing is released or learnt."""
-        return next(iter(Ledger.of_lines(self.ledger).accounts), None)
+        return next(iter(privacy.Ledger.of_lines(self.ledger).accounts), None)
 
     @property
-    def releases(self) -> tuple[LedgerLine, ...]:
+    def releases(self) -> tuple[privacy.LedgerLine, ...]:
         """The releases of its ledger."""
-        return tuple(Ledger.of_lines(self.ledger))
+        return tuple(privacy.Ledger.of_lines(self.ledger))
 
     @property
     def noise_for(self) -> str:
@@ -197,9 +200,9 @@ def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | Non
         | {
             "metrics": {name: line[column] for name, column in own.items()},
             "paths": json.loads(line["paths"]),
-            "world": World.from_dict(record["world"]),
+            "world": worlds.World.from_dict(record["world"]),
             "facts": _read_facts(json.loads(line["facts"])),
-            "protection": None if record["protection"] is None else Protection.from_dict(record["protection"]),
+            "protection": None if record["protection"] is None else privacy.Protection.from_dict(record["protection"]),
             "ledger": tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(line["ledger"])),
             "failed": status.removeprefix(FAILED) if status.startswith(FAILED) else "",
             "artefacts": artefacts or {},
@@ -217,7 +220,7 @@ def _text(value: object) -> str:
 @cache
 def _own_columns() -> frozenset[str]:
     """Columns that are no metrics: a metric of such a name has an underscore behind it."""
-    nothing = Result("", "", "", "", world_of_trust(Trust.CURATOR), 0.0, "", 0)
+    nothing = Result("", "", "", "", worlds.world_of_trust(privacy.Trust.CURATOR), 0.0, "", 0)
     return frozenset(to_line(nothing))
 
 
@@ -250,7 +253,7 @@ def portable(value: object) -> object:
     """
     if isinstance(value, Mapping):
         return {str(k): portable(v) for k, v in value.items()}
-    if isinstance(value, World):
+    if isinstance(value, worlds.World):
         return portable(value.to_dict())
     if isinstance(value, (list, tuple)):
         return [portable(v) for v in value]

@@ -164,11 +164,7 @@ class SettingChoiceCellFacts:
     """Settings that were chosen privately."""
 
     settings: Mapping[str, bool | int | float | str]  # of the best trial
-    score: float  # its noisy share of right answers
-    judges: int  # among how many people
     epsilon: float  # of one training and its score
-    combinations: int  # how many were possible
-    among: float  # the mean number of trials
 
     @property
     def words(self) -> str:
@@ -211,11 +207,6 @@ class GraphClassificationCellFacts(TaskFacts):
     majority: float = 0.0  # share of the larger class
     folds: tuple[int, int, int] = (0, 0, 0)  # training, validation and test graphs
     classifier: str = "SVM"  # ``SVM``, or what votes in its place
-    model: str = ""  # of the row
-    label: str = ""  # what the row calls its model
-    pooling: str = ""  # of the row
-    encoder: str = ""  # of the row
-    rule: str = ""  # how ε follows from a graph, such as ``1/n``
     graph_epsilon: tuple[float, float, float] | None = None  # least, median and largest ε of a graph's release
     # the best accuracy that the release allows any classifier, sizes given and classes balanced
     bayes_balanced: float | None = None
@@ -230,14 +221,6 @@ class GraphClusteringCellFacts(TaskFacts):
     kind: str = "graph_clustering"
     mean_nodes: float = 0.0  # of the clients' graphs
     mean_edges: float = 0.0  # of the clients' graphs
-    mean_degree: float = 0.0  # of the clients' graphs
-    standard_errors: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of these three means
-    label: str = ""  # what the row calls its model
-    encoder: str = ""  # of the row
-    rule: str = ""  # how ε follows from a graph, such as ``1/n``
-    how: str = ""  # by which distance graphs are compared
-    training: str = ""  # of the row
-    release: str = ""  # of the row
     worst_node_clients: int = 0  # how many clients hold the node with the largest ε
     solver: SolverFacts = field(default_factory=SolverFacts)  # how well the discrepancies were solved
 

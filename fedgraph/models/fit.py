@@ -13,21 +13,19 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
-from fedgraph import runtime, seeds
+from fedgraph import methods, privacy, runtime, scenario, seeds
 from fedgraph.cells import Cell, CellContext
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
+from fedgraph.methods import MethodReads, method_kinds
 from fedgraph.models import model
 from fedgraph.models.model import ACCEPT_ANSWERS_UNPROTECTED, AnswerRoster, Model
-from fedgraph.privacy import Candidate, Ledger, LedgerAccount, LedgerLine, Unit, budget_book, settle
-from fedgraph.runtime import Runtime, SerialRuntime, process
-from fedgraph.scenario import ScenarioDataset, ScenarioTask
+from fedgraph.privacy import Candidate, budget_book, settle
+from fedgraph.runtime import process
 from fedgraph.scenario import read as scenarios
 from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphNames
-from fedgraph.worlds import Federation
 
 
 @dataclass(frozen=True)
@@ -56,48 +54,60 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
             who train are given as public.
         DataError: the data cannot be read.
     """
-    wanted = replace(wanted, budget=find_book(folder, people, wanted.budget))
-    ready = _prepared(folder, row, people, wanted)
+    book = find_book(folder, people, wanted.budget)
+    task, settings = _asked(folder, row)
+    models = tasks.load(task.kind).TASK.models
+    if models is None:
+        raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows that classify nodes, or score links")
+    reading = wanted.columns if wanted.columns is not None else settings.parameters
+    graph, reading = model.read_people(people, reading) if people is not None else _own(settings, reading)
+    public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)[0]
+    if public is not None:
+        public = model.unlabelled(public, graph.num_classes)
+        public = model.match_columns(public, graph.names.columns, graph.num_features)
+    name = f"{row.method} · {row.variant}, {row.world.words}"
     with runtime.start("serial") as engine:
-        setting = ready.models.everybody(ready.params, ready.graph, ready.public)
-        if ready.public is not None:
-            _require_apart(ready.graph, ready.public)
-        context = _context_of(ready, setting, engine, wanted.progress)
-        made, guarantee = ready.models.spends(ready.params, ready.cell, context)
+        fresh = CellContext(
+            row.task, row.dataset, graph, seeds.root_seed("secret"), 1, engine
+        )  # noise from the operating system
+        context = fresh if wanted.progress is None else replace(fresh, progress=wanted.progress)
+        params, cell = _cell(models, task, row, replace(context, cache={}), wanted, book)
+        setting = models.everybody(params, graph, public)
+        if public is not None:
+            _require_apart(graph, public)
+        models.give_setting(params, cell, context, setting)
+        made, guarantee = models.spends(params, cell, context)
         _answer_reads(made)
         broken = any(not promise.kept for promise in guarantee.promises)
         if (broken or math.isinf(made.provable().epsilon)) and not wanted.nothing_protected:
             raise PrivacyError(
-                f"{ready.name}: its ε is ∞, so nothing would be protected; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another row"
+                f"{name}: its ε is ∞, so nothing would be protected; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another row"
             )
-        if wanted.budget is not None:
-            planned = Candidate.planned(f"model {ready.name}", guarantee, made.schedule.releases)
+        if book is not None:
+            planned = Candidate.planned(f"model {name}", guarantee, made.schedule.releases)
             # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
-            owners = guarantee.protection.unit is Unit.ENTITY
-            _charge_training(wanted.budget, planned, None if owners else ready.graph.names.ids or None, others)
-        fitted = ready.models.train(ready.params, ready.cell, context)
+            owners = guarantee.protection.unit is privacy.Unit.ENTITY
+            _charge_training(book, planned, None if owners else graph.names.ids or None, others)
+        fitted = models.train(params, cell, context)
     settled = fitted.settled
-    name = ready.cell.name
-    releases = [replace(line, cell=name) for line in fitted.outcome.releases]
-    ledger = Ledger([settled.account(name, fitted.guarantee)], releases)
-    trained = fitted.federation.held.ids
-    ids = tuple(dict.fromkeys((*trained, *ready.graph.ids)))
+    releases = [replace(line, cell=cell.name) for line in fitted.outcome.releases]
+    ledger = privacy.Ledger([settled.account(cell.name, fitted.guarantee)], releases)
+    ids = tuple(dict.fromkeys((*fitted.federation.held.ids, *graph.ids)))
     plan, state = model.strip_rows(fitted.plan, fitted.outcome.state)
-    named = bool(ready.graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
-    said = () if wanted.budget else (budget_book.NOT_COUNTED,)
+    named = bool(graph.names.ids) or _answer_reads(plan) in (MethodReads.NOTHING, MethodReads.OWN_EDGES)
     return _model(
-        ready.name, plan, state, ledger, settled.epsilon, said,
-        reading=ready.reading,
-        names=replace(ready.graph.names, ids=()),
+        name, plan, state, ledger, settled.epsilon, () if book else (budget_book.NOT_COUNTED,),
+        reading=reading,
+        names=replace(graph.names, ids=()),
         people=AnswerRoster.of(ids if named else ()),
-        unnamed=0 if ready.graph.names.ids else ready.graph.num_nodes,
+        unnamed=0 if graph.names.ids else graph.num_nodes,
         ranks=fitted.federation.ranks,
     )  # fmt: skip
 
 
 def _model(
-    row: str, plan: Plan, state: State, ledger: Ledger, epsilon: float, said: tuple[str, ...], *,
-    reading: Mapping[str, object], names: GraphNames, people: AnswerRoster, unnamed: int, ranks: ColumnRanks | None,
+    row: str, plan: methods.Plan, state: methods.State, ledger: privacy.Ledger, epsilon: float, said: tuple[str, ...], *,
+    reading: Mapping[str, object], names: GraphNames, people: AnswerRoster, unnamed: int, ranks: methods.ColumnRanks | None,
 ) -> Model:  # fmt: skip
     """A model of what a ledger says. said: what stands behind the guarantee in its statement."""
     (account,), made_with = ledger.accounts, process.own_versions()
@@ -121,11 +131,11 @@ def _model(
 
 def of_deployment(
     row: str,
-    plan: Plan,
-    state: State,
+    plan: methods.Plan,
+    state: methods.State,
     names: GraphNames,
     reading: Mapping[str, object],
-    lines: Sequence[LedgerLine],
+    lines: Sequence[privacy.LedgerLine],
     said: tuple[str, ...],
 ) -> Model:
     """The model, called ``row``, of a training that other programs carried out after a plan.
@@ -138,7 +148,7 @@ def of_deployment(
         raise DataError(f"{plan.method} classifies no nodes and scores no links, so there is no model to ask")
     _answer_reads(plan)
     settled = settle.of_releases(plan.guarantee, lines)
-    ledger = Ledger([settled.account(row, plan.guarantee)], [replace(line, cell=row) for line in lines])
+    ledger = privacy.Ledger([settled.account(row, plan.guarantee)], [replace(line, cell=row) for line in lines])
     plan, state = model.strip_rows(plan, state)
     return _model(
         row, plan, state, ledger, settled.epsilon, (*said, _OWNERS_KNOW),
@@ -156,37 +166,6 @@ def find_book(folder: Path, people: object, named: str | None = None) -> str | N
     """The book that pays for a training: what is named; the run's; what ``FEDGRAPH_BUDGET`` names; a file beside the people."""
     own = people if isinstance(people, (str, Path)) and Path(people).exists() else None
     return budget_book.find(named or scenarios.from_file(folder / "scenario.yaml").book, own)
-
-
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """A row with everything that its training needs."""
-
-    row: Cell  # names it
-    name: str  # what the model is called
-    models: TaskModels[Settings]  # how its task makes models
-    reading: Mapping[str, object]  # how own tables are read
-    graph: Graph  # who trains
-    public: Graph | None  # people whose rows are public; None: nobody
-    params: Settings  # the task's settings, without what only a run measures
-    cell: Cell  # the row's one cell
-
-
-def _prepared(folder: Path, row: Cell, people: object, wanted: FitOptions) -> _Prepared:
-    """Reads the run's scenario and the data; the arguments are those of ``fit_row``."""
-    task, settings = _asked(folder, row)
-    models = tasks.load(task.kind).TASK.models
-    if models is None:
-        raise ScenarioError(f"{folder}: rows of {task.kind} are no models; allowed: rows that classify nodes, or score links")
-    reading = wanted.columns if wanted.columns is not None else settings.parameters
-    graph, reading = model.read_people(people, reading) if people is not None else _own(settings, reading)
-    public = None if wanted.public is None else model.read_people(wanted.public, reading, labelled=False)[0]
-    if public is not None:
-        public = model.unlabelled(public, graph.num_classes)
-        public = model.match_columns(public, graph.names.columns, graph.num_features)
-    context = CellContext(row.task, row.dataset, graph, 0, 1, SerialRuntime())
-    params, cell = _cell(models, task, row, context, wanted)
-    return _Prepared(row, f"{row.method} · {row.variant}, {row.world.words}", models, reading, graph, public, params, cell)
 
 
 def _require_apart(graph: Graph, public: Graph) -> None:
@@ -222,20 +201,7 @@ def _rows_of(graph: Graph) -> list[bytes]:
     return [rows.indices[a:b].astype(np.int64).tobytes() + rows.data[a:b].astype(np.float32).tobytes() for a, b in spans]
 
 
-def _context_of(
-    ready: _Prepared,
-    setting: Federation,
-    engine: Runtime,
-    progress: Callable[[str, int, int], None] | None,
-) -> CellContext:
-    """What one training uses: ``setting``, and noise of its own from the operating system."""
-    context = CellContext(ready.row.task, ready.row.dataset, ready.graph, seeds.root_seed("secret"), 1, engine)
-    context = context if progress is None else replace(context, progress=progress)
-    ready.models.give_setting(ready.params, ready.cell, context, setting)
-    return context
-
-
-def _answer_reads(made: Plan) -> MethodReads:
+def _answer_reads(made: methods.Plan) -> MethodReads:
     """What an answer reads. ``ScenarioError`` where nobody has said it."""
     offered = method_kinds.load(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
@@ -251,7 +217,7 @@ _NAMES_PUBLIC = (
 )
 
 
-def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ...]:
+def _training_statement(epsilon: float, account: privacy.LedgerAccount) -> tuple[str, ...]:
     """What the training protects, one sentence each."""
     protection = account.protection
     unit = protection.unit.value
@@ -262,7 +228,7 @@ def _training_statement(epsilon: float, account: LedgerAccount) -> tuple[str, ..
     return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
 
 
-def _asked(folder: Path, row: Cell) -> tuple[ScenarioTask, ScenarioDataset]:
+def _asked(folder: Path, row: Cell) -> tuple[scenario.ScenarioTask, scenario.ScenarioDataset]:
     """The row's task and data set, as the run's scenario says."""
     ready = scenarios.from_file(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
@@ -272,7 +238,7 @@ def _asked(folder: Path, row: Cell) -> tuple[ScenarioTask, ScenarioDataset]:
     return task, settings
 
 
-def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Graph, Mapping[str, object]]:
+def _own(settings: scenario.ScenarioDataset, reading: Mapping[str, object]) -> tuple[Graph, Mapping[str, object]]:
     """The run's own data, and how other people are read in the same way."""
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
@@ -287,7 +253,12 @@ def _own(settings: ScenarioDataset, reading: Mapping[str, object]) -> tuple[Grap
 
 
 def _cell(
-    models: TaskModels[Settings], task: ScenarioTask, row: Cell, context: CellContext, wanted: FitOptions
+    models: TaskModels[Settings],
+    task: scenario.ScenarioTask,
+    row: Cell,
+    context: CellContext,
+    wanted: FitOptions,
+    book: str | None,
 ) -> tuple[Settings, Cell]:
     """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
     if not isinstance(task.params, models.params):
@@ -296,8 +267,8 @@ def _cell(
     quiet["methods"] = [{k: v for k, v in spec.items() if k != "publish_accuracy"} for spec in dict(task.params)["methods"]]
     if wanted.delta is not None:
         quiet["delta"] = wanted.delta
-    elif wanted.budget is not None:
-        delta = budget_book.read(wanted.budget).delta
+    elif book is not None:
+        delta = budget_book.read(book).delta
         written = dict(task.params).get("delta")
         quiet["delta"] = min(delta, written) if isinstance(written, float) else delta
     params = task.params.model_copy(update=quiet)

@@ -26,11 +26,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph import methods, privacy
 from fedgraph.data import id_rows
 from fedgraph.errors import DataError, FedgraphError, PrivacyError
-from fedgraph.methods import ColumnRanks, MethodReads, Plan, State, method_kinds
+from fedgraph.methods import MethodReads, method_kinds
 from fedgraph.models import model_file
-from fedgraph.privacy import LedgerAccount, LedgerLine, Unit, settle
+from fedgraph.privacy import settle
 from fedgraph.types import Graph, GraphNames, graph_without_labels
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ class Model:
 
     row: str  # what the model is called
     method: str  # its name
-    plan: Plan  # what the training was allowed to release
-    state: State  # what it released, and what follows from that
+    plan: methods.Plan  # what the training was allowed to release
+    state: methods.State  # what it released, and what follows from that
     names: GraphNames  # of columns and classes
     people: AnswerRoster  # who trained
     unnamed: int  # how many people the training data hold, where they name nobody; else 0
     epsilon: float  # its price
-    ranks: ColumnRanks | None  # how it reads columns of numbers; None where they are on one scale
+    ranks: methods.ColumnRanks | None  # how it reads columns of numbers; None where they are on one scale
     reading: Mapping[str, object]  # how own tables are read (bounds, texts, empty cells)
     delta: float  # δ of its guarantee
     statement: tuple[str, ...]  # what the training protects, one sentence each
@@ -210,8 +211,8 @@ def load(path: str | Path) -> Model:
         raise DataError(f"{path}: holds no model; allowed: a file that 'fedgraph fit' wrote")
     try:
         said, *lines = (json.loads(line) for line in found.ledger)
-        account = LedgerAccount.from_dict(said)
-        cost = settle.of_account(account, [LedgerLine.from_dict(line) for line in lines]).epsilon
+        account = privacy.LedgerAccount.from_dict(said)
+        cost = settle.of_account(account, [privacy.LedgerLine.from_dict(line) for line in lines]).epsilon
     except (ValueError, KeyError, TypeError, PrivacyError) as error:
         raise DataError(f"{path}: its ledger cannot be read ({' '.join(str(error).split())[:200]})") from error
     if not math.isclose(cost, found.epsilon, rel_tol=1e-6):
@@ -243,7 +244,7 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
     return found, same
 
 
-def strip_rows(plan: Plan, state: State) -> tuple[Plan, State]:
+def strip_rows(plan: methods.Plan, state: methods.State) -> tuple[methods.Plan, methods.State]:
     """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
     return replace(plan, facts=replace(plan.facts, public_graph=None)), replace(state, seen=())
 
@@ -345,7 +346,7 @@ def _reads(model: Model) -> MethodReads:
 def _require_priced(model: Model, reads: MethodReads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
     """``PrivacyError`` that says what would be released, and the way out."""
     alone = ", ".join(method_kinds.list_names(lambda offers: offers.private_test_nodes))
-    node_level = model.plan.guarantee.protection.unit is Unit.NODE
+    node_level = model.plan.guarantee.protection.unit is privacy.Unit.NODE
     trained = int((places >= 0).sum()) if node_level else 0
     same = node_level and not graph.names.ids and graph.num_nodes == model.unnamed
     if reads is MethodReads.NOTHING:
@@ -386,7 +387,7 @@ def _among_trained(model: Model, reads: MethodReads, graph: Graph, places: np.nd
     n, new, named = model.plan.facts.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
     if n != named and (named or not 0 < n <= _MOST_PEOPLE):
         raise DataError(f"the model's file counts {n:,} people, and names {named:,}; allowed: as many as it names")
-    if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is Unit.EDGE):
+    if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is privacy.Unit.EDGE):
         raise DataError(
             f"{new.size:,} of {places.size:,} people were not in the training graph, the first is {graph.ids[new[0]]!r}; "
             f"{model.method} answers those alone. Fit a row of protocol inductive, inductive-edges or asking for newcomers"

@@ -14,9 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fedgraph import privacy
 from fedgraph.cells import Cell
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.privacy import Candidate, Unit, budget_book
+from fedgraph.privacy import budget_book
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection
@@ -59,8 +60,8 @@ class ChargedRun:
                     f"a budget is charged for rows that classify nodes or score links; {label} is {stage.task.kind}"
                 )
             made, guarantee = models.spends(stage.task.params, cell, stage.context)
-            rows.append(Candidate.planned(cell.words, guarantee, made.schedule.releases))
-        owners = any(row.protection.unit is Unit.ENTITY for row in rows)
+            rows.append(privacy.Candidate.planned(cell.words, guarantee, made.schedule.releases))
+        owners = any(row.protection.unit is privacy.Unit.ENTITY for row in rows)
         ids = None if owners else self.ids  # the data do not say which owners of edges they are of: all of the book pay
         what = f"run {self.notes.parent.parent.name}, {len(due):,} cells"
         try:

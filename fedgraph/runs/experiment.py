@@ -12,7 +12,8 @@
 
 A *cell* is one method in one world at one budget with one seed: a task makes the cells, plans them and runs them. All cells of
 one task on one data set are a *stage*; the cells that differ in their seed alone are a *row*. From *rounds* to *settle* all
-happens inside one cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, and that trains and prices.
+happens inside one cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, and ``tasks.base.cell_training`` trains and
+prices.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from pathlib import Path
 
 import yaml
 
-from fedgraph import data, plugins, runtime, seeds
-from fedgraph.cells import Cell, CellContext, Result, store
+from fedgraph import cells, data, plugins, runtime, seeds
+from fedgraph.cells import Cell, store
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.learning import public_cache
 from fedgraph.methods import Plan, method_kinds
@@ -38,7 +39,6 @@ from fedgraph.runs.charged import ChargedRun
 from fedgraph.runs.console import Console
 from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.runtime import Runtime, RuntimeBeginning
 from fedgraph.scenario import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, describe_graph
@@ -88,8 +88,8 @@ def run(
 
 
 def _compute(
-    ready: ReadyScenario, graphs: _Graphs, out: Path, console: Console, beginning: RuntimeBeginning
-) -> tuple[list[Result], int]:
+    ready: ReadyScenario, graphs: _Graphs, out: Path, console: Console, beginning: runtime.RuntimeBeginning
+) -> tuple[list[cells.Result], int]:
     """Every cell that is missing, and the report: (the cells that failed, how many there are)."""
     began, asked, kept = time.time(), ready.scenario.runtime, store.CellStore(out)
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
@@ -150,7 +150,9 @@ def _text(ready: ReadyScenario) -> str:
     return yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
 
 
-def _begin(beginning: RuntimeBeginning, stages: Sequence[ScheduledStage], reporting: Reporting, console: Console) -> Runtime:
+def _begin(
+    beginning: runtime.RuntimeBeginning, stages: Sequence[ScheduledStage], reporting: Reporting, console: Console
+) -> runtime.Runtime:
     """The engine, which knows what every process has to know."""
     engine, root = beginning.ready(), stages[0].context.root if stages else 0
     engine.tell(data.set_data_search_root, data.data_search_root())
@@ -239,7 +241,7 @@ def plan_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan |
 def stages_of(
     ready: ReadyScenario,
     graphs: _Graphs,
-    engine: Runtime,
+    engine: runtime.Runtime,
     console: Console,
     pairs: store.CellPairStore | None = None,
 ) -> Iterator[ScheduledStage]:
@@ -263,7 +265,7 @@ def stages_of(
             if task.datasets and name not in task.datasets:
                 continue
             module, many = tasks.load(task.kind), ready.scenario.seeds
-            context = CellContext(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
+            context = cells.CellContext(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
             try:
                 asked = tuple(module.cells(task.params, context))
             except (DataError, ScenarioError) as error:

@@ -17,19 +17,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from fedgraph import seeds
-from fedgraph.audit import Change, Difference, FirstWorld, PricedFor, SecondWorld, first_difference, worlds
+from fedgraph import audit, privacy, runtime, scenario, seeds
+from fedgraph.audit import Change, Difference, worlds
 from fedgraph.cells import Cell, CellContext, CellKind
 from fedgraph.errors import FedgraphError, UnboundedValueError
 from fedgraph.federation import ClientJob, client, rounds
 from fedgraph.methods import Plan, method_kinds
-from fedgraph.privacy import Assumption, Relation, Viewer, desk, ledger
+from fedgraph.privacy import Assumption, desk, ledger
 from fedgraph.report import reduce_to_outside
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
-from fedgraph.runtime import OnRuntimeRound, RuntimeCountPath, RuntimeFunction, SerialClients, SerialRuntime
-from fedgraph.scenario import ReadyScenario, ScenarioTask
-from fedgraph.tasks import TaskCollection
+from fedgraph.runtime import SerialRuntime
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, Partition
 from fedgraph.worlds import Federation
@@ -65,13 +63,13 @@ class _Left:
     jobs: dict[str, tuple[Plan, Partition | None]] = field(default_factory=dict)
 
 
-class _WatchedClients(SerialClients):
+class _WatchedClients(runtime.SerialClients):
     """Records what the server sends and what the clients answer. hostile: what the server sends in the place of its models."""
 
     left: _Left
     hostile: Broadcast | None = None
 
-    def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
+    def ask(self, function: runtime.RuntimeFunction, num_items: int, *args: object) -> list[Any]:
         if self.hostile is not None:
             change = self.hostile
             args = tuple({k: _of_floats(change, v) for k, v in a.items()} if isinstance(a, dict) else a for a in args)
@@ -109,21 +107,21 @@ class WatchedRuntime(SerialRuntime):
             value = self._held[id(value)][1]
         return super().share(key, value)
 
-    def deal(self, handle: Any, piece: RuntimeFunction, num_items: int) -> Any:
+    def deal(self, handle: Any, piece: runtime.RuntimeFunction, num_items: int) -> Any:
         self._dealt_last = handle.value if isinstance(handle.value, Partition) else None
         return super().deal(handle, piece, num_items)
 
-    def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> SerialClients:
+    def clients(self, path: runtime.RuntimeCountPath, on_round: runtime.OnRuntimeRound) -> runtime.SerialClients:
         found = _WatchedClients(self._tally, path, on_round)
         found.left, found.hostile = self.left, self._hostile
         return found
 
     def federate(
         self,
-        function: RuntimeFunction,
+        function: runtime.RuntimeFunction,
         *args: object,
-        path: RuntimeCountPath,
-        on_round: OnRuntimeRound = lambda done, total: None,
+        path: runtime.RuntimeCountPath,
+        on_round: runtime.OnRuntimeRound = lambda done, total: None,
     ) -> Any:
         for job in (a for a in args if isinstance(a, ClientJob)):
             self.left.jobs[ledger.account_name(job.stream)] = (job.plan, self._dealt_last)
@@ -190,7 +188,7 @@ def _tell_apart(
     row: str, work: _Work, plan: Plan, found: Sequence[Change], held: bool, hostile: Broadcast | None
 ) -> WorldsFinding:
     """``work`` once on the data and once on each neighbour. held: the engine makes the neighbour, of what clients hold."""
-    tape = FirstWorld()
+    tape = audit.FirstWorld()
     one = _in_world(work, WatchedRuntime(None, hostile), None, tape)
     if one.error and hostile is None:
         return WorldsFinding(row, note=f"it fails on its own data: {one.error}", failed=True)
@@ -201,7 +199,7 @@ def _tell_apart(
     if one.error.startswith(UnboundedValueError.__name__):  # whoever sends such a model sees who stops
         differences.append(Difference("error", f"a client stops at its own value: {one.error}"))
     for change in found:
-        second = SecondWorld(tape.tape, same_coins=True)
+        second = audit.SecondWorld(tape.tape, same_coins=True)
         other = _in_world(work, WatchedRuntime(change if held else None, hostile), change, second)
         if _breaks_promise(other):
             continue  # data that the row says nothing of are no neighbour
@@ -233,19 +231,19 @@ def _differences(one: _World, other: _World) -> Iterator[Difference]:
         kind = name.split(" of ")[0]
         if kind in told:
             continue
-        apart = f"{name} and {name_}" if name != name_ else first_difference(value, value_)
+        apart = f"{name} and {name_}" if name != name_ else audit.first_difference(value, value_)
         if apart:
             told.add(kind)
             yield Difference(name, apart)
 
 
-def _priced_for(plan: Plan, dealt: Partition | None, change: Change) -> PricedFor:
+def _priced_for(plan: Plan, dealt: Partition | None, change: Change) -> audit.PricedFor:
     protection, fewest = plan.guarantee.protection, dict(plan.sums.paths)
-    others = plan.facts.cohort - plan.facts.colluders if protection.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
+    others = plan.facts.cohort - plan.facts.colluders if protection.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION else 1
     paths = plan.schedule.paths
     hiding = {path: fewest.get(path, others + 1) - 1 for path in paths}
     rows = {} if dealt is None else {s.client: int(row) for s in dealt.subgraphs for row in np.flatnonzero(_is_unit(s, change))}
-    return PricedFor(plan.guarantee, hiding, worlds.summed_paths(protection, paths, plan.sums.paths), rows)
+    return audit.PricedFor(plan.guarantee, hiding, worlds.summed_paths(protection, paths, plan.sums.paths), rows)
 
 
 def _is_unit(share: Any, change: Change) -> np.ndarray:
@@ -284,7 +282,7 @@ def compare_rounds(
 
 
 def compare_cell(
-    task: ScenarioTask, cell: Cell, data: Graph | GraphCollection, root: int, most: int, hostile: str = ""
+    task: scenario.ScenarioTask, cell: Cell, data: Graph | GraphCollection, root: int, most: int, hostile: str = ""
 ) -> WorldsFinding:
     """One cell on its data, and on at most ``most`` neighbours.
 
@@ -312,7 +310,7 @@ def compare_cell(
             return WorldsFinding(row, note=f"it has no plan: {' '.join(str(error).split())}", failed=True)
         if plan is None or math.isinf(plan.provable().epsilon):
             return WorldsFinding(row, note="nothing is promised (ε = ∞)")
-        held, found = _changes_of(plan, given, context, params, cell)
+        held, found = _changes_of(plan, given, context, module, params, cell)
     if not found:
         return WorldsFinding(row, note="no neighbour keeps what the row assumes")
     if held and cell.entry is not None and "select" in dict(params).get("methods", [{}] * (cell.entry + 1))[cell.entry]:
@@ -331,7 +329,9 @@ def compare_cell(
     return _tell_apart(row, work, plan, found[:most], held, HOSTILE[hostile] if hostile else None)
 
 
-def compare_model(task: ScenarioTask, cell: Cell, data: Graph | GraphCollection, root: int, most: int) -> WorldsFinding | None:
+def compare_model(
+    task: scenario.ScenarioTask, cell: Cell, data: Graph | GraphCollection, root: int, most: int
+) -> WorldsFinding | None:
     """What a model of a cell's row holds before it is trained (``fedgraph fit``): its plan, in which everybody trains.
 
     Args:
@@ -370,7 +370,7 @@ def compare_model(task: ScenarioTask, cell: Cell, data: Graph | GraphCollection,
     for change in found:
         try:
             other = planned(change.of(given))
-            apart = first_difference((one, one.fingerprint_text), (other, other.fingerprint_text))
+            apart = audit.first_difference((one, one.fingerprint_text), (other, other.fingerprint_text))
         except FedgraphError as error:
             apart = f"there is none: {' '.join(str(error).split())}"
         if apart:
@@ -390,7 +390,7 @@ def _named(data: Graph | GraphCollection) -> Graph | GraphCollection:
 
 
 def _changes_of(
-    plan: Plan, data: Graph | GraphCollection, context: CellContext, params: Any, cell: Cell
+    plan: Plan, data: Graph | GraphCollection, context: CellContext, module: tasks.Task, params: Any, cell: Cell
 ) -> tuple[bool, list[Change]]:
     """(whether neighbours are made of what clients hold, the neighbours)."""
     protection = plan.guarantee.protection
@@ -399,11 +399,11 @@ def _changes_of(
         or bool(_DERIVED & set(protection.assumptions))
         or method_kinds.load(plan.method).OFFERS.kind == "embedder"
     )
-    if protection.relation is Relation.GRAPH_REPLACE or isinstance(data, GraphCollection):
-        partition = _dealt(plan, params, cell, context)
-        if partition is None:
+    if protection.relation is privacy.Relation.GRAPH_REPLACE or isinstance(data, GraphCollection):
+        if module.TASK.clients is None:
             return True, []
-        if protection.relation is Relation.GRAPH_REPLACE:
+        partition = module.TASK.clients(params, cell, context)
+        if protection.relation is privacy.Relation.GRAPH_REPLACE:
             return True, worlds.client_changes(partition, plan.facts.graphs)
         share = max(partition.subgraphs, key=lambda s: s.graph.num_nodes)
         local = worlds.changes(share.graph, protection)
@@ -421,28 +421,10 @@ def change_of_whole(change: Change, nodes: np.ndarray) -> Change:
     return replace(change, one=int(nodes[change.one]), other=other, edges=edges)
 
 
-def _dealt(plan: Plan, params: Any, cell: Cell, context: CellContext) -> Partition | None:
-    """Who holds what, as the task dealt it when it planned."""
-    found = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Partition)]
-    sizes = plan.facts.clients
-    return next((p for p in reversed(found) if tuple(s.graph.num_nodes for s in p.subgraphs) == sizes), None)
-
-
-def _parts(kept: object) -> Iterator[object]:
-    """What a context keeps, and what that is made of."""
-    yield kept
-    if isinstance(kept, tuple):
-        for part in kept:
-            yield from _parts(part)
-    if isinstance(kept, Federation):
-        yield kept.partition
-    if isinstance(kept, TaskCollection):
-        yield kept.partition
-
-
 def _private_nodes(context: CellContext, graph: Graph) -> tuple[np.ndarray | None, np.ndarray | None]:
     """(the nodes that are held or ask and are not public, those of them that train), as the task split them; None: all."""
-    settings = [value for kept in context.cache.values() for value in _parts(kept) if isinstance(value, Federation)]
+    kept = (one if isinstance(one, tuple) else (one,) for one in context.cache.values())
+    settings = [part for parts in kept for part in parts if isinstance(part, Federation)]
     if not settings:
         return None, None
     setting, number = settings[-1], {name: node for node, name in enumerate(graph.names.ids)}
@@ -456,7 +438,7 @@ def _private_nodes(context: CellContext, graph: Graph) -> tuple[np.ndarray | Non
 
 
 def audit_scenario(
-    ready: ReadyScenario, graphs: list[Graph | GraphCollection], most: int, console: Console
+    ready: scenario.ReadyScenario, graphs: list[Graph | GraphCollection], most: int, console: Console
 ) -> Iterator[WorldsFinding]:
     """Every row of a scenario: one cell of each kind, at its smallest ε, and the model of its row.
 
@@ -476,6 +458,6 @@ def audit_scenario(
                 yield compare_cell(stage.task, cell, stage.context.data, root, most)
                 if (model := compare_model(stage.task, cell, stage.context.data, root, most)) is not None:
                     yield model
-                if cell.world.viewer is Viewer.ACTIVE_SERVER:
+                if cell.world.viewer is privacy.Viewer.ACTIVE_SERVER:
                     for hostile in HOSTILE:
                         yield compare_cell(stage.task, cell, stage.context.data, root, most, hostile)

@@ -18,73 +18,38 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import comparison, documents, methods, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.cells import GraphClassificationCellFacts
-from fedgraph.comparison import (
-    ClassifySplit,
-    GromovOptions,
-    IndefiniteKernelHandling,
-    MetricSpace,
-    SolverFacts,
-    SpaceMetric,
-    SpaceWeights,
-    classify,
-)
-from fedgraph.documents import PerDatasetSetting, SettingNotes, SettingsSpec
+from fedgraph.comparison import ClassifySplit, classify
 from fedgraph.errors import ScenarioError
-from fedgraph.federation import rounds
-from fedgraph.methods import (
-    Budget,
-    EmbedderMethodMade,
-    EmbedderMethodMemory,
-    Plan,
-    PublicFacts,
-    State,
-    method_kinds,
-)
-from fedgraph.partition import base
-from fedgraph.privacy import Assumption, Protection, Relation, Viewer, best_accuracy, blocks
-from fedgraph.tasks.base import (
-    Cell,
-    CellContext,
-    NestedTaskPlugin,
-    Result,
-    TaskOffers,
-    cell_training,
-    graphs,
-    measures,
-    nest_methods,
-    task_offers,
-)
+from fedgraph.methods import EmbedderMethodMade, Plan, method_kinds
+from fedgraph.partition import base as partitions
+from fedgraph.privacy import best_accuracy, blocks
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, graphs, measures
 from fedgraph.tasks.base.graphs import RowKeys as ROW
 from fedgraph.types import GraphCollection, Partition
-from fedgraph.worlds import JOINED_WORLD
 
 _Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
 
 
-class Params(graphs.SolverSettings):
+class Params(graphs.CompareSettings):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
     methods: graphs.Models = Field(
         min_length=1, description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused"
     )
-    epsilons: graphs.Epsilons = Field(
-        min_length=1, description="ε of a graph: a number, 1/n for a graph of n nodes, inf for no encoding"
-    )
-    epsilons_of: Annotated[dict[str, graphs.Epsilons], SettingNotes(infinite=True, per_dataset=True)] = Field(
+    epsilons_of: Annotated[dict[str, graphs.Epsilons], documents.SettingNotes(infinite=True, per_dataset=True)] = Field(
         {}, description="epsilons on single data sets, by name"
     )
-    encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     baselines: Annotated[list[_Baseline], graphs.Distinct] = Field(
         ["shortest-path kernel", "GW(A)", "FGW(A, X)"], description="rows on raw data"
     )
-    partition: SettingsSpec = Field(
+    partition: documents.SettingsSpec = Field(
         default_factory=lambda: {"partition": "dirichlet", "clients": 10}, description="how graphs are dealt to clients"
     )
-    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
-    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], PerDatasetSetting] = Field(
+    seeds_of: Annotated[dict[str, Annotated[int, Field(ge=1)]], documents.PerDatasetSetting] = Field(
         {}, description="repetitions on single data sets, by name"
     )
     folds: int = Field(10, ge=2, description="seed s tests fold s (mod folds) of a stratified cross-validation")
@@ -94,9 +59,6 @@ class Params(graphs.SolverSettings):
         description="folds: of all graphs; clients: each keeps 1/folds of its own to test, and a share validation of its own",
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="δ at which losses that are not pure are priced")
-    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
-    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     neighbours: list[Annotated[int, Field(ge=1)]] = Field([5, 20], description="k of the nearest-neighbour votes")
     classifier: Literal["svm", "neighbours"] = Field(
         "svm", description="svm, with votes beside it; neighbours: the first vote is the accuracy, and far pairs stay unsolved"
@@ -104,15 +66,15 @@ class Params(graphs.SolverSettings):
     tuned_on_test: bool = Field(
         False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
-    handling: IndefiniteKernelHandling = Field("clip", description="negative eigenvalues of the kernel: as_is, clip or shift")
-    max_graphs: int | None = Field(None, ge=20, description="use a stratified sample of this many graphs")
-    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], PerDatasetSetting] = Field(
+    handling: comparison.IndefiniteKernelHandling = Field(
+        "clip", description="negative eigenvalues of the kernel: as_is, clip or shift"
+    )
+    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], documents.PerDatasetSetting] = Field(
         {}, description="max_graphs on single data sets, by name"
     )
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
     attributes: bool = Field(True, description="false: of nodes with numeric attributes and a kind, the one-hot kinds only")
-    attack: canary_graphs.GraphAttack | None = Field(None, description="toss a coin for each graph: a lower bound on ε")
 
     @model_validator(mode="after")
     def _votes(self) -> Self:
@@ -129,9 +91,9 @@ class Params(graphs.SolverSettings):
         return max(self.neighbours) if self.classifier == "neighbours" else None
 
 
-def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     """The partition and the methods, for validation with their place in the file."""
-    return [(("partition",), "partition", params.partition), *nest_methods(params.methods, ROW)]
+    return [(("partition",), "partition", params.partition), *base.nest_methods(params.methods, ROW)]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -147,7 +109,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     rows = (*graphs.LEAKING, *(b for b in params.baselines if b != graphs.FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
-        found += [Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed) for row in rows]
+        found += [graphs.name_row_in_clear(context, row, seed) for row in rows]
         for rows_of_model in _rows(params, context):
             first = rows_of_model[0]
             if not graphs.is_in_clear(first.epsilon):
@@ -167,9 +129,7 @@ def _row(params: Params, cell: Cell, context: CellContext) -> graphs.Row:
 
 
 def _cell(context: CellContext, method: str, row: graphs.Row, smallest: int, seed: int) -> Cell:
-    value = 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon
-    reading = "none" if np.isinf(value) else "published" if row.encoder == "gaussian-as-coded" else "provable"
-    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, value, reading, seed, row.index)
+    return graphs.name_cell(context, method, row, 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon, seed)
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
@@ -182,24 +142,17 @@ def _planned(
 ) -> tuple[Plan[Any, EmbedderMethodMade], graphs.TaskCollection, ClassifySplit]:
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
-    spec = task_offers.without_row_keys(entry, ROW)
+    spec = base.without_row_keys(entry, ROW)
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
-    own = tuple(map(sum, dealt.sizes))
     all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
     by_label = params.held_out == "folds" or not all_of_them  # folds, and a part of the collection, are drawn class by class
-    facts = PublicFacts(
-        num_nodes=sum(own), num_features=features, num_classes=classes, clients=own, graphs=dealt.sizes, viewer=Viewer.SERVER,
-        membership_from_edges=dealt.partition.from_edges, membership_from_labels=dealt.partition.from_labels, holdings=None,
-        cut_edges="dropped", public="nothing", public_graph=None, public_attributes=None, colluders=1,
-        split_from_edges=False, split_from_labels=by_label, component_from_edges=False, columns_from_rows=False,
-        features_from_edges=False,
-    )  # fmt: skip
+    facts = graphs.public_facts(dealt.partition, dealt.sizes, features, classes, split_from_labels=by_label)
     module = method_kinds.load_embedder(entry["method"])
     attendance = seeds.seeded_integer(context.root, "attendance", cell.seed)
     spec |= {"encoder": row.encoder, "epsilon_rule": row.rule, "attendance_seed": attendance}
     epsilon = 1.0 if row.rule == "1/n" else cell.epsilon
-    made = module.plan(module.Params(**spec), facts, Budget(epsilon, params.delta))
+    made = module.plan(module.Params(**spec), facts, methods.Budget(epsilon, params.delta))
     return made, dealt, split
 
 
@@ -213,25 +166,24 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
         distances, asked = graphs.of_row(cell.method, collection, *wanted)
         judged = _judged(params, cell, context, distances, chosen_by_folds)
-        return _unreleased(params, cell, judged, replace(_facts(params, context, dealt, split), solver=asked))
+        return graphs.price_untrained(cell, params.delta, judged, replace(_facts(params, context, dealt, split), solver=asked))
     return (_constant if cell.method == graphs.CONSTANT else _released)(params, cell, context)
 
 
 def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
     made, dealt, split = _planned(params, cell, context)
     distances, asked = _constant_distances(params, cell, context, made, split)
-    row, facts = _row(params, cell, context), _facts(params, context, dealt, split)
-    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked)
-    return _unreleased(params, cell, _judged(params, cell, context, distances, split), facts)
+    facts = replace(_facts(params, context, dealt, split), solver=asked)
+    return graphs.price_untrained(cell, params.delta, _judged(params, cell, context, distances, split), facts)
 
 
 def _constant_distances(
     params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
-) -> tuple[np.ndarray, SolverFacts]:
+) -> tuple[np.ndarray, comparison.SolverFacts]:
     """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
     key = cell.path[:-1]
 
-    def spaces() -> list[MetricSpace]:
+    def spaces() -> list[comparison.MetricSpace]:
         sizes = [g.num_nodes for g in _collection(params, context).graphs]
         rng = seeds.seeded_generator(context.root, *key, "constant")
         return graphs.constant_spaces(sizes, made.made.encoding, params.metric, rng)
@@ -244,11 +196,9 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
-    shared = context.runtime.share(("partition", cell.task, cell.dataset, cell.seed, on_nodes), dealt.partition)
-    common = (cell.task, cell.dataset, cell.method, row.label, cell.seed)
-    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    trained = graphs.train(made, dealt.partition, on_nodes, (row.label,), cell, context)
     metrics: dict[str, float] = {}
-    asked = SolverFacts()
+    asked = comparison.SolverFacts()
     if own.get("compare", True):
         embeddings = in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if graphs.is_in_clear(cell.epsilon) else "uniform"
@@ -264,13 +214,12 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
         metrics |= measure_model(made, trained.state, dealt, collection, split, params.tuned_on_test)
     measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
     facts = _bound(_facts(params, context, dealt, split), made, dealt, collection)
-    facts = replace(facts, label=row.label, encoder=row.encoder, rule=row.rule, solver=asked, attack=measured.attack)
-    facts = replace(facts, rounds=made.schedule.rounds, model=made.params.model, pooling=made.params.pooling)
+    facts = replace(facts, solver=asked, attack=measured.attack, rounds=made.schedule.rounds)
     done = cell_training.settle_plan(made, dealt.partition, trained)
     return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 
-def _options(params: Params, context: CellContext, alpha: float | None = None) -> GromovOptions:
+def _options(params: Params, context: CellContext, alpha: float | None = None) -> comparison.GromovOptions:
     return params.options(alpha, [graph.num_nodes for graph in _collection(params, context).graphs])
 
 
@@ -280,25 +229,12 @@ def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndar
     return dict(context.runtime.on_server(_judge, distances, labels_of, split, rng, params))
 
 
-def _unreleased(params: Params, cell: Cell, metrics: dict[str, float], facts: GraphClassificationCellFacts) -> Result:
-    public = cell.method in (graphs.SIZE, graphs.CONSTANT)
-    protection = Protection(Relation.GRAPH_REPLACE, Viewer.SERVER, (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN))
-    return cell_training.price_untrained(cell, protection, params.delta, metrics, facts, from_sizes=public)
-
-
-def _facts(
-    params: Params, context: CellContext, dealt: graphs.TaskCollection, split: ClassifySplit
-) -> GraphClassificationCellFacts:
-    facts = _facts_of(_collection(params, context), dealt, split)
-    return facts if params.only_nearest is None else replace(facts, classifier=f"k-NN, k = {params.neighbours[0]}")
-
-
 def _dealt(
     params: Params, seed: int, context: CellContext, on_nodes: bool = False
 ) -> tuple[ClassifySplit, graphs.TaskCollection]:
     def make() -> tuple[ClassifySplit, graphs.TaskCollection]:
         collection = _collection(params, context)
-        offers, settings = base.chosen(params.partition)
+        offers, settings = partitions.chosen(params.partition)
         if offers.deal is None:
             raise ScenarioError(f"graph_classification deals whole graphs; partition {params.partition['partition']!r} cannot")
         rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
@@ -349,7 +285,7 @@ def in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, wi
 
 def measure_model(
     made: Plan[Any, EmbedderMethodMade],
-    state: State[EmbedderMethodMemory],
+    state: methods.State[methods.EmbedderMethodMemory],
     dealt: graphs.TaskCollection,
     collection: GraphCollection,
     split: ClassifySplit,
@@ -362,8 +298,12 @@ def measure_model(
     the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
     """
 
+    method = method_kinds.load_embedder(made.method)
+
     def right(parameters: np.ndarray) -> np.ndarray:
-        return np.asarray(_answers(made, parameters, dealt) == collection.labels)
+        clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
+        named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
+        return np.asarray(np.concatenate(named) == collection.labels[dealt.order])[np.argsort(dealt.order)]
 
     last = right(state.model["parameters"])
     found = {"model": float(last[split.test].mean())}
@@ -377,23 +317,19 @@ def measure_model(
     return found
 
 
-def _answers(made: Plan[Any, EmbedderMethodMade], parameters: np.ndarray, dealt: graphs.TaskCollection) -> np.ndarray:
-    method = method_kinds.load_embedder(made.method)
-    clients = zip(dealt.partition.subgraphs, dealt.sizes, strict=True)
-    named = [method.answers(made, parameters, subgraph.graph, sizes).argmax(axis=1) for subgraph, sizes in clients]
-    found = np.empty(dealt.order.size, dtype=np.int64)
-    found[dealt.order] = np.concatenate(named)
-    return found
-
-
-def _facts_of(collection: GraphCollection, dealt: graphs.TaskCollection, split: ClassifySplit) -> GraphClassificationCellFacts:
+def _facts(
+    params: Params, context: CellContext, dealt: graphs.TaskCollection, split: ClassifySplit
+) -> GraphClassificationCellFacts:
     """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
+    collection, dealt_to = _collection(params, context), dealt.partition
     sizes = np.array([g.num_nodes for g in collection.graphs])
-    parts, dealt_to = (int(split.train.size), int(split.validation.size), int(split.test.size)), dealt.partition
-    facts = GraphClassificationCellFacts(clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts)
-    facts = replace(facts, graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()))
-    least, most = measures.least_class(collection.labels), np.bincount(collection.labels).max()
-    return replace(facts, least_class=least, majority=float(most / sizes.size))
+    parts = (int(split.train.size), int(split.validation.size), int(split.test.size))
+    return GraphClassificationCellFacts(
+        clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts, graphs=int(sizes.size),
+        tested=parts[2], mean_nodes=float(sizes.mean()), least_class=measures.least_class(collection.labels),
+        majority=float(np.bincount(collection.labels).max() / sizes.size),
+        classifier="SVM" if params.only_nearest is None else f"k-NN, k = {params.neighbours[0]}",
+    )  # fmt: skip
 
 
 def _bound(
@@ -438,4 +374,4 @@ def _judge(
     return metrics | votes
 
 
-TASK: TaskOffers[Params] = TaskOffers(row_keys=ROW, refuses=refuses, clients=clients)
+TASK: base.TaskOffers[Params] = base.TaskOffers(row_keys=ROW, refuses=refuses, clients=clients)

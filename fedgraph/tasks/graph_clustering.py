@@ -19,7 +19,6 @@ Every table has the rows ``graph size`` (clusters made from the public number of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal
@@ -28,49 +27,18 @@ import numpy as np
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from scipy.spatial.distance import cdist
 
-from fedgraph import seeds
+from fedgraph import comparison, methods, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.cells import GraphClusteringCellFacts
-from fedgraph.comparison import (
-    GromovBarycentreFacts,
-    MetricSpace,
-    SolverFacts,
-    SolverMinima,
-    SpaceMetric,
-    SpaceWeights,
-    agreement,
-    classify,
-    cluster,
-    gromov,
-)
+from fedgraph.comparison import MetricSpace, agreement, classify, cluster, gromov
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
-from fedgraph.federation import rounds
-from fedgraph.methods import (
-    Budget,
-    EmbedderMethodMade,
-    Plan,
-    PublicFacts,
-    column_ranks,
-    method_kinds,
-)
-from fedgraph.partition import base
-from fedgraph.privacy import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks.base import (
-    Cell,
-    CellContext,
-    NestedTaskPlugin,
-    Result,
-    TaskOffers,
-    cell_training,
-    graphs,
-    nest_methods,
-    require_distinct_cells,
-    task_offers,
-)
-from fedgraph.tasks.base.task_offers import TaskRowKeys
+from fedgraph.methods import column_ranks, method_kinds
+from fedgraph.partition import base as partitions
+from fedgraph.privacy import Assumption
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, graphs
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
-from fedgraph.worlds import JOINED_WORLD
 
 _How = Literal["gw", "fgw", "mean", "histogram"]
 _OF_VECTORS = ("mean", "histogram")
@@ -82,7 +50,7 @@ _MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection hav
 _PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 
 
-class _RowKeys(TaskRowKeys):
+class _RowKeys(base.TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     epsilons: graphs.OwnEpsilons = Field(None, description="budgets of this row; default the task's")
@@ -91,10 +59,10 @@ class _RowKeys(TaskRowKeys):
     )
 
 
-_Entry = Annotated[graphs.Model, AfterValidator(task_offers.check_row_keys(_RowKeys))]
+_Entry = Annotated[graphs.Model, AfterValidator(base.check_row_keys(_RowKeys))]
 
 
-class Params(graphs.SolverSettings):
+class Params(graphs.CompareSettings):
     """Models, budgets, and how the server compares, clusters and classifies."""
 
     methods: list[_Entry] = Field(
@@ -108,12 +76,6 @@ class Params(graphs.SolverSettings):
         default_factory=lambda: {"partition": "ego", "clients": 200, "hops": 1},
         description="which small graphs of one graph are the clients; of a collection each graph is one",
     )
-    epsilons: graphs.Epsilons = Field(
-        min_length=1, description="ε of each client's encoded graph: a number, 1/n for n nodes, inf for no encoding"
-    )
-    encoders: graphs.Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
-    max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
-    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     public_share: float = Field(0.0, ge=0, lt=1, description="share of the graph's nodes, held by no client, that are public")
     labels: Literal["all", "others"] = Field(
         "all",
@@ -121,14 +83,8 @@ class Params(graphs.SolverSettings):
     )
     classify: bool = Field(False, description="also classify each graph, given the labels of four in five of the others")
     clusters: int | None = Field(None, ge=2, description="clusters; default the number of classes")
-    metric: SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
-    weights: SpaceWeights = Field("uniform", description=graphs.WEIGHTS_WORDS)
-    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
     num_init: int = Field(3, ge=1, description="k-means starts; the lowest inertia counts")
     max_iterations: int = Field(20, ge=1, description="k-means iterations")
-    attack: canary_graphs.GraphAttack | None = Field(
-        None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
-    )
     map: Literal["mds", "tsne"] = Field("mds", description="picture of the distances: mds, or tsne as in the paper")
 
     @model_validator(mode="before")
@@ -143,7 +99,7 @@ class Params(graphs.SolverSettings):
     @field_validator("methods")
     @classmethod
     def _entries(cls, methods: list[SettingsSpec]) -> list[SettingsSpec]:
-        require_distinct_cells("the model", [m.get("label", "") for m in methods])
+        base.require_distinct_cells("the model", [m.get("label", "") for m in methods])
         for m in methods:
             pooled = m.get("release", "rows") != "rows"
             for how in _compared(m):
@@ -163,12 +119,6 @@ class Params(graphs.SolverSettings):
                 raise ValueError(f"allowed: at most {most}, as many clients as {key} makes")
         return clusters
 
-    @property
-    def dealt_clients(self) -> int | None:
-        """Number of clients that ``partition`` makes of one graph; None where only the data say it."""
-        found = self.partition.get("clients")
-        return found if isinstance(found, int) else None
-
     @model_validator(mode="after")
     def _can_be_solved(self) -> Params:
         self.options()
@@ -180,16 +130,21 @@ class Params(graphs.SolverSettings):
 
 
 @dataclass(frozen=True)
-class _Row:
-    """One line of the table at one budget."""
+class _Row(graphs.Row):
+    """One line of the table at one budget: one comparison of what one entry releases. label: the entry's, or empty."""
 
-    variant: str  # The name of the row's cells: label, comparison, encoder and rule, as far as they are not the usual ones
-    index: int  # The place of its entry in ``methods``
-    encoder: str  # What a finite ε is read by
-    rule: str  # How ε is meant: ``1/n`` for a graph of n nodes, or ``epsilon``, a number
     how: _How
-    epsilon: float | str  # A number > 0, or ``1/n``
-    named: str  # The label of the entry, or empty
+
+    @property
+    def pooled(self) -> bool:
+        return self.how == "histogram"
+
+    @property
+    def variant(self) -> str:
+        """Label, comparison, encoder and rule, as far as they are not the usual ones."""
+        usual = graphs.is_in_clear(self.epsilon) or self.pooled or (self.encoder == "multi-bit" and self.rule == "epsilon")
+        parts = [*filter(None, [self.label]), *([self.how] if self.how not in ("gw", "histogram") else [])]
+        return " · ".join(parts + ([] if usual and parts else [_PLAIN if usual else f"{self.encoder}/{self.rule}"]))
 
 
 def _compared(entry: SettingsSpec) -> list[_How]:
@@ -198,25 +153,18 @@ def _compared(entry: SettingsSpec) -> list[_How]:
 
 def _rows(params: Params) -> list[_Row]:
     """All rows, in order: entries, their budgets, encoders, comparisons."""
-    found = []
-    for index, entry in enumerate(params.methods):
-        pooled = entry.get("release", "rows") != "rows"
-        for value in [graphs.parse_epsilon(e) for e in entry.get("epsilons", params.epsilons)]:
-            for encoder in params.encoders[:1] if graphs.is_in_clear(value) or pooled else params.encoders:
-                rule = "1/n" if isinstance(value, str) else "epsilon"
-                usual = graphs.is_in_clear(value) or pooled or (encoder == "multi-bit" and rule == "epsilon")
-                base = _PLAIN if usual else f"{encoder}/{rule}"
-                for how in _compared(entry):
-                    parts = [entry["label"]] if "label" in entry else []
-                    parts += [how] if how not in ("gw", "histogram") else []
-                    name = " · ".join([*parts, *([base] if base != _PLAIN or not parts else [])])
-                    found.append(_Row(name, index, encoder, rule, how, value, str(entry.get("label", ""))))
-    return found
+    return [
+        _Row(index, str(entry.get("label", "")), encoder, value, how)
+        for index, entry in enumerate(params.methods)
+        for value in map(graphs.parse_epsilon, entry.get("epsilons", params.epsilons))
+        for encoder in params.encoders[: 1 if graphs.is_in_clear(value) or entry.get("release", "rows") != "rows" else None]
+        for how in _compared(entry)
+    ]
 
 
-def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     """The methods and the partition, for validation with their place in the file."""
-    return [*nest_methods(params.methods, _RowKeys), (("partition",), "partition", params.partition)]
+    return [*base.nest_methods(params.methods, _RowKeys), (("partition",), "partition", params.partition)]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -231,8 +179,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     _require_enough_clients(params, context)
     encoded = [r for r in rows if not graphs.is_in_clear(r.epsilon) and r.how != "histogram"]
     for seed in range(min(context.seeds, params.seeds or context.seeds)):
-        for row in (graphs.SIZE, graphs.DEGREES):
-            found.append(Cell(context.label, context.dataset, row, "baseline", JOINED_WORLD, np.inf, "none", seed))
+        found += [graphs.name_row_in_clear(context, row, seed) for row in graphs.LEAKING]
         found += [_cell(params, context, graphs.CONSTANT, r, seed) for r in encoded[:1]]
         found += [_cell(params, context, params.methods[r.index]["method"], r, seed) for r in rows]
     return found
@@ -243,44 +190,40 @@ def _cell(params: Params, context: CellContext, method: str, row: _Row, seed: in
     epsilon = row.epsilon
     if isinstance(epsilon, str):
         epsilon = 1.0 / min(s.graph.num_nodes for s in deal(params, seed, context).subgraphs)
-    coded = row.encoder == "gaussian-as-coded" and row.how != "histogram"  # whose target is the published ε
-    reading = "none" if np.isinf(epsilon) else "published" if coded else "provable"
-    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, float(epsilon), reading, seed, row.index)
+    return graphs.name_cell(context, method, row, float(epsilon), seed)
 
 
 def _row(params: Params, cell: Cell) -> _Row:
     return next(r for r in _rows(params) if (r.variant, r.index) == (cell.variant, cell.entry))
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade] | None:
     """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
-    return None if cell.method in (graphs.SIZE, graphs.DEGREES) else _planned(params, cell, context)
+    return None if cell.method in graphs.LEAKING else _planned(params, cell, context)
 
 
-def _planned(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade]:
+def _planned(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade]:
     graph, row = _find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = deal(params, cell.seed, context)
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
-    each, holdings = (tuple((n,) for n in own), None) if together else ((), partition.holdings(graph.num_nodes))
     some = isinstance(context.data, GraphCollection) and len(own) < len(context.data.graphs)  # drawn class by class
-    facts = PublicFacts(
-        num_nodes=graph.num_nodes, num_features=graph.num_features, num_classes=graph.num_classes, clients=own, graphs=each,
-        viewer=Viewer.SERVER, membership_from_edges=partition.from_edges, membership_from_labels=partition.from_labels,
-        holdings=holdings, cut_edges="dropped", public="test-graph",
-        public_graph=draw_public(params, cell.seed, context), public_attributes=None, colluders=1,
-        split_from_edges=False, split_from_labels=some, component_from_edges=graph.nodes_from_edges,
-        columns_from_rows=graph.columns_from_rows, features_from_edges=graph.features_from_edges,
+    facts = graphs.public_facts(
+        partition, tuple((n,) for n in own) if together else (), graph.num_features, graph.num_classes,
+        num_nodes=graph.num_nodes, holdings=None if together else partition.holdings(graph.num_nodes), public="test-graph",
+        public_graph=draw_public(params, cell.seed, context), split_from_labels=some,
+        component_from_edges=graph.nodes_from_edges, columns_from_rows=graph.columns_from_rows,
+        features_from_edges=graph.features_from_edges,
     )  # fmt: skip
     entry = cell.among(params.methods)
-    spec, module = task_offers.without_row_keys(entry, _RowKeys), method_kinds.load_embedder(entry["method"])
+    spec, module = base.without_row_keys(entry, _RowKeys), method_kinds.load_embedder(entry["method"])
     value = cell.epsilon
     if row.how != "histogram":
         spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
         if row.rule != "epsilon" or row.encoder != "multi-bit":
             spec |= {"encoder": row.encoder, "epsilon_rule": row.rule}
             value = 1.0 if row.rule == "1/n" else value
-    made = module.plan(module.Params(**spec), facts, Budget(value, 1.0 / graph.num_nodes))
+    made = module.plan(module.Params(**spec), facts, methods.Budget(value, 1.0 / graph.num_nodes))
     if params.classify:
         given = (*made.guarantee.protection.assumptions, Assumption.GRAPH_LABELS_PUBLIC)
         protection = replace(made.guarantee.protection, assumptions=given)
@@ -293,30 +236,24 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     partition = deal(params, cell.seed, context)
     truth = _find_classes(params, cell.seed, context)
     k = params.clusters or _find_one(params, context).num_classes
-    if cell.method in (graphs.SIZE, graphs.DEGREES):
+    if cell.method in graphs.LEAKING:
         return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
     made = _planned(params, cell, context)
-    sizes = [s.graph.num_nodes for s in partition.subgraphs]
-    how_many = Clustering(k, params.num_init, params.max_iterations, params.verify)
     if cell.method == graphs.CONSTANT:
         rng = seeds.seeded_generator(context.root, *cell.path, "constant")
         spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
-        found = compare_spaces(spaces, params.options(None, sizes), how_many, cell, context)
+        found = compare_spaces(params, spaces, k, None, cell, context)
         return _unreleased(params, cell, context, partition, truth, found)
-    shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed), partition)
-    common = (cell.task, cell.dataset, cell.method, _PLAIN, cell.world.stream_word, cell.seed)
-    trained = rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    trained = graphs.train(made, partition, None, (_PLAIN, cell.world.stream_word), cell, context)
     row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
     if row.how in _OF_VECTORS:
-        found = compare_vectors(received, how_many, cell, context)
+        found = compare_vectors(received, k, cell, context)
     else:
         weights = params.weights if np.isinf(cell.epsilon) else "uniform"
         held = [s.graph for s in partition.subgraphs]
         fused, alpha = ("embedding", params.alpha) if row.how == "fgw" else (None, None)
         spaces = graphs.embedded_spaces(received, params.metric, held, fused, weights)
-        options = params.options(alpha, sizes)
-        found = compare_spaces(spaces, options, how_many, cell, context)
-
+        found = compare_spaces(params, spaces, k, alpha, cell, context)
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
     done = cell_training.settle_plan(made, partition, trained)
     embedding = done.settled.paths["embedding"]
@@ -326,8 +263,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     if row.how not in _OF_VECTORS and len(received) > 1:
         upper = found.distances[np.triu_indices(len(received), 1)]
         metrics |= {"gw_mean": float(upper.mean()), "gw_spread": float(upper.std())}
-    facts = replace(_facts(partition, found), rounds=made.schedule.rounds, label=row.named, encoder=row.encoder, rule=row.rule)
-    facts = replace(facts, how=row.how, training=made.params.training, release=made.params.release, attack=measured.attack)
+    facts = replace(_facts(partition, found), rounds=made.schedule.rounds, attack=measured.attack)
     facts = replace(facts, worst_node_clients=len(embedding.holders or (0,)))
     drawn = _artefacts(params, cell, context, found, truth) if cell.seed == 0 and row.how == "gw" else {}
     return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
@@ -342,7 +278,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
     return metrics
 
 
-def _known(received: Sequence[np.ndarray | None], made: Plan[Any, EmbedderMethodMade]) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, methods.EmbedderMethodMade]) -> list[np.ndarray]:
     """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
     width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.clients
@@ -357,30 +293,26 @@ def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -
         found = cluster.by_size(np.array([graph.num_nodes for graph in held]), k, rng)
     else:
         found = cluster.spectrally(graphs.of_degrees(held), k, rng)
-    return Compared(np.zeros((0, 0)), found.labels, SolverFacts())
+    return Compared(np.zeros((0, 0)), found.labels, comparison.SolverFacts())
 
 
 def _unreleased(
     params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: Compared
 ) -> Result:
-    public = cell.method != graphs.DEGREES
-    whole = isinstance(context.data, GraphCollection)
-    given = (Assumption.SIZES_PUBLIC, Assumption.MEMBERSHIP_GIVEN if whole else Assumption.MEMBERSHIP_FROM_EDGES)
-    protection = Protection(Relation.GRAPH_REPLACE if whole else Relation.NODE_REPLACE, Viewer.SERVER, given)
-    metrics = _scores(params, cell, context, truth, found)
-    delta = 1.0 / _find_one(params, context).num_nodes
-    return cell_training.price_untrained(cell, protection, delta, metrics, _facts(partition, found), from_sizes=public)
+    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _find_one(params, context).num_nodes
+    by_edges = not isinstance(context.data, GraphCollection)
+    return graphs.price_untrained(cell, delta, metrics, _facts(partition, found), by_edges=by_edges)
 
 
 def _facts(partition: Partition, found: Compared) -> GraphClusteringCellFacts:
-    counts = np.array([(s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs], dtype=np.float64)
-    counts = np.column_stack([counts, 2 * counts[:, 1] / np.maximum(counts[:, 0], 1.0)])
-    errors = counts.std(axis=0, ddof=1) / math.sqrt(len(counts)) if len(counts) > 1 else np.zeros(3)
-    nodes, edges, degree = (float(column.mean()) for column in counts.T)
-    sure = (float(errors[0]), float(errors[1]), float(errors[2]))
-    facts = GraphClusteringCellFacts(mean_nodes=nodes, mean_edges=edges, mean_degree=degree, standard_errors=sure)
-    facts = replace(facts, clients=partition.num_clients, partition=partition.description, solver=found.facts)
-    return replace(facts, cut_edges=partition.num_cut_edges)
+    nodes, edges = (
+        float(np.mean(counts))
+        for counts in zip(*((s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs), strict=True)
+    )
+    return GraphClusteringCellFacts(
+        mean_nodes=nodes, mean_edges=edges, clients=partition.num_clients, partition=partition.description,
+        solver=found.facts, cut_edges=partition.num_cut_edges,
+    )  # fmt: skip
 
 
 def _artefacts(params: Params, cell: Cell, context: CellContext, found: Compared, truth: np.ndarray) -> dict[str, np.ndarray]:
@@ -415,9 +347,9 @@ def _find_collection(params: Params, context: CellContext) -> GraphCollection | 
 def _require_enough_clients(params: Params, context: CellContext) -> None:
     """``ScenarioError`` where more clusters are asked for than there are clients: a cluster holds one of them at least."""
     collection = _find_collection(params, context)
-    clients = params.dealt_clients if collection is None else len(collection.graphs)
+    clients = params.partition.get("clients") if collection is None else len(collection.graphs)
     k = params.clusters or _find_one(params, context).num_classes
-    if clients is not None and k > clients:
+    if isinstance(clients, int) and k > clients:  # else only the data say how many there are
         found = f"clusters is {k}" + ("" if params.clusters else " (the number of classes)")
         raise ScenarioError(f"{found}; allowed: at most {clients}, as many as there are clients")
 
@@ -449,7 +381,7 @@ def deal(params: Params, seed: int, context: CellContext) -> Partition:
     def make() -> Partition:
         if collection is not None:
             return _one_each(collection)
-        offers, settings = base.chosen(params.partition)
+        offers, settings = partitions.chosen(params.partition)
         rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
         found = offers.split(_find_one(params, context), settings, rng)
         if any(s.center is None for s in found.subgraphs):
@@ -505,56 +437,40 @@ def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None
     return context.cached(("public", context.label, context.dataset, seed), make)
 
 
-@dataclass(frozen=True)
-class Clustering:
-    """How clusters are made."""
-
-    k: int
-    num_init: int  # Starts of k-means with barycentres; the lowest inertia counts
-    max_iterations: int  # Of each start
-    verify: int = 0  # How many pairs are solved with POT, too
-
-
 @dataclass(frozen=True, eq=False)
 class Compared:
     """What the server found."""
 
     distances: np.ndarray  # float64 [graphs, graphs]; [0, 0] where clusters were made without distances
     labels: np.ndarray  # int64 [graphs], the cluster of each
-    facts: SolverFacts  # how Gromov-Wasserstein problems were solved
+    facts: comparison.SolverFacts  # how Gromov-Wasserstein problems were solved
     # arrays for a picture (``_matched_largest``), where one is drawn
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def compare_vectors(received: Sequence[np.ndarray], how_many: Clustering, cell: Cell, context: CellContext) -> Compared:
-    """Compare clients by one vector of each, and cluster the vectors by k-means.
+def compare_vectors(received: Sequence[np.ndarray], k: int, cell: Cell, context: CellContext) -> Compared:
+    """Squared Euclidean distances of one vector of each client, and k clusters of the vectors by k-means.
 
-    Args:
-        received: For each client, float64 [n, h], its rows. The vector is their mean; a vector that was released is one row.
-        how_many: Only the number of clusters is read.
-        cell: Names the random stream of the starts.
-        context: The root of the random streams.
-
-    Returns:
-        Squared Euclidean distances, and clusters.
+    received: for each client, float64 [n, h], its rows. The vector is their mean; a vector that was released is one row.
     """
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
-    found = cluster.by_vectors(points, how_many.k, rng)
-    return Compared(cdist(points, points, "sqeuclidean"), found.labels, SolverFacts())
+    found = cluster.by_vectors(points, k, rng)
+    return Compared(cdist(points, points, "sqeuclidean"), found.labels, comparison.SolverFacts())
 
 
 def compare_spaces(
-    made: Sequence[MetricSpace], options: gromov.GromovOptions, how_many: Clustering, cell: Cell, context: CellContext
+    params: Params, made: Sequence[MetricSpace], k: int, alpha: float | None, cell: Cell, context: CellContext
 ) -> Compared:
-    """All pairs, k-means with barycentres, and how much the local minima vary."""
+    """All pairs, k-means with barycentres, and how much the local minima vary. alpha: as in ``GromovOptions``."""
+    options = params.options(alpha, [space.num_points for space in made])
     distances, solved = graphs.solve_all(made, options, context)
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
-    found = context.runtime.on_server(_kmeans, tuple(made), options, how_many, rng, distances)
+    found = context.runtime.on_server(_kmeans, tuple(made), options, k, params.num_init, params.max_iterations, rng, distances)
     sample = seeds.seeded_generator(context.root, *cell.path, "minima")
-    checked = graphs.verify(made, options, how_many.verify, seeds.seeded_generator(context.root, *cell.path, "verify"), context)
+    checked = graphs.verify(made, options, params.verify, seeds.seeded_generator(context.root, *cell.path, "verify"), context)
     centres = None
-    if checked is not None and options.alpha is None:
+    if checked is not None and alpha is None:
         centres = context.runtime.on_server(_verified_barycentres, tuple(made), found.labels)
     minima = _minima_variation(made, options, sample)
     pictured = {} if cell.seed else context.runtime.on_server(_matched_largest, tuple(made), options)
@@ -577,32 +493,27 @@ def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions)
     return {"matched": pair.astype(np.int64), "coupling": plan.astype(np.float32), "places_one": one, "places_two": two}
 
 
-def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> GromovBarycentreFacts | None:
+def _verified_barycentres(made: Sequence[MetricSpace], labels: np.ndarray) -> comparison.GromovBarycentreFacts | None:
     clusters = [np.flatnonzero(labels == label)[:_MOST_MEMBERS] for label in np.unique(labels)]
     members = [[made[i] for i in own] for own in clusters if own.size > 1][:_BARYCENTRES]
     both = [agreement.of_barycentres(own, round(float(np.mean([s.num_points for s in own])))) for own in members]
     if not both:
         return None
     ours, theirs = (float(np.mean([values[which] for values in both])) for which in (0, 1))
-    return GromovBarycentreFacts(len(both), ours, theirs)
+    return comparison.GromovBarycentreFacts(len(both), ours, theirs)
 
 
 def _kmeans(
-    made: Sequence[MetricSpace],
-    options: gromov.GromovOptions,
-    how: Clustering,
-    rng: np.random.Generator,
-    distances: np.ndarray,
-) -> cluster.Clustering:
+    made: Sequence[MetricSpace], options: gromov.GromovOptions, k: int, num_init: int, max_iterations: int,
+    rng: np.random.Generator, distances: np.ndarray,
+) -> cluster.Clustering:  # fmt: skip
     plain = gromov.GromovOptions(solver=options.solver, alpha=options.alpha)
-    return cluster.by_gromov(
-        made, how.k, rng, options=plain, num_init=how.num_init, max_iterations=how.max_iterations, distances=distances
-    )
+    return cluster.by_gromov(made, k, rng, options=plain, num_init=num_init, max_iterations=max_iterations, distances=distances)
 
 
 def _minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
-) -> SolverMinima | None:
+) -> comparison.SolverMinima | None:
     """The share of a sample of pairs where the careful search is lower than one descent; mean drop is (one − best)/one."""
     which = gromov.all_pairs(len(spaces))
     if not len(which):
@@ -613,7 +524,7 @@ def _minima_variation(
     one, best = (gromov.solve_pairs(spaces, which, how).value for how in (plain, careful))
     drop = np.where(one > 0, (one - best) / np.where(one > 0, one, 1.0), 0.0)
     lower = float((drop > 1e-6).mean())
-    return SolverMinima(
+    return comparison.SolverMinima(
         len(which), lower, float(drop.mean()), 1 + graphs.RESTARTS + graphs.KICKS, options.restarts + options.kicks > 0
     )
 
@@ -637,4 +548,4 @@ def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.G
     return {"accuracy": by_kernel.mean, f"knn{_NEIGHBOURS}": nearest.mean}
 
 
-TASK: TaskOffers[Params] = TaskOffers(row_keys=_RowKeys, refuses=refuses, one_method=True, clients=clients)
+TASK: base.TaskOffers[Params] = base.TaskOffers(row_keys=_RowKeys, refuses=refuses, one_method=True, clients=clients)

@@ -13,33 +13,21 @@ rank, and edges that leave it are dropped. Ties to nodes of others are asked in 
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from fedgraph import seeds
+from fedgraph import methods, seeds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import ClientResultCellFacts, LinkPredictionCellFacts, task_facts
 from fedgraph.documents import canonical
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.learning import links
-from fedgraph.methods import Budget, Plan, method_kinds
+from fedgraph.methods import method_kinds
 from fedgraph.privacy import Guarantee
-from fedgraph.tasks.base import (
-    Cell,
-    CellContext,
-    Result,
-    TaskModels,
-    TaskOffers,
-    cell_training,
-    grid,
-    nest_methods,
-    owned,
-    task_offers,
-)
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid
 from fedgraph.tasks.base.grid import RowKeys as ROW
-from fedgraph.tasks.base.task_offers import NestedTaskPlugin
 from fedgraph.types import Graph, Partition, graph_without_edges
 from fedgraph.worlds import ALONE_WORLD, Federation, World, WorldKind
 
@@ -51,13 +39,6 @@ class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
-    cut_edges: Literal["dropped", "protected"] = Field(
-        "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
-    )
-    owners: bool = Field(
-        False, description="each client trains alone, too, and gets a page: is joining worth it? (clients as of natural)"
-    )
-    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
     test_share: float = Field(0.1, gt=0, lt=1, description="chance of each edge to be hidden and asked for")
     negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
     attack: whole_run.WholeRunAttack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
@@ -69,10 +50,10 @@ class Params(grid.Grid):
         return self
 
 
-def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     """Methods, the partition and attacks, for validation with their place in the file."""
-    attacks = task_offers.nest_attacks(params.attack.named if params.attack else [])
-    return [*nest_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
+    attacks = base.nest_attacks(params.attack.named if params.attack else [])
+    return [*base.nest_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -83,7 +64,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
-    if any(spec.get("unit") == "entity" for spec in params.methods) and not _graph(context).edge_owners:
+    if any(spec.get("unit") == "entity" for spec in params.methods) and not cell_training.graph_of(context).edge_owners:
         raise DataError(
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
             "or write unit: node"
@@ -101,7 +82,7 @@ def alone(params: Params, cell: Cell) -> bool:
     return cell.world.kind is not WorldKind.TOGETHER
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
+def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan:
     """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
     client = 0
     if cell.world == ALONE_WORLD:
@@ -121,7 +102,7 @@ def give_setting(params: Params, cell: Cell, context: CellContext, setting: Fede
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
-def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[methods.Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
     if params.attack is not None or params.owners or cell.world == ALONE_WORLD:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
@@ -147,13 +128,13 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
     held = world.held
-    against = links.draw_pairs(held.num_nodes, params.negatives, rng, _graph(context).adjacency)
+    against = links.draw_pairs(held.num_nodes, params.negatives, rng, cell_training.graph_of(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     facts = replace(_facts(params, done, len(hidden)), named=told.facts)
     if params.owners:
         federation, toward = _together(params, cell, context), made.guarantee.protection.viewer.words
-        questions, prices = _questions(params, cell, context), owned.epsilons_of(done, federation)
+        questions, prices = _questions(params, cell, context), cell_training.epsilons_of(done, federation)
 
         def of_owner(client: int, pairs: np.ndarray) -> np.ndarray:
             return method.scores(made, done.outcome.state, pairs)
@@ -184,19 +165,13 @@ def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> Link
     return replace(done.facts(LinkPredictionCellFacts, _GIVEN), tested=tested, negatives=params.negatives)
 
 
-def _plan(params: Params, cell: Cell, world: Federation) -> Plan:
+def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_linker(spec["method"])
     known = world.clear_facts if grid.never_private(spec) else world.facts
-    settings = method.Params(**task_offers.without_row_keys(spec, ROW))
-    budget = Budget(cell.epsilon, params.delta)
+    settings = method.Params(**base.without_row_keys(spec, ROW))
+    budget = methods.Budget(cell.epsilon, params.delta)
     return cell_training.plan(method, settings, known, budget, world)
-
-
-def _graph(context: CellContext) -> Graph:
-    if not isinstance(context.data, Graph):
-        raise ScenarioError(f"{context.dataset} is a collection of graphs; link_prediction needs one graph")
-    return context.data
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +184,7 @@ class _Question:
 
 def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Question]:
     """One for each owner, empty where it has no hidden tie, or no pair without a tie."""
-    federation, graph = _together(params, cell, context), _graph(context)
+    federation, graph = _together(params, cell, context), cell_training.graph_of(context)
     hidden = _split(params, cell.seed, context)[1]
 
     def make() -> list[_Question]:
@@ -252,14 +227,14 @@ def _measure(
     names = asked[0].metrics if asked else ()
     means = {name: sum(one.tested * one.metrics[name] for one in asked) / tested for name in names}
     nodes = sum(one.nodes for one in found)
-    return (ClientResultCellFacts(participation, owned.EVERYBODY, nodes, tested, means, max(prices), toward), *found)
+    return (ClientResultCellFacts(participation, cell_training.EVERYBODY, nodes, tested, means, max(prices), toward), *found)
 
 
 def _split(params: Params, seed: int, context: CellContext) -> tuple[Federation, np.ndarray]:
     """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
 
     def make() -> tuple[Federation, np.ndarray]:
-        graph = _graph(context)
+        graph = cell_training.graph_of(context)
         if params.owners:
             graph = _owned(params, context)[0]
         edges = links.list_all(graph.adjacency)
@@ -304,8 +279,8 @@ def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
 
 
 def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
-    """As ``owned.deal``; ``ScenarioError`` where the partition follows edges, so that it would see those that are hidden."""
-    found = owned.deal(_graph(context), params.partition, context)
+    """As for all owners; ``ScenarioError`` where the partition follows edges, so that it would see those that are hidden."""
+    found = cell_training.deal_to_owners(cell_training.graph_of(context), params.partition, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {params.partition['partition']!r} follows edges, "
@@ -317,13 +292,9 @@ def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
 def _together(params: Params, cell: Cell, context: CellContext) -> Federation:
     """All clients of the cell's seed."""
     whole = _split(params, cell.seed, context)[0]
-
-    def make() -> Federation:
-        if params.owners:
-            return whole.dealt_to_owners(whole.held.owner_names, _owned(params, context)[1], params.cut_edges)
-        return whole.dealt(cell_training.deal(whole.held, params.partition, cell.seed, context), params.cut_edges)
-
-    return context.cached(("together", _dealt_key(params, cell)), make)
+    key = ("together", _dealt_key(params, cell))
+    asked = (params.partition, params.cut_edges, params.owners)
+    return context.cached(key, lambda: cell_training.deal_federation(whole, *asked, cell.seed, context))
 
 
 def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
@@ -338,6 +309,6 @@ def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) ->
     return replace(found, world=cell.world)
 
 
-TASK: TaskOffers[Params] = TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=TaskModels(Params, _everybody, priced_plan, give_setting, train)
+TASK: base.TaskOffers[Params] = base.TaskOffers(
+    row_keys=ROW, refuses=refuses, alone=alone, models=base.TaskModels(Params, _everybody, priced_plan, give_setting, train)
 )

@@ -30,6 +30,7 @@ from fedgraph.runs import two_worlds
 from fedgraph.runs.console import Console
 from fedgraph.runs.two_worlds import WorldsFinding
 from fedgraph.scenario import read
+from fedgraph.tasks.node_classification import training
 from fedgraph.types import Graph, GraphCollection, Partition, plain_graph
 from tests.trainings import Key, Trainings, planned
 
@@ -604,8 +605,7 @@ def test_a_client_that_stops_at_a_value_is_found(broken: Callable[..., str]) -> 
 def test_a_server_that_looks_at_private_rows_is_found(library: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan that holds rows of people: what LPGNN's did."""
     module = plugins.load("methods", "features")
-    honest, task = module.plan, plugins.load("tasks", "node_classification")
-    world = task._federation
+    honest, world = module.plan, training.federation_of
 
     def remembered(*args: Any) -> Any:
         found = world(*args)
@@ -613,7 +613,7 @@ def test_a_server_that_looks_at_private_rows_is_found(library: Graph, tmp_path: 
         return found
 
     seen: list[int] = []
-    monkeypatch.setattr(task, "_federation", remembered)
+    monkeypatch.setattr(training, "federation_of", remembered)
     monkeypatch.setattr(
         module, "plan", lambda *args: dataclasses.replace(honest(*args), notes=(f"{seen[-1]} people have a label",))
     )

@@ -48,7 +48,7 @@ FACTS = st.one_of(
     ),
     st.builds(
         records.GraphClusteringCellFacts,
-        label=NAMES,
+        partition=NAMES,
         solver=st.builds(
             solver_facts.SolverFacts,
             solved=st.builds(solver_facts.GromovPairFacts),
@@ -78,13 +78,3 @@ def test_every_record_reads_back_as_it_was(facts: TaskFacts, name: str, epsilon:
 def test_what_is_no_result_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"no result|epsilon|Expecting|notes|seed"):
         cells.result.from_line(cells.result.to_line(PLAIN) | change)
-
-
-def test_an_accuracy_that_is_no_share_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"its accuracy is 2; allowed: 0 to 1"):
-        cells.result.from_line(cells.result.to_line(replace(PLAIN, metrics={"accuracy": 2.0})))
-
-
-def test_the_facts_of_another_task_are_no_answer() -> None:
-    with pytest.raises(TypeError, match="Facts, not ParticipationCellFacts"):
-        PLAIN.facts_as(ParticipationCellFacts)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedgraph import cells
 from fedgraph.cells import store
 from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import TaskFacts
@@ -41,19 +40,6 @@ def outcome() -> Result:
         seconds=1.5,
         artefacts={"map": np.eye(2)},
     )
-
-
-def test_round_trip(tmp_path: Path) -> None:
-    store = CellStore(tmp_path)
-    assert not store.has(CELL)
-    store.save(outcome())
-    assert store.has(CELL)
-    record = store.load(CELL)
-    assert record.epsilon_provable == math.inf
-    assert record.epsilon_published is None
-    assert record.paths == {"model": math.inf}
-    assert len(record.ledger) == 2
-    assert np.array_equal(record.artefacts["map"], np.eye(2))
 
 
 @pytest.mark.parametrize("ending", [".npz", ".json.gz"])
@@ -101,12 +87,6 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(OSError, match="disk full"):
         store.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
-
-
-def test_portable_numbers() -> None:
-    assert cells.result.portable({"a": [math.inf, -math.inf, math.nan, np.float32(1.5), (1,)]}) == {
-        "a": ["inf", "-inf", "nan", 1.5, [1]]
-    }
 
 
 def test_no_two_budgets_share_a_file_or_a_stream() -> None:

@@ -11,7 +11,6 @@ from fedgraph import data
 from fedgraph.errors import DataError
 from fedgraph.models import match_columns
 from fedgraph.models.model import Model
-from fedgraph.report.saved_run import load_saved_run
 from fedgraph.types import Graph
 
 COUNT = 300
@@ -60,15 +59,3 @@ def test_texts_and_empty_cells_that_the_training_had_not_are_named_by_who_has_th
     assert "age of 'bob' (and of 1 further people) is empty, as of nobody that the model learned from; allowed: a number" in age
     assert "city of 'cy' is empty, as of nobody that the model learned from; allowed: 'Rome'; or leave" in empty
     assert "city of 'bob' is 'Oslo'" in oslo
-
-
-def test_a_row_called_by_its_method_is_fitted_on_tables_whose_label_has_a_name(tmp_path: Path) -> None:
-    people, edges = table(0, 0)
-    named, bounds = people.rename(columns={"y": "job"}), {"bounds": {"age": [0, 110], "income": [0, 1e9]}}
-    rows = [{"method": "label_hop", "label": "neighbours"}]
-    run = fedgraph.compare(
-        (named, edges), rows, [8], ["curator"], protocol="asking", label="job", columns=bounds, out=tmp_path / "run"
-    )
-    model = run.score("label_hop").fit((named, edges))  # label and bounds are those of the run
-    assert model.classes_.tolist() == ["old", "young"]
-    assert load_saved_run(tmp_path / "run").find("label_hop").head.method == "label_hop"

@@ -25,8 +25,7 @@ from fedgraph.methods.base import method_kinds
 from fedgraph.models import fit
 from fedgraph.models.model import Model
 from fedgraph.privacy import LedgerAccount, Protection
-from fedgraph.runs.chosen_row import ChosenRow
-from fedgraph.runs.run import Run
+from fedgraph.runs.run import ChosenRow, Run
 from fedgraph.types import Graph
 from fedgraph.worlds import protocols
 

@@ -10,7 +10,7 @@ import pytest
 
 import fedgraph
 from fedgraph import models
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import PrivacyError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
 from fedgraph.runs.run import Run
@@ -77,13 +77,3 @@ def test_a_model_of_a_run_with_a_budget_is_charged_to_it(paid: Run, tmp_path: Pa
     assert charge.what.startswith("model ")
     with pytest.raises(PrivacyError, match="of 3"):
         row.fit(select=select, epsilon=2.9)
-
-
-def test_a_budget_that_is_not_there_any_more_refuses_the_model(paid: Run, tmp_path: Path) -> None:
-    for end in ("", ".last"):
-        (tmp_path / f"people.budget{end}").rename(tmp_path / f"elsewhere{end}")
-    row = paid.score(paid.scores[0].row)
-    with pytest.raises((PrivacyError, ScenarioError), match=r"people\.budget"):
-        row.fit()
-    assert row.fit(budget=tmp_path / "elsewhere").epsilon <= 1
-    assert len(budget_book.read(tmp_path / "elsewhere").charges) == 2

@@ -11,7 +11,6 @@ import pytest
 import fedgraph
 from fedgraph.commands.base import main
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.learning import links
 from fedgraph.models import model_file
 from fedgraph.models.model import Model
 from fedgraph.privacy import budget_book
@@ -91,15 +90,6 @@ def test_scores_are_the_same_after_the_file_was_read_back(models: dict[str, Mode
         assert again.plan.guarantee.protection.unit is units[name.split()[0]]
 
 
-def test_ties_are_told_from_other_pairs_and_no_tie_was_hidden(models: dict[str, Model], place: Path) -> None:
-    table = pd.read_csv(place / "people" / "edges.csv")
-    tied = {frozenset(pair) for pair in table[["source", "target"]].to_numpy().tolist()}
-    there = np.array([frozenset(pair) in tied for pair in all_pairs()])
-    for name in ("tie curator", "person curator"):
-        scores = models[name].score_pairs(all_pairs())
-        assert links.measure_scores(scores[there], scores[~there])["auc"] > 0.7, name
-
-
 @pytest.mark.parametrize("name", ["tie curator", "person sums", "owner curator"])
 def test_the_file_holds_no_tie_no_owner_and_no_id(models: dict[str, Model], name: str) -> None:
     """What is in the file is what was released, public features, and keyed digests of who trained."""
@@ -139,12 +129,6 @@ def test_the_file_of_a_neighbour_differs_in_what_was_released_alone(run: Run, pl
             found.append(writer.tree(dataclasses.replace(model, people=None, state=None)))  # type: ignore[arg-type]
             found.append([array.tolist() for array in writer.arrays])
         assert found[:2] == found[2:], label
-
-
-@pytest.mark.parametrize("label", ["default", "gcn"])
-def test_who_reads_private_edges_is_no_model(run: Run, label: str) -> None:
-    with pytest.raises(ScenarioError, match="link_clear reads the private edges of the training graph themselves"):
-        run.score(anchor(run, label)).fit(nothing_protected=True)
 
 
 def test_what_cannot_be_asked_gets_one_line(models: dict[str, Model], run: Run, place: Path) -> None:

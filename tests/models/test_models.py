@@ -17,9 +17,8 @@ from fedgraph.errors import DataError, FedgraphError, PrivacyError, ScenarioErro
 from fedgraph.methods.base import method_kinds
 from fedgraph.models import model_file
 from fedgraph.models.model import Model
-from fedgraph.privacy import budget_book
 from fedgraph.runs.run import Run
-from tests.models.conftest import ROWS, write_people
+from tests.models.conftest import ROWS
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +55,6 @@ def test_every_method_answers_the_same_after_its_file_was_read_back(
         assert list(again.classes_) == ["high", "low", "mid"]
         assert model.epsilon <= 4 or model.method == "nonprivate", name
         assert (again.statement, again.ledger) == (model.statement, model.ledger)
-
-
-def test_files_name_nobody(models: dict[str, Model]) -> None:
-    """Keyed digests say who trained; an id in clear would tell it to everybody who has the file."""
-    named = [name for name, model in models.items() if b"p123" in model.to_bytes()]
-    assert not named
 
 
 def test_answers_are_right_for_new_people_whatever_the_order_of_columns(place: Path, models: dict[str, Model]) -> None:
@@ -227,26 +220,6 @@ def test_the_weights_are_laid_out_as_safetensors(models: dict[str, Model], tmp_p
     ends = [tuple(said["data_offsets"]) for said in header.values()]
     assert [first for first, _ in ends] == [0, *(last for _, last in ends[:-1])]
     assert ends[-1][1] == len(content) - 8 - size
-
-
-def test_a_budget_is_charged_before_and_refuses_what_exceeds_it(place: Path, run: Run, tmp_path: Path) -> None:
-    book = tmp_path / "book"
-    budget_book.create(book, budget_book.Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
-    row = run.best(unit="node", trust="curator", epsilon=4)
-    assert row is not None
-    asking = run.score(next(s.row for s in run.scores if s.variant == "alone"))
-    model = asking.fit(str(place / "people"), budget=book)
-    charged = budget_book.read(book)
-    assert [charge.what for charge in charged.charges] == [f"model {model.row}"]
-    assert charged.groups()[0].epsilon == pytest.approx(model.epsilon, rel=1e-3)
-    before = book.read_bytes()
-    with pytest.raises(PrivacyError, match=r"would have paid ε = .* of 6 .*Nothing was released\. No other row would fit"):
-        asking.fit(str(place / "people"), budget=book)
-    assert book.read_bytes() == before
-    asking.fit(str(place / "people"), budget=book, epsilon=1.0)
-    assert len(budget_book.read(book).charges) == 2
-    with pytest.raises(PrivacyError, match="40 people of these data are not in the budget"):
-        asking.fit(str(write_people(tmp_path / "more", 40, 5000, 7)), budget=book)
 
 
 def test_rows_that_are_no_models_say_why(place: Path, run: Run) -> None:

@@ -26,10 +26,11 @@ from fedgraph.privacy.units import Assumption
 from fedgraph.runs.run import Run
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
+from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.base.task_offers import TaskRowSelect
-from fedgraph.tasks.node_classification import chosen_settings
+from fedgraph.tasks.node_classification import chosen_settings, training
 from fedgraph.types import Graph
+from tests.models.conftest import BOUNDS
 
 DELTA = 1e-5
 
@@ -114,41 +115,26 @@ def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> 
     assert any("SampledOnce(" in repr(one) for one in event.candidates)
 
 
-def test_a_row_that_chooses_is_fitted_by_choosing_anew(place: Path, tmp_path: Path) -> None:
-    select = {"over": {"steps": [2, 4]}, "among": 2}
-    rows = [{"method": "features", "label": "picks", "select": select}, {"method": "features", "label": "plain", "steps": 4}]
-    task = {"task": "node_classification", "protocol": "asking", "trust": ["curator"], "epsilons": [4], "delta": 1e-4}
-    data = [{"name": "own/csv", "path": str(place / "people"), "parameters": {"bounds": {"age": [0, 100]}, "text": "one-hot"}}]
-    asked = {"name": "picks", "runtime": {"engine": "serial"}, "datasets": data, "tasks": [{**task, "methods": rows}]}
-    found = fedgraph.run(asked, out=tmp_path / "run", quiet=True)
-    name = next(s.row for s in found.scores if s.variant == "picks")
-    model = fedgraph.open_run(tmp_path / "run").score(name).fit(str(place / "people"))
-    event = events.from_dict(json.loads(model.ledger[1])["event"])
-    assert isinstance(event, Selected)
-    assert len(event.candidates) == 3, "two trainings and a score"
-    assert 3.5 < model.epsilon <= 4
-    assert not any("is not counted" in sentence for sentence in model.statement)
-    model.save(tmp_path / "m")
-    assert fedgraph.load(tmp_path / "m").predict(str(place / "newcomers"), people="own").shape == (40,)
-
-
-def test_answers_of_neighbours_alone_are_not_chosen_among(run: Run, place: Path) -> None:
-    hop = next(s.row for s in run.scores if s.method == "label_hop")
-    with pytest.raises(PrivacyError, match="no score tells settings apart"):
-        chosen(run, hop, place, over={"rows": [False], "correlation": [0.1, 0.3]})
+def a_choice(place: Path, row: dict[str, object], protocol: str) -> chosen_settings.Choice:
+    """Of a row at one curator, where all of the people train or judge."""
+    graph = fedgraph.read(place / "people", columns=BOUNDS).graph
+    assert isinstance(graph, Graph)
+    given: dict[str, object] = {"methods": [row], "trust": ["curator"], "epsilons": [4.0], "protocol": protocol, "delta": 1e-4}
+    params = node_classification.Params(**given)
+    context = CellContext("t", "d", graph, 0, 1, SerialRuntime())
+    (cell,) = node_classification.cells(params, context)
+    training.give_setting(params, cell, context, params.everybody(graph, None))
+    found = chosen_settings.choice_of(params, cell, context)
+    assert found is not None
+    return found
 
 
 @pytest.fixture(scope="module")
-def chosen_cell(run: Run, place: Path) -> Iterator[tuple[chosen_settings.Choice, TrainedCell]]:
+def chosen_cell(place: Path) -> Iterator[tuple[chosen_settings.Choice, TrainedCell]]:
     """How a row of node level chooses among people whose names are known, and one training of it."""
-    row = next(s for s in run.scores if s.variant == "alone").head.row
-    wanted = fits.FitOptions(select=TaskRowSelect(over={"steps": [2, 4]}, among=2))
-    ready = fits._prepared(run.folder, row, str(place / "people"), wanted)
+    selects = a_choice(place, {"method": "features", "select": {"over": {"steps": [2, 4]}, "among": 2}}, "asking")
     with SerialRuntime() as engine:
-        context = fits._context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine, None)
-        selects = node_classification._selecting_of(ready.params, ready.cell, context)
-        assert selects is not None
-        yield selects, selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
+        yield selects, training.train(selects.rows[0], selects.cell, selects.trial_context(engine))
 
 
 def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[chosen_settings.Choice, TrainedCell]) -> None:
@@ -177,17 +163,13 @@ def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[chosen_se
     assert kstest(noise / std, "norm").pvalue > 1e-4 > kstest(noise / (std * 2 / 3), "norm").pvalue
 
 
-def test_at_edge_level_the_scores_read_no_private_edge(run: Run, place: Path) -> None:
+def test_at_edge_level_the_scores_read_no_private_edge(place: Path) -> None:
     """They have no noise, so what they are computed from is what was released and what is public."""
-    row = next(s for s in run.scores if s.method == "gap_edge").head.row
-    wanted = fits.FitOptions(select=TaskRowSelect(over={"hops": [1, 2]}, among=2))
-    ready = fits._prepared(run.folder, row, str(place / "people"), wanted)
+    spec = {"method": "gap_edge", "epochs": 5, "select": {"over": {"hops": [1, 2]}, "among": 2}}
+    selects = a_choice(place, spec, "transductive")
     with SerialRuntime() as engine:
-        context = fits._context_of(ready, ready.models.everybody(ready.params, ready.graph, None), engine, None)
-        selects = node_classification._selecting_of(ready.params, ready.cell, context)
-        assert selects is not None
         assert not selects.judges.alone
-        fitted = selects.train_one(selects.rows[0], ready.cell, selects.trial_context(engine))
+        fitted = training.train(selects.rows[0], selects.cell, selects.trial_context(engine))
     classifier, asked = method_kinds.load_classifier("gap_edge"), list[int]()
     predict = classifier.predict
 

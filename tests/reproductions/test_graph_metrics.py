@@ -63,21 +63,6 @@ def test_topology_cannot_tell_isomorphic_graphs_apart(plain: tuple[dict[str, Res
     assert f"{int(alike.sum()) // 2} of 28 pairs are isomorphic" in words
 
 
-def test_one_edit_moves_topology_and_embeddings(plain: tuple[dict[str, Result], SectionRecords]) -> None:
-    found, _ = plain
-    for name in ("GW(A)", "GW(H)"):
-        out = found[name]
-        for edit in ("edge_removed", "node_removed"):
-            moved = out.artefacts[edit]
-            assert moved.size == 24
-            assert moved.min() >= 0
-            assert moved.max() > 0
-            assert out.metrics[f"{edit}_median"] == np.median(moved)
-            assert out.metrics[f"{edit}_largest"] == moved.max() >= out.metrics[f"{edit}_high"]
-    assert found["GED"].account is None
-    assert "edge_removed" not in found["GED"].artefacts
-
-
 def test_every_row_sees_the_same_edits(library: Graph, tmp_path: Path) -> None:
     """α = 1 is structure alone: the fused row must then repeat the topology row, edit by edit."""
     found, _ = run(library, params(alpha=1.0), tmp_path)
@@ -93,32 +78,3 @@ def test_no_edit_distance_for_large_graphs(tmp_path: Path) -> None:
     assert "exponential time" in " ".join(made.sentences)
     assert [t.title for t in made.tables] == ["Pairs of graphs", "One edge or node"]
     assert len(made.figures) == 3
-
-
-def test_sampling_respects_sizes_and_repeats(library: Graph) -> None:
-    given = params()
-    where = [CellContext("t", "d", library, 0, 1, runtime.start("serial")) for _ in range(2)]
-    one, two = (task._sampled(given, task.cells(given, w)[0], w) for w in where)
-    assert all(3 <= g.num_nodes <= 5 for g in one[0].graphs)
-    assert np.array_equal(one[1].parameters, two[1].parameters)
-    assert all((a.adjacency != b.adjacency).nnz == 0 for a, b in zip(one[0].graphs, two[0].graphs, strict=True))
-
-
-def test_weights_and_metric_are_settings(
-    library: Graph, plain: tuple[dict[str, Result], SectionRecords], tmp_path: Path
-) -> None:
-    """Weights by degree move every row but GED; the metric moves embeddings alone."""
-    found = {0: {m: o.artefacts["distances"] for m, o in plain[0].items()}}
-    for number, changes in enumerate(({"weights": "degree"}, {"metric": "correlation"}), 1):
-        found[number] = {
-            m: o.artefacts["distances"] for m, o in run(library, params(**changes), tmp_path / str(number))[0].items()
-        }
-    for method, first in found[0].items():
-        assert np.array_equal(found[1][method], first) == (method in ("GED", "graph size"))
-        assert np.array_equal(found[2][method], first) == (method != "GW(H)")
-
-
-def test_no_more_graphs_are_drawn_than_compared(library: Graph, tmp_path: Path) -> None:
-    found, records = run(library, params(compared=2, shown=3), tmp_path)
-    assert len(found["GW(A)"].artefacts["distances"]) == 2
-    assert section.build(records, None).figures

@@ -14,13 +14,11 @@ import pytest
 
 import fedgraph
 from fedgraph.commands import base as cli
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.export import project
-from fedgraph.privacy import budget_book, settle
+from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.privacy.units import Unit
-from fedgraph.report import outside, saved_run
-from fedgraph.report.rows import Row
+from fedgraph.report import outside
 from fedgraph.runs.run import Run
 
 PEOPLE, TESTED = 90, range(60, 90)
@@ -171,36 +169,6 @@ def test_the_ledger_outside_prices_what_is_stated(run: Run) -> None:
     assert {plan["row"] for plan in declared} == {score.row for score in run.scores}
 
 
-def test_a_sheet_that_is_handed_out_is_not_chosen_by_exact_accuracies(run: Run) -> None:
-    kept = saved_run.load_saved_run(run.folder)
-    with pytest.raises(DataError, match=r'cannot choose by them\. Name a ROW, one of: "features, curator'):
-        outside.make_outside_sheet(kept)
-    page = outside.make_outside_sheet(kept, run.scores[0].row).html
-    assert "withheld" in page
-    assert "Finished" not in page
-    assert "Command" not in page
-
-
-def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_seed(
-    run: Run, people: Path, tmp_path: Path
-) -> None:
-    text = (run.folder / outside.OUTSIDE / "README.txt").read_text(encoding="utf-8")
-    assert "DO NOT HAND THIS OUT IF THE PEOPLE ARE REAL" in text
-    assert "at node level, all 2 private trainings here together cost at most ε = 4." in text
-    entries = tuple(row.head for row in run.rows)
-    assert Row(entries, "features").provable <= 2
-    assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())
-
-
-def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: Path) -> None:
-    row = run.score(run.scores[0].row)
-    content = row.fit(str(people)).to_bytes()
-    for name in FILES:
-        assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
-    assert b"self-loops" not in content
-    assert b"own graph people" not in content
-
-
 def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
     done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
     found = project.open_row(done.folder, done.scores[0].row)
@@ -248,12 +216,3 @@ def test_where_an_accuracy_cannot_be_bought_one_line_says_why(
 ) -> None:
     with pytest.raises(ScenarioError, match=why):
         run_on(people, tmp_path / "run", **{**BOUGHT, **more})
-
-
-def test_a_budget_is_charged_for_the_accuracy_too(people: Path, tmp_path: Path) -> None:
-    book = tmp_path / "people.budget"
-    budget_book.create(book, Unit.NODE, 8.0, 1e-4, [f"p{k}" for k in range(PEOPLE)])
-    done = run_on(people, tmp_path / "run", {"seed": "secret", "budget": str(book)}, **BOUGHT)
-    (group,) = budget_book.read(book).groups()
-    assert group.epsilon == pytest.approx(done.rows[0].provable, rel=1e-4)
-    assert group.epsilon > done.rows[0].head.paths["model"] + 0.05, "more than the training alone"

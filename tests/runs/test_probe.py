@@ -18,17 +18,6 @@ def cells(method: str, trust: Trust, count: int) -> list[Cell]:
     return [Cell("t", "d", method, "default", world_of_trust(trust), 1.0, "provable", seed) for seed in range(count)]
 
 
-def test_a_method_takes_what_its_tried_cell_took_and_an_untried_one_the_mean() -> None:
-    every = [
-        *cells("a", Trust.CURATOR, 2),
-        *cells("a", Trust.SUMS, 2),
-        *cells("b", Trust.CURATOR, 1),
-        *cells("c", Trust.SUMS, 1),
-    ]
-    tried = {every[0].kind: probe._Tried(3.0), cells("b", Trust.CURATOR, 1)[0].kind: probe._Tried(1.0)}
-    assert probe._seconds_of_cells(every, tried) == 4 * 3.0 + 1.0 + 2.0
-
-
 @pytest.mark.parametrize(("begin", "counted"), [(0.0, 0), (30.0, 0), (0.0, 4)])
 def test_a_dear_cell_is_stopped_and_its_rounds_say_how_long_it_is(
     begin: float, counted: int, monkeypatch: pytest.MonkeyPatch
@@ -80,11 +69,6 @@ def test_the_range_is_by_the_cheapest_cells_and_by_those_at_several_clients() ->
     tried = {every[0].kind: probe._Tried(3.0), every[-1].kind: probe._Tried(1.0)}
     assert probe._range_of_cells(every, tried, {every[2].kind: probe._Tried(12.0)}) == (13.0, 2 * 3.0 + 2 * 12.0 + 1.0)
     assert probe._range_of_cells(every, tried, {}) == (13.0, 2 * 3.0 + 2 * 9.0 + 1.0), "three times what was tried"
-
-
-def test_what_was_not_tried_is_counted() -> None:
-    ready = read.from_file(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"])
-    assert "more methods were not tried" in probe.probe_scenario(ready, None, 1e-3).estimate
 
 
 def test_a_cell_that_fails_in_the_probe_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -146,15 +145,6 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
     assert by_whom == {1.0: False, 2.0: True, 3.0: False}
 
 
-def test_who_is_alone() -> None:
-    cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
-    clusters = schedule.ScheduledStage(_task("graph_clustering", None), _context(None), ())
-    assert not schedule._is_scheduled_alone(clusters, cell), "a cell of a task that says nothing is a federation"
-    for trust in Trust:
-        asked = Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)
-        assert node_classification.alone(_params(), asked) is trust.whole
-
-
 def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time(
     library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,39 +241,6 @@ def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: G
     error = OSError("no space left")  # the machine fails, not the cell
     with pytest.raises(OSError, match="no space left"):
         schedule._compute(SerialRuntime, _order("a"), library)
-
-
-@dataclass(frozen=True)
-class Named:
-    """What progress asks of a cell."""
-
-    words: str
-    kind: str = "alike"
-
-
-def test_progress_of_several_cells(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
-    console = Console()
-    first, second, third, last = (Named(words) for words in ("first", "second", "third", "last"))
-    console.plan(4, 0, [first, second, third, last])  # type: ignore[list-item]
-    for cell in (first, second):
-        console.begin(cell)  # type: ignore[arg-type]
-    for _ in range(4):
-        now[0] += 2.5
-        console.wait()
-    now[0] += 10
-    console.finish(second)  # type: ignore[arg-type]
-    console.begin(third)  # type: ignore[arg-type]
-    console.finish(first)  # type: ignore[arg-type]
-    now[0] += 10
-    console.wait()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[1:] == [
-        "░░░░░░░░░░░░░░░░░░░░░░░░ 0/4 cells, 10 s",
-        "██████░░░░░░░░░░░░░░░░░░ 1/4 cells, 20 s, about 33 s left",
-        "████████████░░░░░░░░░░░░ 2/4 cells, 30 s, about 18 s left",
-    ]
 
 
 def _task(kind: str, params: object) -> read.ScenarioTask:

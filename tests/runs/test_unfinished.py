@@ -25,10 +25,6 @@ ASKED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def numbers(run: fedgraph.Run) -> list[tuple[object, ...]]:
-    return sorted(run.table()[["name", "epsilon", "value"]].itertuples(index=False, name=None))
-
-
 @pytest.fixture
 def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a run that was interrupted after two of its five cells."""
@@ -47,30 +43,12 @@ def cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "out"
 
 
-def test_what_is_done_has_its_page_and_its_answer(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "UNFINISHED RUN: 2 of 5 cells are done" in (cut / "report.html").read_text(encoding="utf-8")
-    assert cli.main(["show", str(cut)]) == 0
-    said = capsys.readouterr().out
-    assert said.startswith("UNFINISHED RUN: 2 of 5 cells are done")
-    assert "features" in said
-
-
 def test_a_run_without_a_page_is_read_from_its_cells(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As it is after SIGKILL, or while the run is at work."""
     for name in ("results.csv", "report.html"):
         (cut / name).unlink()
     assert cli.main(["show", str(cut)]) == 0
     assert capsys.readouterr().out.startswith("UNFINISHED RUN: 2 of 5 cells are done")
-
-
-def test_a_run_that_ended_between_its_last_cell_and_its_page(cut: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    fedgraph.run(ASKED, out=cut, resume=True, quiet=True)
-    whole = capsys.readouterr() and cli.main(["show", str(cut)]) == 0 and capsys.readouterr().out
-    (cut / "results.parquet").unlink()
-    assert cli.main(["show", str(cut)]) == 0
-    shown = capsys.readouterr().out
-    assert shown.startswith("UNFINISHED RUN: all 5 cells are done, but no report was written.")
-    assert whole.splitlines()[0] in shown
 
 
 def test_a_run_that_is_killed_at_once_says_how_to_go_on(
@@ -114,44 +92,3 @@ def test_who_interrupts_a_run_reads_one_line(
     said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} goes on"
     assert capsys.readouterr().err.splitlines()[-1] == said
     assert live.read(out).done == done
-
-
-def test_who_interrupts_the_last_page_reads_it_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scenario, out = tmp_path / "cut.yaml", tmp_path / "out"
-    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
-
-    def interrupted(*args: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("fedgraph.report.write_report", interrupted)
-    assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
-    said = f"interrupted; 5 of 5 cells are done; the same command with --resume {out} goes on"
-    assert capsys.readouterr().err.splitlines()[-1] == said
-
-
-def test_a_shrunk_run_says_so_wherever_it_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    scenario = tmp_path / "short.yaml"
-    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
-    assert cli.main(["run", str(scenario), "--quick", "--out", str(tmp_path / "out")]) == 0
-    capsys.readouterr()
-    assert cli.main(["show", str(tmp_path / "out")]) == 0
-    assert capsys.readouterr().out.startswith("SHORT RUN (--quick)")
-
-
-def test_resumed_it_is_as_if_nothing_had_happened(cut: Path, tmp_path: Path) -> None:
-    resumed = fedgraph.run(ASKED, out=cut, resume=True, quiet=True)
-    assert resumed.notice is None
-    assert "UNFINISHED" not in (cut / "report.html").read_text(encoding="utf-8")
-    assert numbers(resumed) == numbers(fedgraph.run(ASKED, out=tmp_path / "whole", quiet=True))
-
-
-def test_a_notebook_says_so_first(cut: Path) -> None:
-    shown = fedgraph.open_run(cut)._repr_html_()
-    assert shown.startswith("<p>UNFINISHED RUN: 2 of 5 cells are done")
-    assert "<table" in shown
-
-
-def test_the_dearest_cell_is_the_first(cut: Path) -> None:
-    assert "nonprivate" in {entry.method for entry in fedgraph.open_run(cut).kept[0].results}

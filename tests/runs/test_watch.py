@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import io
 import re
 import time
 import urllib.request
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import ray
-import rich.console
 import yaml
 from ray.util import list_named_actors
 
@@ -139,16 +137,3 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
     if metered:
         assert 'task="node-level"' in next(line for line in metrics[-1].splitlines() if line.startswith("ray_fedgraph_rounds"))
         assert 'task="node-level"' in next(line for line in metrics[-1].splitlines() if line.startswith("ray_fedgraph_epsilon"))
-
-
-def test_no_title_and_no_number_is_cut_at_eighty_columns() -> None:
-    console = rich.console.Console(width=80, record=True, file=io.StringIO())
-    console.print(
-        live._table(
-            [("a task with a name that is longer than thirty letters", "10", "1,200", *["1,234,567"] * 3, *["1.0"] * 4)]
-        )
-    )
-    text = console.export_text()
-    assert "…" not in text
-    assert all(word in text for title in live._TITLES for word in title.split())
-    assert text.count("1,234,567") == 3

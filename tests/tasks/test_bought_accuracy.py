@@ -12,8 +12,7 @@ from scipy import stats
 
 from fedgraph import data
 from fedgraph.cells.cell import Cell, CellContext
-from fedgraph.errors import PrivacyError
-from fedgraph.methods.base import Plan
+from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
@@ -40,9 +39,9 @@ def trained(request: pytest.FixtureRequest) -> Iterator[tuple[TrainedCell, Bough
     with SerialRuntime() as engine:
         context = CellContext("t", "d", graph, 0, 1, engine)
         done = node_classification.train(params, cell, context)
-        # The same declaration a second time: the training of the task, and the release beside it.
-        whole = node_classification.plan(params, cell, context)
-        yield done, Bought(done.plan, whole, whole.schedule.releases[-1].mechanism.std), cell
+        bought = bought_accuracy.declare(params, cell, context)
+        assert bought is not None
+        yield done, bought, cell
 
 
 def sums_and_noise(monkeypatch: pytest.MonkeyPatch) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -93,49 +92,24 @@ def test_one_person_moves_the_counts_by_one_and_no_more(
     assert mechanism.std == pytest.approx(bought.release.event.noise_multiplier), "Δ₂ = 1"  # type: ignore[attr-defined]
 
 
-def test_the_noise_is_that_of_the_plan_and_not_two_thirds_of_it(
-    trained: tuple[TrainedCell, Bought, Cell], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    done, bought, cell = trained
-    seen = sums_and_noise(monkeypatch)
-    for root in range(400):
-        bought.buy(done, cell, root)
-    noise = np.concatenate([drawn for _, drawn in seen])
+def test_the_noise_is_that_of_the_plan_and_not_two_thirds_of_it(trained: tuple[TrainedCell, Bought, Cell]) -> None:
+    _, bought, cell = trained
+    (round_,), zero = bought.release.rounds, np.zeros((1, 2))
+    doors = (Desk(cell.key, 0, round_, (bought.release,), np.random.default_rng(root)) for root in range(400))
+    noise = np.concatenate([door.release("accuracy", lambda: zero).value for door in doors])
     mechanism = bought.release.mechanism
     assert isinstance(mechanism, GaussianNoise)
     assert stats.kstest(noise, "norm", (0, mechanism.std)).pvalue > 0.001
     assert stats.kstest(noise, "norm", (0, mechanism.std * 2 / 3)).pvalue < 0.001
 
 
-def test_a_plan_with_two_thirds_of_the_noise_is_refused(trained: tuple[TrainedCell, Bought, Cell]) -> None:
-    _, bought, _ = trained
-    mechanism = bought.release.mechanism
-    assert isinstance(mechanism, GaussianNoise)
-    less = replace(bought.release, mechanism=GaussianNoise(mechanism.std * 2 / 3))
-    schedule = bought.whole.schedule
-    with pytest.raises(PrivacyError, match="accuracy"):
-        replace(bought.whole, schedule=replace(schedule, releases=(*schedule.releases[:-1], less)))
-
-
 def test_training_and_accuracy_together_keep_the_epsilon_of_the_row(
     trained: tuple[TrainedCell, Bought, Cell],
 ) -> None:
     done, bought, cell = trained
-    priced, accuracy, said = bought.buy(done, cell, 3)
+    priced, accuracy = bought.buy(done, cell, 3)
     assert 0.9 * EPSILON < priced.settled.epsilon <= EPSILON
     assert priced.settled.epsilon == pytest.approx(bought.whole.provable().epsilon), "planned = spent"
     assert priced.settled.path_epsilons()["accuracy"] == pytest.approx(PRICE, rel=1e-6)
     assert 0 <= accuracy <= 1
-    assert "standard deviation" in said
-
-
-def test_a_price_that_leaves_nothing_for_the_training_is_refused(
-    trained: tuple[TrainedCell, Bought, Cell],
-) -> None:
-    done, _, _ = trained
-
-    def plan(epsilon: float) -> Plan:
-        return done.plan
-
-    with pytest.raises(PrivacyError, match=r"leaves nothing of ε = 0\.6"):
-        bought_accuracy.plan(PRICE, 0.6, done.federation, plan)
+    assert "standard deviation" in priced.said[0]

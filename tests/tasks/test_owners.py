@@ -13,11 +13,10 @@ from pydantic import ValidationError
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
-from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification as task
 from fedgraph.tasks.base import CellContext, Result
-from fedgraph.types import Graph, GraphMasks, Partition
+from fedgraph.types import Graph, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.world import ALONE_WORLD
 
@@ -110,17 +109,6 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
     assert sum(federation.within(ALONE_WORLD, k).num_train for k in range(3)) == setting.num_train
 
 
-def test_edge_level_with_edges_between_clients(library: Graph) -> None:
-    found = outcomes(
-        library, methods=[{"method": "gap_edge", "epochs": 5, "folds": 1}], protocol="transductive", cut_edges="protected"
-    )
-    account = found["sums"].account
-    assert account is not None
-    assert Assumption.CUT_EDGES_SHARED in account.protection.assumptions
-    assert all(e <= 1.0 for e in prices(found["sums"], "federated").values())
-    assert found["sums"].facts.cut_edges > 0
-
-
 def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
     method = {"method": "gap_node", "projection": 16, "steps": 4, "cap": "promised", "degree": 1}
     found = outcomes(library, methods=[method], participations=["alone", "federated"])
@@ -139,13 +127,6 @@ def test_alerts_look_for_one_class(library: Graph) -> None:
         outcomes(library, alerts=0.2, positive=9, participations=["federated"])
 
 
-def test_features_made_from_edges_are_said(library: Graph) -> None:
-    found = outcomes(replace(library, features_from_edges=True), participations=["federated"])
-    account = found["sums"].account
-    assert account is not None
-    assert Assumption.FEATURES_FROM_EDGES in account.protection.assumptions
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
@@ -161,45 +142,6 @@ def test_refuses_what_cannot_be(wrong: dict[str, Any], words: str) -> None:
         params(**wrong)
     with pytest.raises(ValidationError, match="left_out is of owners; write owners: true"):
         task.Params(epsilons=[1.0], methods=[{"method": "features"}], trust=["sums"], left_out=2)
-
-
-def test_names_must_be_clients(library: Graph) -> None:
-    for wrong in ({"participations": ["left-out"], "left_out": ["client 9"]},):
-        with pytest.raises(ScenarioError, match="there is no client 'client 9'"):
-            outcomes(library, **wrong)
-    with pytest.raises(DataError, match="nodes know their owner"):
-        outcomes(library, partition={"partition": "natural"})
-
-
-@pytest.mark.parametrize("public", ["test-graph", "nothing"])
-def test_a_client_without_a_test_node_stays_alone_and_is_left_out(library: Graph, public: str) -> None:
-    """Its nodes all train: it has its price, and no number."""
-    rng = np.random.default_rng(0)
-    first = np.isin(np.arange(library.num_nodes), rng.permutation(library.num_nodes)[:60])
-    masks = GraphMasks(np.flatnonzero(first | (np.arange(library.num_nodes) % 4 > 0)), np.zeros(0, int), np.zeros(0, int))
-    masks = replace(masks, test=np.setdiff1d(np.arange(library.num_nodes), masks.train))
-    graph = replace(library, owner=np.where(first, 0, 1 + np.arange(300) // 4 % 2), owner_names=("a", "b", "c"), masks=(masks,))
-    given = {"partition": {"partition": "natural"}, "split": "public", "public": public, "left_out": ["a"]}
-    methods = [{"method": "features", "steps": 4}]
-    found = outcomes(graph, **given, methods=methods, participations=EVERY)
-    for record in (r for outcome in found.values() for r in outcome.facts.results):
-        assert bool(record.metrics) == (record.client != "a")
-        if record.participation == "alone":
-            assert 0.9 < record.epsilon <= 1.0
-
-
-def test_a_client_whose_nodes_are_all_tested_gets_a_way_out(library: Graph) -> None:
-    half = np.arange(300) < 150
-    masks = GraphMasks(np.flatnonzero(half), np.zeros(0, int), np.flatnonzero(~half))
-    graph = replace(library, owner=(~half).astype(int), owner_names=("a", "b"), masks=(masks,))
-    with pytest.raises(DataError, match=r"b has no node on the training side: .* protocol: asking"):
-        outcomes(graph, partition={"partition": "natural"}, split="public")
-
-
-def test_no_client_may_have_the_name_of_everybody(library: Graph) -> None:
-    graph = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
-    with pytest.raises(DataError, match="a client is called 'all'"):
-        outcomes(graph, partition={"partition": "natural"})
 
 
 TUNED = (
@@ -232,14 +174,6 @@ def test_own_weights_cost_nothing_toward_others_and_are_each_clients_own(
     assert [r.client for r in records] == ["all", "client 1", "client 2", "client 3", "client 4"]
 
 
-def test_own_weights_are_refused_where_a_method_has_none(library: Graph) -> None:
-    given = {"methods": [{"method": "gap_edge", "epochs": 5, "folds": 1}], "protocol": "transductive"}
-    made, where = params(**given, personalised="weights"), context(library)
-    (cell, *_) = task.cells(made, where)
-    with pytest.raises(ScenarioError, match=r"gap_edge has no weights .* features, gap_node"):
-        task.plan(made, cell, where)
-
-
 def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph) -> None:
     """Nobody knows the answers of the first: it has no number, and is left out as others are: that labels are known is private.
     The second is one node, asked or not.
@@ -264,3 +198,16 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
     (cell,) = (c for c in task.cells(named, where) if c.world.without is not None)
     (record,) = task.run(named, cell, where).facts.results
     assert record.metrics == {}
+
+
+def test_what_no_owner_can_have_is_refused(library: Graph) -> None:
+    two = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
+    edges = {"methods": [{"method": "gap_edge", "epochs": 5, "folds": 1}], "protocol": "transductive"}
+    for graph, given, says in (
+        (library, {"participations": ["left-out"], "left_out": ["client 9"]}, "there is no client 'client 9'"),
+        (two, {"partition": {"partition": "natural"}}, "a client is called 'all'"),
+        (library, {"partition": {"partition": "natural"}}, "nodes know their owner"),
+        (library, {**edges, "personalised": "weights"}, "gap_edge has no weights .* features, gap_node"),
+    ):
+        with pytest.raises((ScenarioError, DataError), match=says):
+            outcomes(graph, **given)

@@ -18,7 +18,7 @@ from benchmarks.reproductions import clear_embeddings as clear
 from benchmarks.reproductions import starts
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from fedgraph import seeds
-from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins, task_offers
+from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, distinct_values, no_plan, no_plugins
 from fedgraph.worlds.world import JOINED_WORLD
 
 _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
@@ -48,7 +48,7 @@ class Params(clear.ClearSampleSettings):
     """Which graphs, which model, which noise."""
 
     pairs: int = Field(300, ge=1, description="random pairs of one repetition")
-    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], task_offers.distinct_values("noise")] = Field(
+    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], distinct_values("noise")] = Field(
         [0.01, 0.1, 1.0], min_length=1, description="standard deviations of the noise on embeddings in [0, 1]"
     )
 

@@ -12,34 +12,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from fedgraph import plugins, privacy, seeds
-from fedgraph.cells import Cell, CellContext, Result, SettingChoiceCellFacts, TaskFacts
+from fedgraph import cells, methods, plugins, privacy, seeds
+from fedgraph.cells import Cell, CellContext, Result
 from fedgraph.documents import SettingsSpec
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.methods import Budget, Plan, PublicFacts, column_ranks, method_kinds
-from fedgraph.partition import base
-from fedgraph.privacy import (
-    Assumption,
-    Disclose,
-    Guarantee,
-    LedgerAccount,
-    LedgerLine,
-    Promise,
-    Protection,
-    Settlement,
-    Trust,
-    Unit,
-)
+from fedgraph.methods import Plan, column_ranks, method_kinds
+from fedgraph.partition import base as partitions
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation, protocols, world_of_trust
+from fedgraph.worlds import Federation, WorldKind, protocols, world_of_trust
 
-_Facts = TypeVar("_Facts", bound=TaskFacts)
+_Facts = TypeVar("_Facts", bound=cells.TaskFacts)
 _Made = TypeVar("_Made")
+EVERYBODY = "all"  # the name of the record that is about everybody's nodes
 _HALVINGS = 9  # of an interval of ε, by its geometric mean
 
 
-def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
+def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
     """The plan's guarantee with every promise beside what the data are.
 
     Degrees are those of each client's graph as it is given, before any cut.
@@ -49,7 +38,7 @@ def look_up_promises(made: Plan, partition: Partition) -> Guarantee:
         return made.guarantee
     degrees = np.concatenate([s.graph.degrees for s in partition.subgraphs])
     above = int((degrees > promised).sum())
-    found = Promise(Assumption.PROMISED_DEGREE, promised, int(degrees.max(initial=0)), above, degrees.size)
+    found = privacy.Promise(privacy.Assumption.PROMISED_DEGREE, promised, int(degrees.max(initial=0)), above, degrees.size)
     return replace(made.guarantee, promises=(found,))
 
 
@@ -59,14 +48,14 @@ class _Settled:
 
     plan: Plan  # What was declared beforehand
     outcome: rounds.RoundsOutcome  # The final state, and every release
-    guarantee: Guarantee  # The plan's guarantee, with every promise looked up in the data
-    settled: Settlement  # What the releases cost under that guarantee
+    guarantee: privacy.Guarantee  # The plan's guarantee, with every promise looked up in the data
+    settled: privacy.Settlement  # What the releases cost under that guarantee
 
     def as_result(
         self,
         cell: Cell,
         metrics: dict[str, float],
-        facts: TaskFacts,
+        facts: cells.TaskFacts,
         notes: tuple[str, ...] | None = None,
         measured: float | None = None,
         artefacts: Mapping[str, np.ndarray] | None = None,
@@ -100,21 +89,13 @@ def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome)
     return _Settled(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
 
 
-def price_untrained(
-    cell: Cell, protection: Protection, delta: float, metrics: dict[str, float], facts: TaskFacts, *, from_sizes: bool
-) -> Result:
-    """Of a row that releases nothing: it reads public sizes alone (``from_sizes``; ε = 0), or raw data (ε = ∞)."""
-    epsilon, theorem = (0.0, "nothing was released beyond the public sizes") if from_sizes else (np.inf, "computed on raw data")
-    account = LedgerAccount(cell.key, protection, delta)
-    return Result.of(cell, account, metrics=metrics, facts=facts, epsilon_provable=epsilon, theorem=theorem)
-
-
 @dataclass(frozen=True, eq=False)
 class TrainedCell(_Settled):
     """A method that was trained in one world, and its price."""
 
     federation: Federation  # Where the method trained, with columns on one scale
-    choice: SettingChoiceCellFacts | None = None  # How its settings were found, where they were chosen privately
+    choice: cells.SettingChoiceCellFacts | None = None  # Its settings, where they were chosen privately
+    said: tuple[str, ...] = ()  # Sentences that may leave on what was released beside the training
 
     def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
         """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
@@ -136,9 +117,9 @@ def partition_key(partition: SettingsSpec) -> Hashable:
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal(held: Graph, partition: SettingsSpec, seed: int, context: CellContext) -> Partition:
+def deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellContext) -> Partition:
     """The clients of a seed. ``ScenarioError`` where two of them would hold the same node."""
-    offers, settings = base.chosen(partition)
+    offers, settings = partitions.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
     if not isinstance(found, Partition):
         given = f"partition {partition['partition']!r} gave a {type(found).__name__}"
@@ -146,6 +127,79 @@ def deal(held: Graph, partition: SettingsSpec, seed: int, context: CellContext) 
     if not found.disjoint:
         raise ScenarioError(f"{context.label} needs disjoint clients; partition {partition['partition']!r} overlaps")
     return found
+
+
+def find_client(name: str, names: Sequence[str], key: str) -> int:
+    """The number of the client called ``name``; ``ScenarioError`` where there is none."""
+    if name not in names:
+        hint = plugins.suggest_plugin_name(name, list(names))
+        raise ScenarioError(f"{key}: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
+    return list(names).index(name)
+
+
+def graph_of(context: CellContext) -> Graph:
+    """The graph of a task that needs one; ``ScenarioError`` where the data are a collection."""
+    if not isinstance(context.data, Graph):
+        raise ScenarioError(f"{context.dataset} is a collection of graphs; {context.label} needs one graph")
+    return context.data
+
+
+def deal_federation(
+    whole: Federation,
+    partition: SettingsSpec,
+    cut_edges: methods.PublicCutEdgeFacts,
+    owners: bool,
+    seed: int,
+    context: CellContext,
+) -> Federation:
+    """All clients of a seed; with ``owners`` the same for all seeds. cut_edges: what becomes of edges between clients."""
+    if not owners:
+        return whole.dealt(deal(whole.held, partition, seed, context), cut_edges)
+    dealt = deal_to_owners(graph_of(context), partition, context)[1]
+    return whole.dealt_to_owners(whole.held.owner_names, dealt, cut_edges)
+
+
+def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
+    """Deal nodes to clients that stay the same for all seeds.
+
+    Args:
+        partition: The settings of the partition, its name among them.
+        context: The root of the random streams. It keeps the result.
+
+    Returns:
+        (the graph, whose nodes know their owner; how they were dealt). Clients have the names that the data give to owners,
+        where the partition keeps these, and are called ``client 1``, ``client 2``, … otherwise.
+
+    Raises:
+        ScenarioError: As for ``deal``.
+        DataError: Two clients have one name, or a client is called as tables call everybody.
+    """
+
+    def make() -> tuple[Graph, Partition]:
+        found = deal(graph, partition, "owners", context)
+        owner = np.zeros(graph.num_nodes, dtype=np.int64)
+        for share in found.subgraphs:
+            owner[share.nodes] = share.client
+        names: tuple[str, ...] = ()
+        if graph.owner is not None and graph.owner_names and partitions.chosen(partition)[0].keeps_owners:
+            names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
+        names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
+        if len(set(names)) < len(names):
+            raise DataError(f"{graph.name}: two clients have one name; allowed: names that differ")
+        if EVERYBODY in names:
+            called = f"a client is called {EVERYBODY!r}, as tables call everybody"
+            raise DataError(f"{graph.name}: {called}; allowed: any other name")
+        return replace(graph, owner=owner, owner_names=names), found
+
+    return context.cached(("owned", context.dataset, partition_key(partition)), make)
+
+
+def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
+    """ε of each owner's dearest unit in a training of all of them."""
+    if done.federation.world.kind is WorldKind.WHOLE:
+        return [done.settled.epsilon] * len(federation.names)
+    each = privacy.settle.per_client(done.guarantee, done.outcome.releases)
+    return [each.get(client, 0.0) for client in range(len(federation.names))]
 
 
 def require_answers(federation: Federation, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str) -> None:
@@ -157,7 +211,9 @@ def require_answers(federation: Federation, method: method_kinds.ClassifierMetho
         )
 
 
-def plan(method: method_kinds.Method, settings: Any, facts: PublicFacts, budget: Budget, federation: Federation) -> Plan:
+def plan(
+    method: method_kinds.Method, settings: Any, facts: methods.PublicFacts, budget: methods.Budget, federation: Federation
+) -> Plan:
     """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
@@ -191,10 +247,10 @@ def train_clients_alone(
         dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
     """
     each: list[TrainedCell] = []
-    lines: list[LedgerLine] = []
+    lines: list[privacy.LedgerLine] = []
     for client in range(len(names)):
         done = train_one(client)
-        owners = done.guarantee.protection.unit is Unit.ENTITY
+        owners = done.guarantee.protection.unit is privacy.Unit.ENTITY
         at = ((0, 0),) if owners else ((client, client),)
         lines += [replace(line, cell=cell.key, clients=at) for line in done.outcome.releases]
         each.append(done)
@@ -226,15 +282,15 @@ def train(
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
     path = (*cell.path, *who)
     progress = (context.prefixes, context.on_round)
-    counted: tuple[LedgerLine, ...] = ()
+    counted: tuple[privacy.LedgerLine, ...] = ()
     first = column_ranks.plan_before(made)
     if first is not None:
         ranked = rounds.run(context.runtime, shared, first, context.root, path, common, *progress)
         federation, counted = federation.scaled(ranked.state.memory), ranked.releases
         shared = context.runtime.share(("partition", context.label, key, "scaled", *path), federation.partition)
-    noisy = any(not isinstance(release.mechanism, Disclose) for release in made.schedule.releases)
+    noisy = any(not isinstance(release.mechanism, privacy.Disclose) for release in made.schedule.releases)
     one = made.facts.num_clients == 1 and not noisy and not who
-    starts = replace(cell, world=world_of_trust(Trust.CURATOR)).path if one else None
+    starts = replace(cell, world=world_of_trust(privacy.Trust.CURATOR)).path if one else None
     outcome = rounds.run(
         context.runtime, shared, made, context.root, path, common, *progress,
         answered=answered, starts=starts, keep=keep,

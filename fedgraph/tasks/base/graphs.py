@@ -15,7 +15,6 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
@@ -23,43 +22,37 @@ import numpy as np
 import scipy.sparse as sp
 from pydantic import AfterValidator, BeforeValidator, Field
 from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
 
-from fedgraph import seeds
+from fedgraph import cells, comparison, documents, methods, privacy, seeds, worlds
+from fedgraph.attacks import canary_graphs
 from fedgraph.comparison import (
     ClassifySplit,
-    GromovPairFacts,
     MetricSpace,
-    SolverAgreement,
     SolverFacts,
-    SpaceMetric,
-    SpaceWeights,
     agreement,
     classify,
     gromov,
     gromov_bounds,
     metric_space,
 )
-from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.methods import (
-    column_ranks,
-)
+from fedgraph.federation import rounds
+from fedgraph.methods import Plan, column_ranks
 from fedgraph.partition import PartitionShares
-from fedgraph.tasks.base import CellContext, CellPairKeeper, require_distinct_cells, task_offers
-from fedgraph.tasks.base.task_offers import TaskRowKeys
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, Result
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
 
 _OWN = "epsilons"  # of a model: its budgets
-WEIGHTS_WORDS = (
-    "weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees are private)"
-)
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
 # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
 _CAREFUL_WORK = 2e8
 _Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-Distinct = task_offers.distinct_values("the value")
+Distinct = base.distinct_values("the value")
 
 
 def parse_epsilon(value: Any) -> float | str:
@@ -77,8 +70,8 @@ def parse_epsilon(value: Any) -> float | str:
 
 
 _GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(parse_epsilon)]
-Epsilons = Annotated[list[_GraphEpsilon], Distinct, InfiniteSetting]
-OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), InfiniteSetting]
+Epsilons = Annotated[list[_GraphEpsilon], Distinct, documents.InfiniteSetting]
+OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), documents.InfiniteSetting]
 Encoders = Annotated[list[_Encoder], Distinct]
 
 
@@ -99,7 +92,7 @@ def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
     return method
 
 
-class RowKeys(TaskRowKeys):
+class RowKeys(base.TaskRowKeys):
     """The keys of a model that are the task's."""
 
     epsilons: OwnEpsilons = Field(None, description="ε of this model; default the task's")
@@ -111,7 +104,7 @@ Model = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
 
 
 def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
-    require_distinct_cells("the model", [_label(m) for m in methods])
+    base.require_distinct_cells("the model", [_label(m) for m in methods])
     found = []
     for m in methods:
         given = m | ({_OWN: [_written(parse_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
@@ -143,6 +136,11 @@ class Row:
         return "1/n" if isinstance(self.epsilon, str) else "epsilon"
 
     @property
+    def pooled(self) -> bool:
+        """Whether a graph sends one vector in the place of its rows."""
+        return False
+
+    @property
     def variant(self) -> str:
         """The name of the row's cells."""
         return f"{self.label}/{self.encoder}/{self.rule}"
@@ -161,11 +159,11 @@ def list_rows(
         )
 
 
-_CheckedModel = Annotated[Model, AfterValidator(task_offers.check_row_keys(RowKeys))]
+_CheckedModel = Annotated[Model, AfterValidator(base.check_row_keys(RowKeys))]
 Models = Annotated[list[_CheckedModel], AfterValidator(_checked)]
 
 
-class SolverSettings(Settings):
+class SolverSettings(documents.Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
     solver: Literal["fast", "pot", "proximal", "batched"] = Field(
@@ -193,6 +191,88 @@ class SolverSettings(Settings):
         if self.solver != "fast" and starts:
             raise ValueError(f"solver: {self.solver} is one descent from p qᵀ: it needs quality: fast and restarts: 0")
         return gromov.GromovOptions(solver=self.solver, loss=self.loss, alpha=alpha, restarts=starts, kicks=kicks)
+
+
+class CompareSettings(SolverSettings):
+    """Settings of a task that compares what small graphs release."""
+
+    epsilons: Epsilons = Field(min_length=1, description="ε of each graph: a number, 1/n for n nodes, inf for no encoding")
+    encoders: Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
+    seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
+    metric: comparison.SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
+    weights: comparison.SpaceWeights = Field(
+        "uniform",
+        description="weights of nodes, on raw data and in clear: uniform or degree (an encoded release: uniform, its degrees "
+        "are private)",
+    )
+    alpha: float = Field(0.5, ge=0, le=1, description="weight of structure in the fused discrepancy")
+    attack: canary_graphs.GraphAttack | None = Field(
+        None, description="toss a coin for each graph, and read what is released: a lower bound on ε"
+    )
+
+
+def name_cell(context: CellContext, method: str, row: Row, epsilon: float, seed: int) -> Cell:
+    """The cell of a row. epsilon: the largest of any graph. Noise for rows as the authors coded it keeps the published ε."""
+    coded = row.encoder == "gaussian-as-coded" and not row.pooled
+    reading = "none" if math.isinf(epsilon) else "published" if coded else "provable"
+    return Cell(context.label, context.dataset, method, row.variant, worlds.JOINED_WORLD, epsilon, reading, seed, row.index)
+
+
+def name_row_in_clear(context: CellContext, method: str, seed: int) -> Cell:
+    """The cell of a row that needs no model."""
+    return Cell(context.label, context.dataset, method, "baseline", worlds.JOINED_WORLD, math.inf, "none", seed)
+
+
+def public_facts(
+    partition: Partition, sizes: tuple[tuple[int, ...], ...], num_features: int, num_classes: int, **said: Any
+) -> methods.PublicFacts:
+    """What is public where clients hold small graphs.
+
+    Args:
+        partition: Who holds what.
+        sizes: For each client the number of nodes of each of its graphs; empty where a client is one part of one graph.
+        num_features: Columns of every node.
+        num_classes: Of the labels that train.
+        said: Facts that are not as usual, where every graph is its client's own and what there is follows from no row and edge.
+    """
+    own = tuple(s.graph.num_nodes for s in partition.subgraphs)
+    usual: dict[str, Any] = {
+        "num_nodes": sum(own), "holdings": None, "public": "nothing", "public_graph": None, "component_from_edges": False,
+        "columns_from_rows": False, "features_from_edges": False,
+    }  # fmt: skip
+    return methods.PublicFacts(
+        num_features=num_features, num_classes=num_classes, clients=own, graphs=sizes, viewer=privacy.Viewer.SERVER,
+        membership_from_edges=partition.from_edges, membership_from_labels=partition.from_labels, cut_edges="dropped",
+        public_attributes=None, colluders=1, split_from_edges=False, **usual | said,
+    )  # fmt: skip
+
+
+def train(
+    made: Plan[Any, methods.EmbedderMethodMade], partition: Partition, key: Hashable, named: tuple[str | int, ...], cell: Cell,
+    context: CellContext,
+) -> rounds.RoundsOutcome:  # fmt: skip
+    """All rounds at the clients. key: names the partition at the workers. named: the model in streams that its rows share."""
+    shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed, key), partition)
+    common: tuple[str | int | float, ...] = (cell.task, cell.dataset, cell.method, *named, cell.seed)
+    return rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+
+
+def price_untrained(
+    cell: Cell, delta: float, metrics: dict[str, float], facts: cells.TaskFacts, *, by_edges: bool = False
+) -> Result:
+    """The result of a row that releases nothing: it reads public sizes alone (ε = 0), or raw data (ε = ∞).
+
+    by_edges: the graphs are parts of one, drawn along its edges.
+    """
+    membership = privacy.Assumption.MEMBERSHIP_FROM_EDGES if by_edges else privacy.Assumption.MEMBERSHIP_GIVEN
+    relation = privacy.Relation.NODE_REPLACE if by_edges else privacy.Relation.GRAPH_REPLACE
+    protection = privacy.Protection(relation, privacy.Viewer.SERVER, (privacy.Assumption.SIZES_PUBLIC, membership))
+    epsilon, theorem = np.inf, "computed on raw data"
+    if cell.method in (SIZE, CONSTANT):
+        epsilon, theorem = 0.0, "nothing was released beyond the public sizes"
+    account = privacy.LedgerAccount(cell.key, protection, delta)
+    return Result.of(cell, account, metrics=metrics, facts=facts, epsilon_provable=epsilon, theorem=theorem)
 
 
 def _work(sizes: Sequence[int]) -> float:
@@ -394,45 +474,64 @@ class _Solved:
         return np.asarray(self.steps[which[:, 0], which[:, 1]] < 0)
 
 
-@dataclass(eq=False)
-class _Table:
-    """What one cell asks of the pairs of a set of spaces."""
+class _Pairs:
+    """The pairs of a set of spaces that one cell asks for, solved at the server, as often as asked.
 
-    name: str  # the name of the set (``_name_of``)
-    # where results are kept. What others have written under this name is read. None: nothing is read or kept.
-    disk: CellPairKeeper | None
-    solved: _Solved  # all results that are known; it grows
+    What other cells have written under the name of these spaces is read from the disk, and what is solved is written there.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext, known: _Solved | None = None
+    ) -> None:
+        self.solved = _Solved.nothing(len(spaces)) if known is None else known
+        self._context, self._options, self._disk = context, options, context.pairs
+        self._points = np.array([space.num_points for space in spaces])
+        self._handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
         self._asked = np.zeros(self.solved.steps.shape, np.bool_)
         self._waiting: list[tuple[np.ndarray, gromov.GromovResults]] = []
         self._written = time.monotonic()
-        for part in self.disk.load(self.name) if self.disk else ():
+        self._name = _name_of(spaces, options) if self._disk else ""
+        for part in self._disk.load(self._name) if self._disk else ():
             self.solved.enter(part["pairs"], gromov.GromovResults(part["value"], part["converged"], part["steps"]))
 
-    def ask(self, which: np.ndarray) -> None:
-        """The cell asks for these pairs, int64 [q, 2], solved or not."""
+    def __enter__(self) -> "_Pairs":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._write()  # also where the run is interrupted
+        self._context.runtime.forget(self._handle)
+
+    def solve(self, which: np.ndarray) -> np.ndarray:
+        """float64 [q], the discrepancies of pairs int64 [q, 2]; what is there is not solved again."""
+        new, batched = which[self.solved.missing(which)], self._options.solver == "batched"
+        order = np.lexsort(self._points[new].T) if batched else np.arange(len(new))
+        size = _PAIRS_PER_BATCH if batched else _chunk_size(self._points)
+        chunks = [new[order[i : i + size]] for i in range(0, len(new), size)]
+        done = len(which) - len(new)
+        self._context.progress("GW pairs", done, len(which))
+        found = self._context.runtime.map(_solve_chunk, chunks, self._handle, self._options)
+        for chunk, part in zip(chunks, found, strict=True):
+            self.solved.enter(chunk, part)
+            self._waiting.append((chunk, part))
+            if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
+                self._write()
+            done += len(chunk)
+            self._context.progress("GW pairs", done, len(which))
         self._asked[which.min(1), which.max(1)] = True
+        return self.solved.value[which[:, 0], which[:, 1]]
 
-    def enter(self, which: np.ndarray, results: gromov.GromovResults) -> None:
-        """Take them in; every few seconds what came in since is written."""
-        self.solved.enter(which, results)
-        self._waiting.append((which, results))
-        if time.monotonic() - self._written > _SECONDS_BETWEEN_WRITES:
-            self.flush()
-
-    def close(self) -> GromovPairFacts:
+    def close(self) -> comparison.GromovPairFacts:
         """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
 
         What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
         """
-        self.flush()
-        file = self.disk.close(self.name) if self.disk and self._asked.any() else None
-        return GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
+        self._write()
+        file = self._disk.close(self._name) if self._disk and self._asked.any() else None
+        return comparison.GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
 
-    def flush(self) -> None:
+    def _write(self) -> None:
         """Write what came in since the last time."""
-        if self.disk and self._waiting:
+        if self._disk and self._waiting:
             parts = [results for _, results in self._waiting]
             columns = {
                 "pairs": np.concatenate([which for which, _ in self._waiting]).astype(np.int32),
@@ -440,18 +539,18 @@ class _Table:
                 "converged": np.concatenate([p.converged for p in parts]),
                 "steps": np.concatenate([p.iterations for p in parts]).astype(np.int32),
             }
-            self.disk.add(self.name, columns)
+            self._disk.add(self._name, columns)
         self._waiting, self._written = [], time.monotonic()
 
 
 def solve_all(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext
 ) -> tuple[np.ndarray, SolverFacts]:
-    """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``_Table.close`` says of them."""
+    """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``_Pairs.close`` says of them."""
     which = gromov.all_pairs(len(spaces))
-    with _solver(spaces, options, context) as (table, solve):
-        values = solve(which)
-    return gromov.assemble_matrix(len(spaces), which, values), SolverFacts(table.close())
+    with _Pairs(spaces, options, context) as pairs:
+        values = pairs.solve(which)
+    return gromov.assemble_matrix(len(spaces), which, values), SolverFacts(pairs.close())
 
 
 def solve_asked(
@@ -464,7 +563,7 @@ def solve_asked(
 ) -> tuple[np.ndarray, SolverFacts]:
     """All discrepancies; or, with ``k``, those that votes of up to k neighbours of test rows need, infinity elsewhere.
 
-    The facts say where each pair's result is kept (``_Table``), and how many pairs were asked.
+    The facts say where each pair's result is kept (``_Pairs``), and how many pairs were asked.
 
     known: what was solved before; it is read first, and receives what is solved. Between the same spaces only: it saves work
     and changes no number.
@@ -472,18 +571,11 @@ def solve_asked(
     if k is None:
         return solve_all(spaces, options, context)
     columns = np.sort(np.concatenate([split.train, split.validation]))
-    with _solver(spaces, options, context, known) as (table, solve):
-
-        def ask(which: np.ndarray) -> np.ndarray:
-            if (new := which[table.solved.missing(which)]).size:
-                solve(new)
-            table.ask(which)
-            return table.solved.value[which[:, 0], which[:, 1]]
-
-        found, asked = gromov_bounds.solve_within(spaces, split.test, columns, k, options.alpha, ask)
-    reached = np.full(table.solved.value.shape, np.inf)
+    with _Pairs(spaces, options, context, known) as pairs:
+        found, asked = gromov_bounds.solve_within(spaces, split.test, columns, k, options.alpha, pairs.solve)
+    reached = np.full(pairs.solved.value.shape, np.inf)
     reached[np.ix_(split.test, columns)] = found
-    return reached, SolverFacts(table.close(), asked=(asked, int(split.test.size * columns.size)))
+    return reached, SolverFacts(pairs.close(), asked=(asked, int(split.test.size * columns.size)))
 
 
 def solve_once(
@@ -504,41 +596,9 @@ def solve_once(
     return solve_asked(spaces, options, context, split, k, known)
 
 
-@contextmanager
-def _solver(
-    spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext, known: _Solved | None = None
-) -> Iterator[tuple[_Table, Callable[[np.ndarray], np.ndarray]]]:
-    """Solves pairs int64 [q, 2] at the server, as often as asked: float64 [q]. What the table had is not solved again."""
-    handle = context.runtime.share(f"spaces:{id(spaces)}", spaces)
-    points = np.array([space.num_points for space in spaces])
-    batched = options.solver == "batched"
-    size = _PAIRS_PER_BATCH if batched else _chunk_size(points)
-    name = _name_of(spaces, options) if context.pairs else ""
-    table = _Table(name, context.pairs, _Solved.nothing(len(spaces)) if known is None else known)
-
-    def solve(which: np.ndarray) -> np.ndarray:
-        order = np.lexsort(points[which].T) if batched else np.arange(len(which))
-        chunks = [which[order[i : i + size]] for i in range(0, len(which), size)]
-        chunks = [chunk for chunk in chunks if table.solved.missing(chunk).any()]
-        done = len(which) - sum(map(len, chunks))
-        context.progress("GW pairs", done, len(which))
-        for chunk, part in zip(chunks, context.runtime.map(_solve_chunk, chunks, handle, options), strict=True):
-            table.enter(chunk, part)
-            done += len(chunk)
-            context.progress("GW pairs", done, len(which))
-        table.ask(which)
-        return table.solved.value[which[:, 0], which[:, 1]]
-
-    try:
-        yield table, solve
-    finally:
-        table.flush()  # also where the run is interrupted
-        context.runtime.forget(handle)
-
-
 def verify(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, num: int, rng: np.random.Generator, context: CellContext
-) -> SolverAgreement | None:
+) -> comparison.SolverAgreement | None:
     """``num`` pairs, drawn by ``rng``, solved by our solver and by POT in the server's processes (``agreement``)."""
     which = gromov.all_pairs(len(spaces))
     which = which[rng.permutation(len(which))[:num]]
@@ -572,19 +632,13 @@ def _size_distances(sizes: np.ndarray) -> np.ndarray:
     return scaled(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
-def _degree_rows(graphs: Sequence[Graph]) -> np.ndarray:
+def of_degrees(graphs: Sequence[Graph]) -> np.ndarray:
+    """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
     rows = np.zeros((len(graphs), 1 + max(g.num_nodes for g in graphs)))
     for row, graph in zip(rows, graphs, strict=True):
         row[0] = graph.num_nodes
         row[1 : 1 + graph.num_nodes] = np.sort(graph.degrees)[::-1]
-    return rows
-
-
-def of_degrees(graphs: Sequence[Graph]) -> np.ndarray:
-    """Squared Euclidean distance of sizes and sorted degree sequences, in medians."""
-    rows = _degree_rows(graphs)
-    squares = np.square(rows).sum(axis=1)
-    return scaled(np.maximum(squares[:, None] + squares[None, :] - 2 * rows @ rows.T, 0.0))
+    return scaled(cdist(rows, rows, "sqeuclidean"))
 
 
 def scaled(distances: np.ndarray) -> np.ndarray:
@@ -623,7 +677,7 @@ def of_row(
     context: CellContext,
     split: classify.ClassifySplit,
     k: int | None,
-    weights: SpaceWeights = "uniform",
+    weights: comparison.SpaceWeights = "uniform",
 ) -> tuple[np.ndarray, SolverFacts]:
     """As ``solve_asked``, of one of the rows that need no model; what is found is kept for the other splits of this
     process.
@@ -649,10 +703,10 @@ def of_row(
 
 def embedded_spaces(
     embeddings: Sequence[np.ndarray],
-    metric: SpaceMetric,
+    metric: comparison.SpaceMetric,
     graphs: Sequence[Graph],
     fused: str | None = None,
-    weights: SpaceWeights = "uniform",
+    weights: comparison.SpaceWeights = "uniform",
 ) -> list[MetricSpace]:
     """Spaces of node embeddings; fused: with node features, ``raw`` as the graph has them or the ``embedding`` itself.
 
@@ -667,7 +721,9 @@ def embedded_spaces(
     return made
 
 
-def constant_spaces(sizes: Sequence[int], encoding: Any, metric: SpaceMetric, rng: np.random.Generator) -> list[MetricSpace]:
+def constant_spaces(
+    sizes: Sequence[int], encoding: Any, metric: comparison.SpaceMetric, rng: np.random.Generator
+) -> list[MetricSpace]:
     """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
     return [
         metric_space.from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric)

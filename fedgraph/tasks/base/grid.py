@@ -6,21 +6,21 @@ budgets; default the task's) and ``seeds`` (how many of the scenario's; default 
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
+from fedgraph import documents, worlds
+from fedgraph.documents import SettingsSpec
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Trust
-from fedgraph.tasks.base import Cell, CellContext, require_distinct_cells, task_offers
-from fedgraph.tasks.base.task_offers import TaskRowKeys
-from fedgraph.worlds import World, world_of_trust
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext
 
 
 def _of_other_names(methods: list[SettingsSpec]) -> list[SettingsSpec]:
-    require_distinct_cells("the row", [f"{spec.get('method')} · {label_of(spec)}" for spec in methods])
+    base.require_distinct_cells("the row", [f"{spec.get('method')} · {label_of(spec)}" for spec in methods])
     return methods
 
 
@@ -30,24 +30,24 @@ def _positive(epsilon: float) -> float:
     return epsilon
 
 
-class RowKeys(TaskRowKeys):
+class RowKeys(base.TaskRowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
     trust: Annotated[list[Trust] | None, Field(min_length=1)] = Field(
         None, description="who is trusted in this row; default the task's"
     )
-    epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), InfiniteSetting] = Field(
+    epsilons: Annotated[list[Annotated[float, Field(gt=0)]] | None, Field(min_length=1), documents.InfiniteSetting] = Field(
         None, description="budgets of this row; default the task's"
     )
     seeds: int | None = Field(None, ge=1, description="how many of the scenario's seeds this row runs; default all")
 
 
-_Entry = Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]
+_Entry = Annotated[SettingsSpec, AfterValidator(base.check_row_keys(RowKeys))]
 Rows = AfterValidator(_of_other_names)
-_Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], task_offers.distinct_values("ε"), InfiniteSetting]
+_Budgets = Annotated[list[Annotated[float, AfterValidator(_positive)]], base.distinct_values("ε"), documents.InfiniteSetting]
 
 
-class Grid(Settings):
+class Grid(documents.Settings):
     """The settings of every task that has such a grid."""
 
     methods: Annotated[list[_Entry], Rows] = Field(
@@ -58,6 +58,14 @@ class Grid(Settings):
         default_factory=lambda: {"partition": "louvain", "clients": 10}, description="how federated clients share the nodes"
     )
     epsilons: _Budgets = Field(min_length=1, description="privacy budgets ε; inf for none")
+    cut_edges: Literal["dropped", "protected"] = Field(
+        "dropped", description="edges between clients: dropped; or, where one edge is private, used and protected at both ends"
+    )
+    owners: bool = Field(
+        False,
+        description="is joining worth it, for whom? each owner of the data has every choice, and gets a page",
+    )
+    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
 
     @property
     def run_trust(self) -> set[Trust]:
@@ -90,11 +98,11 @@ def list_cells(params: Grid, context: CellContext) -> list[Cell]:
             for entry, spec in enumerate(params.methods):
                 if trust not in list_row_trust(spec, params.trust) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
-                found += list_row_cells(params, world_of_trust(trust), entry, seed, context)
+                found += list_row_cells(params, worlds.world_of_trust(trust), entry, seed, context)
     return found
 
 
-def list_row_cells(params: Grid, world: World, entry: int, seed: int, context: CellContext) -> list[Cell]:
+def list_row_cells(params: Grid, world: worlds.World, entry: int, seed: int, context: CellContext) -> list[Cell]:
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
     spec = params.methods[entry]
     budgets = [np.inf] if ignores_budget(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]

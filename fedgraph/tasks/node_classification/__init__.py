@@ -13,47 +13,39 @@ holds the nodes and who is trusted:
 With ``owners`` each owner of the data is a client in every choice that it has: is joining worth it (``owners``)?
 """
 
-from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
-from fedgraph import seeds
+from fedgraph import privacy, seeds
 from fedgraph.attacks import named, whole_run
 from fedgraph.cells import NodeClassificationCellFacts, task_facts
+from fedgraph.comparison import cluster
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State, method_kinds
-from fedgraph.privacy import Assumption, Guarantee, Trust
-from fedgraph.tasks.base import (
-    Cell,
-    CellContext,
-    Result,
-    TaskModels,
-    TaskOffers,
-    cell_training,
-    grid,
-    measures,
-    nest_methods,
-    owned,
-    task_offers,
-)
-from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.base.node_settings import RowKeys as ROW
-from fedgraph.tasks.base.task_offers import NestedTaskPlugin, TaskRowSelect
-from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, owners, pictures
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid, measures
+from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, owners, training
+from fedgraph.tasks.node_classification.settings import Params
+from fedgraph.tasks.node_classification.settings import RowKeys as ROW
 from fedgraph.types import Graph, Partition
 from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
 
+_MOST_NODES = 1000  # of a map: t-SNE of more takes longer than the training
 
-def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+
+def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     """Methods, the partition, every choice of settings, and attacks, for validation with their place in the file."""
-    found: list[NestedTaskPlugin] = [*nest_methods(params.methods, ROW), (("partition",), "partition", params.partition)]
+    found: list[base.NestedTaskPlugin] = [
+        *base.nest_methods(params.methods, ROW),
+        (("partition",), "partition", params.partition),
+    ]
     for index, method in enumerate(params.methods):
-        every = TaskRowSelect.model_validate(method["select"]).choices if "select" in method else []
+        every = base.TaskRowSelect.model_validate(method["select"]).choices if "select" in method else []
         plain = {key: value for key, value in method.items() if key not in ROW.model_fields}
         found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
-    return found + task_offers.nest_attacks(params.attack.named if params.attack else [])
+    return found + base.nest_attacks(params.attack.named if params.attack else [])
 
 
 def refuses(params: Params, name: str) -> str | None:
@@ -62,8 +54,8 @@ def refuses(params: Params, name: str) -> str | None:
     if params.owners:
         if method_kinds.load(name).OFFERS.trusts_nobody:
             return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
-        alone = {Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
-        trusted = [t for t in Trust if t in {*trusted, *alone}]
+        alone = {privacy.Trust.CURATOR} if {"alone", "curator"} & set(params.participations) else set()
+        trusted = [t for t in privacy.Trust if t in {*trusted, *alone}]
     return method_kinds.explain_misfit(name, "classifier", params.protocol, trusted)
 
 
@@ -71,7 +63,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     """Every cell, seed by seed (``base.grid``)."""
     if not params.owners:
         return grid.list_cells(params, context)
-    federation = _together(params, 0, False, context)
+    federation = training.together(params, 0, False, context)
     return [
         cell
         for seed in range(context.seeds)
@@ -92,60 +84,18 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
 
     Of clients alone, the plan of the largest one.
     """
-    selects = _selecting_of(params, cell, context)
-    bought = _bought_of(params, cell, context)
-    if bought is not None:
+    if (bought := bought_accuracy.declare(params, cell, context)) is not None:
         return bought.whole
-    if selects is not None:
+    if (selects := chosen_settings.choice_of(params, cell, context)) is not None:
         return selects.priced.plan
     client = 0
     if cell.world == ALONE_WORLD:
-        shares = _together(params, cell.seed, False, context).partition.subgraphs
+        shares = training.together(params, cell.seed, False, context).partition.subgraphs
         client = int(np.argmax([s.nodes.size for s in shares]))
-    return _plan_one(params, cell, context, client)
+    return training.plan(params, cell, context, client)
 
 
-def _bought_of(params: Params, cell: Cell, context: CellContext) -> bought_accuracy.Bought | None:
-    """What a row that publishes its accuracy declares; None for all others."""
-    price = cell.among(params.methods).get("publish_accuracy")
-    if price is None:
-        return None
-
-    def plan_training(epsilon: float) -> Plan:
-        return _plan_one(params, replace(cell, epsilon=epsilon), context)
-
-    def make() -> bought_accuracy.Bought:
-        asked = _whole(params, cell.seed, _trusts_nobody(cell), context)
-        return bought_accuracy.plan(float(price), cell.epsilon, asked, plan_training)
-
-    return context.cached(("bought", cell.path), make)
-
-
-def _plan_one(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
-    federation = _federation(params, cell, context, client)
-    method, settings = _method(params, cell)
-    cell_training.require_answers(federation, method, cell, params.protocol)
-    if params.owners and "personalised" in params.participations and params.personalised in ("weights", "both"):
-        owners.require_weights(method, cell)
-    known = federation.clear_facts if grid.never_private(cell.among(params.methods)) else federation.facts
-    facts = attendance.add_to_facts(params.federation, known, cell, method)
-    budget = params.budget(cell, _whole(params, cell.seed, _trusts_nobody(cell), context).num_train)  # δ is one for all worlds
-    return attendance.note_sampling(cell_training.plan(method, settings, facts, budget, federation))
-
-
-def _selecting_of(params: Params, cell: Cell, context: CellContext) -> chosen_settings.Choice | None:
-    given = cell.among(params.methods).get("select")
-    if given is None:
-        return None
-    whole = _unscaled(params, cell.seed, _trusts_nobody(cell), context)
-    told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
-    rng = seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed)
-    parts = chosen_settings.split_judges(whole, params.protocol, rng)
-    asked = TaskRowSelect.model_validate(given)
-    return chosen_settings.Choice(asked, told, cell, context, *parts, _plan_one, _train_one, give_setting)
-
-
-def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, Guarantee]:
+def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, privacy.Guarantee]:
     """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
 
     Raises ``ScenarioError`` where the cell would read private data beside its plan.
@@ -155,49 +105,26 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
     if params.owners or cell.world.kind is WorldKind.ALONE or cell.world.without is not None:
         raise ScenarioError("owners alone, or without one of them, train in ways that no budget counts: leave owners away")
     made = plan(params, cell, context)
-    return made, cell_training.look_up_promises(made, _federation(params, cell, context).partition)
+    return made, cell_training.look_up_promises(made, training.federation_of(params, cell, context).partition)
 
 
 def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
-    selects = _selecting_of(params, cell, context)
-    return _train_one(params, cell, context) if selects is None else selects.train()
-
-
-def _train_one(
-    params: Params, cell: Cell, context: CellContext, client: int = 0, who: Sequence[str] = ()
-) -> cell_training.TrainedCell:
-    """client, who: which one, where every client is alone."""
-    bought = _bought_of(params, cell, context)
-    made = _plan_one(params, cell, context, client) if bought is None else bought.training
-    answered = attendance.draw(made, cell, context)
-    keep = pictures.choose_rounds(params.curve, made)
-    federation, key = _federation(params, cell, context, client), _key(params, cell, client)
-    return cell_training.train(federation, key, made, cell, context, who, answered=answered, keep=keep)
-
-
-def _measure_owners(params: Params, cell: Cell, context: CellContext) -> Result:
-    federation = _together(params, cell.seed, False, context)
-    if cell.world != ALONE_WORLD:
-        return owners.measure(params, cell, context, federation, _train_one(params, cell, context))
-    names = federation.names
-    trained = cell_training.train_clients_alone(
-        names, cell, context, lambda client: _train_one(params, cell, context, client, (names[client],))
-    )
-    return owners.measure_alone(params, cell, context, federation, trained)
+    if (selects := chosen_settings.choice_of(params, cell, context)) is not None:
+        return selects.train()
+    bought = bought_accuracy.declare(params, cell, context)
+    return training.train(params, cell, context, made=None if bought is None else bought.training)
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Train, count, test."""
     if params.owners:
-        return _measure_owners(params, cell, context)
-    done, method = train(params, cell, context), _method(params, cell)[0]
-    bought = _bought_of(params, cell, context)
+        return owners.run(params, cell, context)
+    done, method = train(params, cell, context), training.method_of(params, cell)[0]
+    bought = bought_accuracy.declare(params, cell, context)
     paid: dict[str, float] = {}  # a noisy accuracy, which may leave
-    said: list[str] = []
     if bought is not None:
-        done, paid[bought_accuracy.BOUGHT_ACCURACY], words = bought.buy(done, cell, context.root)
-        said = [words]
+        done, paid[bought_accuracy.BOUGHT_ACCURACY] = bought.buy(done, cell, context.root)
     made, world = done.plan, done.federation
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
@@ -214,7 +141,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     if params.map and cell.seed == 0:
         scores = method.predict(made, trained.state, world.held)
         rng = seeds.seeded_generator(context.root, "map", *cell.path)
-        artefacts, apart = pictures.of_nodes(scores, world.held.labels, rng)
+        artefacts, apart = map_of_nodes(scores, world.held.labels, rng)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     attacked = (params.attack, made, cell, context, world.partition, world.held, world.asked)
     measured = whole_run.measure_canaries(*attacked, trained.state)
@@ -229,12 +156,10 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     everybody = context.data.labels if isinstance(context.data, Graph) else world.held.labels
     facts = replace(facts, least_class=measures.least_class(everybody), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
-    chosen = [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []  # a noisy score
-    facts = replace(facts, public_metrics=public, public_notes=(*said, *chosen))
+    facts = replace(facts, public_metrics=public, public_notes=done.said)
     small = measures.warn_of_small_classes(everybody, world.held.names.classes, one)
     notes = [*measures.warn_of_few(world.truth, one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
-    notes += [chosen_settings.describe(done.choice, settled.epsilon)] if done.choice else []
-    notes += [*said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
+    notes += [*done.said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_result(cell, metrics, facts, tuple(notes), *shown)
 
@@ -242,107 +167,41 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
 def _tests_in_public(world: Federation, made: Plan) -> bool:
     """Whether who is tested is public, rows, edges and labels; or edges alone are private, and no answer reads one."""
     held = made.guarantee.protection
-    own = Assumption.OWN_EDGES_KNOWN in held.assumptions
+    own = privacy.Assumption.OWN_EDGES_KNOWN in held.assumptions
     return world.test_graph_public or (held.relation.links_alone and not own and world.public_attributes is not None)
-
-
-def _trusts_nobody(cell: Cell) -> bool:
-    """Such rows read columns on another scale."""
-    return method_kinds.load(cell.method).OFFERS.trusts_nobody
-
-
-def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
-    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
-    context.cached(("unscaled", *_split_key(params, cell.seed, _trusts_nobody(cell), context)), lambda: setting)
-
-
-def _split_key(params: Params, seed: int, nobody: bool, context: CellContext) -> tuple[Hashable, ...]:
-    """Two cells with the same key hold, ask and test the same nodes."""
-    own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
-    owned = cell_training.partition_key(params.partition) if params.owners else None
-    return (context.dataset, params.protocol, repr(params.public), own, params.split, params.component, owned, seed, nobody)
-
-
-def _unscaled(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
-    """Everybody at one curator; the nodes know their owners where these are compared."""
-
-    def make() -> Federation:
-        graph = _owned(params, context)[0] if params.owners else _graph(context)
-        return params.divide(graph, seed, seeds.seeded_generator(context.root, "split", context.dataset, seed))
-
-    return context.cached(("unscaled", *_split_key(params, seed, nobody, context)), make)
-
-
-def _whole(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
-    made = _unscaled(params, seed, nobody, context)
-    key = ("whole", *_split_key(params, seed, nobody, context))
-    return context.cached(key, lambda: made.on_one_scale(rows_private=nobody))
-
-
-def _graph(context: CellContext) -> Graph:
-    if not isinstance(context.data, Graph):
-        raise ScenarioError(f"{context.dataset} is a collection of graphs; node_classification needs one graph")
-    return context.data
-
-
-def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
-    return owned.deal(_graph(context), params.partition, context)
-
-
-def _together(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
-    """All clients of a seed."""
-    whole = _whole(params, seed, nobody, context)
-
-    def make() -> Federation:
-        if params.owners:
-            return whole.dealt_to_owners(whole.held.owner_names, _owned(params, context)[1], params.cut_edges)
-        return whole.dealt(cell_training.deal(whole.held, params.partition, seed, context), params.cut_edges)
-
-    dealt = cell_training.partition_key(params.partition)
-    return context.cached(("together", *_split_key(params, seed, nobody, context), dealt, params.cut_edges), make)
-
-
-def _federation(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
-    """The world of a cell. client: which one, where every client is alone."""
-    nobody = _trusts_nobody(cell)
-
-    def make() -> Federation:
-        if cell.world.kind is WorldKind.WHOLE:
-            return _whole(params, cell.seed, nobody, context)
-        return _together(params, cell.seed, nobody, context).within(cell.world, client)
-
-    split = _split_key(params, cell.seed, nobody, context)
-    found = context.cached(("world", *split, _key(params, cell, client)), make)
-    return replace(found, world=cell.world, colluders=params.colluders)
-
-
-def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
-    """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is WorldKind.WHOLE else (cell_training.partition_key(params.partition), params.cut_edges)
-    each = client if cell.world == ALONE_WORLD else None
-    return (cell.dataset, cell.world.holding, dealt, cell.seed, each, _trusts_nobody(cell))
 
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
     if params.owners:
         raise ScenarioError("owners compares choices, and a project is one of them: leave owners away")
-    federation = _federation(params, cell, context)
+    federation = training.federation_of(params, cell, context)
     if federation.facts.columns is not None or federation.ranks is not None:
         raise ScenarioError(f"{context.dataset}: columns of numbers became ranks, which no project carries; give them bounds")
     return federation.partition
 
 
-def _method(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
-    spec = cell.among(params.methods)
-    module = method_kinds.load_classifier(spec["method"])
-    return module, module.Params(**task_offers.without_row_keys(spec, ROW))
+def map_of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
+    """(artefacts ``map`` [m, 2] and ``classes`` [m], silhouette of the classes in the embedding, −1 … 1).
+
+    scores: [n, c], one embedding per node. labels: int64 [n], −1 nodes are left out. m: at most ``_MOST_NODES``, drawn
+    by ``rng``. With fewer than two classes, or as many as nodes, the silhouette is NaN.
+    """
+    from sklearn.metrics import silhouette_score  # its import takes a second
+
+    order = rng.permutation(labels.size)
+    shown = np.sort(order[labels[order] >= 0][:_MOST_NODES])
+    distances = cdist(scores[shown].astype(np.float64), scores[shown].astype(np.float64))
+    classes = labels[shown]
+    enough = 2 <= np.unique(classes).size < shown.size
+    apart = float(silhouette_score(distances, classes, metric="precomputed")) if enough else float("nan")
+    return {"map": cluster.tsne(distances, rng).astype(np.float32), "classes": classes.astype(np.int16)}, apart
 
 
-TASK: TaskOffers[Params] = TaskOffers(
+TASK: base.TaskOffers[Params] = base.TaskOffers(
     row_keys=ROW,
     refuses=refuses,
     alone=alone,
-    models=TaskModels(Params, Params.everybody, priced_plan, give_setting, train),
+    models=base.TaskModels(Params, Params.everybody, priced_plan, training.give_setting, train),
     clients=clients,
 )

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from fedgraph import federation
 from fedgraph.cells import SentBytesCellFacts
 from fedgraph.errors import ScenarioError
-from fedgraph.federation import Participation, RoundsOutcome, round_attendance
+from fedgraph.federation import round_attendance
 from fedgraph.methods import Plan, PublicFacts, method_kinds
 from fedgraph.privacy import Viewer
 from fedgraph.tasks.base import Cell, CellContext
@@ -17,7 +18,9 @@ _NO_AMPLIFICATION = (
 )
 
 
-def add_to_facts(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
+def add_to_facts(
+    settings: federation.Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method
+) -> PublicFacts:
     """Public facts with how many clients answer in a round. ``ScenarioError`` where the method needs every client."""
     answering = settings.answering(facts.num_clients)
     if answering is None or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
@@ -63,7 +66,7 @@ def metrics_of(sent: SentBytesCellFacts | None) -> dict[str, float]:
     return {"bytes_down": float(sent.down), "bytes_up": float(sent.up), **seconds}
 
 
-def facts_of(made: Plan, trained: RoundsOutcome) -> SentBytesCellFacts | None:
+def facts_of(made: Plan, trained: federation.RoundsOutcome) -> SentBytesCellFacts | None:
     """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
     if made.facts.num_clients == 1:
         return None

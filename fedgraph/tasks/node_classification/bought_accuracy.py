@@ -10,7 +10,6 @@ reads edges (one person would move its neighbours' answers, as many as it has), 
 """
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,9 +17,11 @@ import numpy as np
 from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.methods import MethodReads, Plan, method_kinds
-from fedgraph.privacy import Assumption, Desk, Gaussian, GaussianNoise, PlannedRelease, Rows, calibrate, ledger, sensitivity
-from fedgraph.tasks.base import Cell, cell_training
+from fedgraph.privacy import calibrate, ledger, sensitivity
+from fedgraph.tasks.base import Cell, CellContext, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
+from fedgraph.tasks.node_classification import training
+from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.worlds import Federation, graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
@@ -38,11 +39,11 @@ class Bought:
     std: float  # Of the noise on each count, people
 
     @property
-    def release(self) -> PlannedRelease:
+    def release(self) -> privacy.PlannedRelease:
         """The one of the accuracy."""
         return self.whole.schedule.releases[-1]
 
-    def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float, str]:
+    def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float]:
         """Release the accuracy of a training.
 
         Args:
@@ -51,57 +52,62 @@ class Bought:
             root: The root seed, or a secret one.
 
         Returns:
-            The training at the price of both; the share of right answers, 0 … 1; and a sentence on how exact it is.
+            The training at the price of both, which says how exact the accuracy is; the share of right answers, 0 … 1.
         """
         (round_,) = self.release.rounds
         noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
-        door = Desk(cell.key, 0, round_, (self.release,), noise)
+        door = privacy.Desk(cell.key, 0, round_, (self.release,), noise)
         right, wrong = door.release(_PATH, functools.partial(_answers, done)).value.tolist()
         lines = ledger.merged((*done.outcome.releases, *door.entries))
         outcome = replace(done.outcome, releases=lines)
-        priced = replace(done, outcome=outcome, settled=privacy.settle.of_releases(done.guarantee, lines))
-        return priced, min(max(right / max(right + wrong, 1.0), 0.0), 1.0), self._words(done)
-
-    def _words(self, done: TrainedCell) -> str:
         asked = _asked_alone(done.federation).size
-        return (
+        said = (
             f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
             f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
             f"({100 * self.std / asked:.2g} % of them)."
         )
+        settled = privacy.settle.of_releases(done.guarantee, lines)
+        share = min(max(right / max(right + wrong, 1.0), 0.0), 1.0)
+        return replace(done, outcome=outcome, settled=settled, said=(said,)), share
 
 
-def plan(price: float, epsilon: float, setting: Federation, plan_training: Callable[[float], Plan]) -> Bought:
-    """The training of the largest ε that together with the accuracy costs at most the row's.
+def declare(params: Params, cell: Cell, context: CellContext) -> Bought | None:
+    """What the row of ``cell`` declares: the training of the largest ε that together with the accuracy costs at most the row's.
 
-    Args:
-        price: ε of the accuracy alone, above 0.
-        epsilon: Of the row, finite.
-        setting: Who is asked.
-        plan_training: From an ε to the plan of a training.
+    Returns:
+        None where the row publishes no accuracy.
 
     Raises:
         ScenarioError: The accuracy may leave without a price, or no bound holds for it.
-        PrivacyError: ``price`` leaves nothing for the training.
+        PrivacyError: The price of the accuracy leaves nothing for the training.
     """
+    price, epsilon = cell.among(params.methods).get("publish_accuracy"), cell.epsilon
+    if price is None:
+        return None
 
     def bought(left: float) -> Bought:
-        return _with_release(plan_training(left), price, setting)
+        asked = training.whole(params, cell.seed, training.trusts_nobody(cell), context)
+        return _with_release(training.plan(params, replace(cell, epsilon=left), context), float(price), asked)
 
-    best = cell_training.dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
-    if best is None:
-        raise PrivacyError(f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it")
-    return best
+    def make() -> Bought:
+        best = cell_training.dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
+        if best is None:
+            raise PrivacyError(
+                f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it"
+            )
+        return best
+
+    return context.cached(("bought", cell.path), make)
 
 
 def _with_release(made: Plan, price: float, setting: Federation) -> Bought:
     _require_bounded(made, setting)
     guarantee = made.guarantee
     multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
-    bound = Rows(1.0, _asked_alone(setting).size)
-    mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, guarantee.protection.relation))
+    bound = privacy.Rows(1.0, _asked_alone(setting).size)
+    mechanism = privacy.GaussianNoise(multiplier * sensitivity.l2(bound, guarantee.protection.relation))
     after = range(made.schedule.rounds, made.schedule.rounds + 1)
-    release = PlannedRelease(_PATH, bound, mechanism, Gaussian(multiplier), after)
+    release = privacy.PlannedRelease(_PATH, bound, mechanism, privacy.Gaussian(multiplier), after)
     schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
     return Bought(made, replace(made, schedule=schedule), mechanism.std)
 
@@ -111,11 +117,11 @@ def _require_bounded(made: Plan, setting: Federation) -> None:
     protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
     if setting.test_graph_public or protection.relation.links_alone:
         why = "who is tested is public in this row, or its labels are, so there is nothing to buy; leave it away"
-        if Assumption.OWN_EDGES_KNOWN in protection.assumptions:
+        if privacy.Assumption.OWN_EDGES_KNOWN in protection.assumptions:
             why = "an answer reads the own edges of who asks, and nobody bounds how many answers one edge moves; leave it away"
         raise ScenarioError(f"publish_accuracy: {why}")
     reads = None if offered is None else offered(made)
-    beside = {Assumption.ANSWERS_PRIVATE, Assumption.EDGES_PUBLIC} & set(protection.assumptions)
+    beside = {privacy.Assumption.ANSWERS_PRIVATE, privacy.Assumption.EDGES_PUBLIC} & set(protection.assumptions)
     if reads is not MethodReads.OWN_ROW or beside:
         raise ScenarioError(
             f"publish_accuracy: an answer of {made.method} reads more than the own row of who asks, so one person may move the "

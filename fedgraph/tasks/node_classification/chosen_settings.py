@@ -10,48 +10,31 @@ trials and how long all of it took must stay secret. **Edge cases.** At edge lev
 """
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from pydantic import ValidationError
 
-from fedgraph import privacy, seeds
+from fedgraph import methods, privacy, seeds
 from fedgraph.cells import SettingChoiceCellFacts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.methods import MethodReads, Plan, PlanSchedule, PlanSums, method_kinds
-from fedgraph.privacy import (
-    Assumption,
-    Desk,
-    Disclose,
-    Event,
-    Gaussian,
-    GaussianNoise,
-    MaskedResponse,
-    NoiseMechanism,
-    PlannedRelease,
-    Protection,
-    Rows,
-    Selected,
-    Unit,
-    calibrate,
-    ledger,
-    selection,
-    sensitivity,
-)
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.privacy import calibrate, ledger, selection, sensitivity
 from fedgraph.runtime import SerialRuntime
-from fedgraph.tasks.base import Cell, CellContext, cell_training, task_offers
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.base.node_settings import Params, RowKeys
-from fedgraph.tasks.base.task_offers import TaskRowSelect
+from fedgraph.tasks.node_classification import training
+from fedgraph.tasks.node_classification.settings import Params, RowKeys
 from fedgraph.types import Graph, partition_of_one
 from fedgraph.worlds import Federation, graph_without_edges
 
 _JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
 _CHEAPEST = 30.0  # how many times smaller than the whole it may be
 _PATH = "choice"
+_SHAPE = 0.0  # η of the law of the number of trials: logarithmic
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,15 +105,12 @@ class _Priced:
 class Choice:
     """One choice of settings of a cell."""
 
-    select: TaskRowSelect  # What is chosen among, and the law of the number of trials
+    select: base.TaskRowSelect  # What is chosen among, and the law of the number of trials
     params: Params  # The task's settings; their δ is a number
     cell: Cell
     context: CellContext  # The cell's context. Trainings have contexts of their own.
     setting: Federation
     judges: _Judges
-    plan_one: Callable[[Params, Cell, CellContext], Plan]  # The plan of one training with given settings
-    train_one: Callable[[Params, Cell, CellContext], TrainedCell]  # One training with given settings
-    give: Callable[[Params, Cell, CellContext, Federation], None]  # Lets a training have its setting
 
     @cached_property
     def rows(self) -> tuple[Params, ...]:
@@ -140,7 +120,7 @@ class Choice:
     def _with(self, choice: SettingsSpec) -> Params:
         spec = {**{k: v for k, v in self.cell.among(self.params.methods).items() if k != "select"}, **choice}
         try:
-            method_kinds.load(spec["method"]).Params(**task_offers.without_row_keys(spec, RowKeys))
+            method_kinds.load(spec["method"]).Params(**base.without_row_keys(spec, RowKeys))
         except ValidationError as error:
             problem = error.errors()[0]
             raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
@@ -150,7 +130,7 @@ class Choice:
     def trial_context(self, engine: SerialRuntime) -> CellContext:
         """Of trainings whose rounds nobody counts: how many there were is a secret."""
         mine = CellContext(self.context.label, self.context.dataset, self.context.data, self.context.root, 1, engine)
-        self.give(self.params, self.cell, mine, self.setting)
+        training.give_setting(self.params, self.cell, mine, self.setting)
         return mine
 
     @property
@@ -168,33 +148,35 @@ class Choice:
         return best
 
     def _planned(self, context: CellContext, epsilon: float) -> _Priced:
-        plans = [self.plan_one(params, replace(self.cell, epsilon=epsilon), context) for params in self.rows]
+        plans = [training.plan(params, replace(self.cell, epsilon=epsilon), context) for params in self.rows]
         first, protection = plans[0], _protection(plans)
-        bound, mechanism = Rows(1.0, self.judges.rows.size), _require_priced(plans)
-        score: tuple[Event, ...] = ()
-        if protection.unit is not Unit.EDGE:
+        bound, mechanism = privacy.Rows(1.0, self.judges.rows.size), _require_priced(plans)
+        score: tuple[privacy.Event, ...] = ()
+        if protection.unit is not privacy.Unit.EDGE:
             multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
-            mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
-            score = (Gaussian(multiplier),)
+            mechanism = privacy.GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
+            score = (privacy.Gaussian(multiplier),)
         trainings = (event for p in plans for event in privacy.settle.client_events(p.guarantee, p.schedule.releases).values())
-        stop = selection.stop_for(self.select.shape, self.select.among)
-        event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
-        schedule = PlanSchedule(1, (PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
+        stop = selection.stop_for(_SHAPE, self.select.among)
+        event = privacy.Selected((*dict.fromkeys(trainings), *score), _SHAPE, stop)
+        schedule = methods.PlanSchedule(1, (privacy.PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
         guarantee = replace(first.guarantee, protection=protection, sampled_once=None)  # inside the trials
-        made = replace(first, guarantee=guarantee, schedule=schedule, sums=PlanSums(), epsilon_published=None)
+        made = replace(first, guarantee=guarantee, schedule=schedule, sums=methods.PlanSums(), epsilon_published=None)
         return _Priced(epsilon, made)
 
     def train(self) -> TrainedCell:
         """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
         priced, cell, root = self.priced, self.cell, self.context.root
         picks = seeds.secret_seeded_generator(root, "candidates", *cell.path)
-        door = Desk(cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_seeded_generator(root, "choice", *cell.path))
+        door = privacy.Desk(
+            cell.key, 0, 0, priced.plan.schedule.releases, seeds.secret_seeded_generator(root, "choice", *cell.path)
+        )
 
         def trial(number: int) -> tuple[tuple[int, TrainedCell], np.ndarray]:
             which = int(picks.integers(len(self.rows)))
             one = replace(cell, task=f"{cell.task}/trial {number}", epsilon=priced.epsilon)  # no label holds a slash
             with SerialRuntime() as engine:
-                fitted = self.train_one(self.rows[which], one, self.trial_context(engine))
+                fitted = training.train(self.rows[which], one, self.trial_context(engine))
             return (which, fitted), self.judges.right(fitted)
 
         (which, best), score = door.choose(_PATH, trial)
@@ -203,42 +185,49 @@ class Choice:
         outcome = replace(best.outcome, releases=lines)
         choices, judges = self.select.choices, self.judges.rows.size
         share = score.value.item() / judges
-        choice = SettingChoiceCellFacts(choices[which], share, judges, priced.epsilon, len(choices), self.select.among)
+        choice = SettingChoiceCellFacts(choices[which], priced.epsilon)
         plan = replace(best.plan, epsilon_published=None)
         settled = privacy.settle.of_releases(guarantee, lines)
-        return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice)
+        said = (
+            f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({self.select.among:g} on "
+            f"average, {len(choices)} combinations) by a noisy score, {100 * share:.1f} % right of {judges:,} people who did "
+            f"not train. A training or a score alone has ε = {priced.epsilon:.3g}; choosing brings it to {settled.epsilon:.3g}."
+        )
+        return replace(best, plan=plan, outcome=outcome, guarantee=guarantee, settled=settled, choice=choice, said=(said,))
 
 
-def _protection(plans: list[Plan]) -> Protection:
+def choice_of(params: Params, cell: Cell, context: CellContext) -> Choice | None:
+    """The choice of the row of ``cell``; None where it chooses nothing."""
+    given = cell.among(params.methods).get("select")
+    if given is None:
+        return None
+    whole = training.unscaled(params, cell.seed, training.trusts_nobody(cell), context)
+    told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
+    parts = split_judges(whole, params.protocol, seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed))
+    return Choice(base.TaskRowSelect.model_validate(given), told, cell, context, *parts)
+
+
+def _protection(plans: list[Plan]) -> privacy.Protection:
     """Of all trainings together: what any of them assumes, but for the search, which is counted."""
     every = [plan.guarantee.protection for plan in plans]
-    assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not Assumption.UNTUNED)
-    found = {replace(one, assumptions=(*assumed, Assumption.TRIALS_SECRET)) for one in every}
+    assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not privacy.Assumption.UNTUNED)
+    found = {replace(one, assumptions=(*assumed, privacy.Assumption.TRIALS_SECRET)) for one in every}
     if len(found) > 1 or len({plan.guarantee.delta for plan in plans}) > 1:
         raise PrivacyError(f"{plans[0].method}: settings with other units, relations, promises or δ are not chosen among")
     return found.pop()
 
 
-def _require_priced(plans: list[Plan]) -> NoiseMechanism:
+def _require_priced(plans: list[Plan]) -> privacy.NoiseMechanism:
     """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
     for made in plans:
         guarantee, reads = made.guarantee, method_kinds.load(made.method).OFFERS.reads
         if guarantee.holdings is not None or guarantee.per_end:
             raise PrivacyError(f"{made.method}: a choice is priced where everything of a person is at one client")
-        if reads is not None and all(isinstance(r.mechanism, MaskedResponse) for r in made.schedule.releases):
+        if reads is not None and all(isinstance(r.mechanism, privacy.MaskedResponse) for r in made.schedule.releases):
             raise PrivacyError(
                 f"{made.method}: its answers follow from neighbours' labels alone, and who judges is asked without an edge, "
                 "which would tell of its other end: no score tells settings apart; choose among settings with rows: true"
             )
-        if guarantee.protection.unit is Unit.EDGE and (reads is None or reads(made) is not MethodReads.NOTHING):
+        if guarantee.protection.unit is privacy.Unit.EDGE and (reads is None or reads(made) is not methods.MethodReads.NOTHING):
             raise PrivacyError(f"{made.method}: its score would read private edges, which nobody priced")
-    return Disclose("a score that reads what is released and public")
-
-
-def describe(choice: SettingChoiceCellFacts, epsilon: float) -> str:
-    """For the report. epsilon: of all of it."""
-    return (
-        f"Settings chosen privately: {choice.words}, the best of a secret number of trainings ({choice.among:g} on average, "
-        f"{choice.combinations} combinations) by a noisy score, {100 * choice.score:.1f} % right of {choice.judges:,} people "
-        f"who did not train. A training or a score alone has ε = {choice.epsilon:.3g}; choosing brings it to {epsilon:.3g}."
-    )
+    return privacy.Disclose("a score that reads what is released and public")

@@ -22,27 +22,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import seeds, worlds
 from fedgraph.cells import ClientResultCellFacts, ParticipationCellFacts, task_facts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.learning import own_models
 from fedgraph.methods import ColumnRanks, method_kinds
 from fedgraph.privacy import Trust
-from fedgraph.tasks.base import Cell, CellContext, Result, measures, owned
-from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.base.node_settings import Params
-from fedgraph.tasks.base.owned import EVERYBODY
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, measures
+from fedgraph.tasks.base.cell_training import EVERYBODY, TrainedCell
+from fedgraph.tasks.node_classification import training
+from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.types import Graph
-from fedgraph.worlds import (
-    ALONE_WORLD,
-    Federation,
-    LeftOutOfWorld,
-    World,
-    WorldKind,
-    graph_without_labels,
-    world_of_trust,
-)
+from fedgraph.worlds import Federation
 
 _WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
 _TOWARD_NOBODY = "nobody: the model and its answers stay with the client that made them"
@@ -54,15 +46,18 @@ _Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c
 _Coins = Callable[[int], np.random.Generator]  # client → its own stream, which no other client's data move
 
 
-def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> list[World]:
+def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> list[worlds.World]:
     """Every world of a row."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
-    found = [*([ALONE_WORLD] if "alone" in wanted else []), *([world_of_trust(Trust.CURATOR)] if "curator" in wanted else [])]
-    found += map(world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
+    found = [
+        *([worlds.ALONE_WORLD] if "alone" in wanted else []),
+        *([worlds.world_of_trust(Trust.CURATOR)] if "curator" in wanted else []),
+    ]
+    found += map(worlds.world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
     if "left-out" in wanted:
-        left = [LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
-        found += [World(WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
+        left = [worlds.LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
+        found += [worlds.World(worlds.WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
     return found
 
 
@@ -79,18 +74,21 @@ def _left_out(params: Params, federation: Federation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [owned.find(name, names, "left_out") for name in params.left_out]
+    return [cell_training.find_client(name, names, "left_out") for name in params.left_out]
 
 
-def require_weights(method: method_kinds.ClassifierMethod, cell: Cell) -> None:
-    """``ScenarioError`` where an owner has no weights to go on from."""
-    if method.OFFERS.tuned is None:
-        able = ", ".join(method_kinds.list_names(lambda offers: offers.tuned))
-        head = f"{cell.method} has no weights that a client could fit to its own data; write personalised: head"
-        raise ScenarioError(f"{head}, or one of {able}")
+def run(params: Params, cell: Cell, context: CellContext) -> Result:
+    """Every training of the cell, and what each owner has of it."""
+    federation = training.together(params, cell.seed, False, context)
+    if cell.world != worlds.ALONE_WORLD:
+        return _measure(params, cell, context, federation, training.train(params, cell, context))
+    trained = cell_training.train_clients_alone(
+        federation.names, cell, context, lambda k: training.train(params, cell, context, k, (federation.names[k],))
+    )
+    return _measure_alone(params, cell, context, federation, trained)
 
 
-def measure(params: Params, cell: Cell, context: CellContext, federation: Federation, done: TrainedCell) -> Result:
+def _measure(params: Params, cell: Cell, context: CellContext, federation: Federation, done: TrainedCell) -> Result:
     """What one training of many clients, or of one curator, gives each owner. federation: of all owners."""
     method, made, world = method_kinds.load_classifier(cell.method), done.plan, cell.world
     found = _Records(federation, params.alerts, params.positive, [done.federation.ranks] * len(federation.names))
@@ -104,8 +102,8 @@ def measure(params: Params, cell: Cell, context: CellContext, federation: Federa
         scores, truth = answers(asked), done.federation.truth
         own = (left.name, found.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
         return _finished(cell, done, [found.record("left-out", *own)], {}, params, method.OFFERS.says)
-    scores, prices = federation.at_home(answers, asked), owned.epsilons_of(done, federation)
-    records = found.of_all("curator" if world.kind is WorldKind.WHOLE else "federated", scores, prices, toward)
+    scores, prices = federation.at_home(answers, asked), cell_training.epsilons_of(done, federation)
+    records = found.of_all("curator" if world.kind is worlds.WorldKind.WHOLE else "federated", scores, prices, toward)
     pooled = dict(records[0].metrics)
     if "personalised" in params.participations and world.joined:
         coins = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
@@ -118,7 +116,7 @@ def measure(params: Params, cell: Cell, context: CellContext, federation: Federa
     return _finished(cell, done, records, pooled, params, method.OFFERS.says)
 
 
-def measure_alone(
+def _measure_alone(
     params: Params,
     cell: Cell,
     context: CellContext,
@@ -282,6 +280,6 @@ def _as_asked(
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    blind = [measures.probabilities_of(answers(graph_without_labels(p))) for p in parts]
+    blind = [measures.probabilities_of(answers(worlds.graph_without_labels(p))) for p in parts]
     seen = [own_models.prepare(p, said) for p, said in zip(parts, blind, strict=True)]
     return own_models.stack_inputs(seen), np.concatenate([p.labels for p in parts])

@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from fedgraph import documents
 from fedgraph.attacks import whole_run
 from fedgraph.cells import Cell
-from fedgraph.documents import PerDatasetSetting, SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Participation
 from fedgraph.methods import Budget, PublicCalibrationFact
 from fedgraph.privacy import Trust
-from fedgraph.tasks.base import grid, task_offers
-from fedgraph.tasks.base.task_offers import TaskRowSelect
+from fedgraph.tasks import base
+from fedgraph.tasks.base import grid
 from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols, public_set
 
@@ -25,7 +25,7 @@ from fedgraph.worlds import Federation, protocols, public_set
 class RowKeys(grid.RowKeys):
     """The keys of an entry of ``methods`` that are the task's."""
 
-    select: TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
+    select: base.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
     publish_accuracy: float | None = Field(
         None, gt=0, description="ε, of the row's, with which a noisy accuracy on private people is released"
     )
@@ -39,17 +39,14 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[SettingsSpec, AfterValidator(task_offers.check_row_keys(RowKeys))]], grid.Rows] = Field(
-        min_length=1, description="method: file name in fedgraph/methods, then its settings"
+    methods: Annotated[list[Annotated[documents.SettingsSpec, AfterValidator(base.check_row_keys(RowKeys))]], grid.Rows] = (
+        Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
     )
-    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], PerDatasetSetting] = Field(
+    delta: Annotated[float | Literal["1/n_train"] | dict[str, float], documents.PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
     )
     calibrated_by: list[Literal["published", "provable"]] = Field(
         ["provable"], min_length=1, description="reading under which noise is chosen"
-    )
-    cut_edges: Literal["dropped", "protected"] = Field(
-        "dropped", description="edges between clients: dropped; or, at edge level, used and protected at both ends"
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
@@ -76,9 +73,6 @@ class Params(grid.Grid):
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
     )
-    owners: bool = Field(
-        False, description="is joining worth it, for whom? each owner of the data is a client in every choice that it has"
-    )
     participations: list[_Participation] = Field(
         ["alone", "federated", "curator", "personalised"], min_length=1, description="owners: which choices are compared"
     )
@@ -90,7 +84,6 @@ class Params(grid.Grid):
     )
     alerts: float | None = Field(None, gt=0, le=1, description="share of an owner's test nodes that can be looked at")
     positive: int = Field(1, ge=0, description="number of the class that alerts look for")
-    called: tuple[str, str] = Field(("person", "people"), description="what the pages for owners call a node, and several")
 
     @property
     def readings(self) -> list[Literal["published", "provable"]]:

@@ -1,0 +1,132 @@
+"""One training of a cell that classifies nodes: who holds what under its trust, its plan, its rounds."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fedgraph import seeds
+from fedgraph.errors import ScenarioError
+from fedgraph.methods import Plan, method_kinds
+from fedgraph.tasks import base
+from fedgraph.tasks.base import Cell, CellContext, cell_training, grid
+from fedgraph.tasks.node_classification import attendance
+from fedgraph.tasks.node_classification.settings import Params, RowKeys
+from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
+
+
+def method_of(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
+    """The method of a cell and its settings."""
+    spec = cell.among(params.methods)
+    module = method_kinds.load_classifier(spec["method"])
+    return module, module.Params(**base.without_row_keys(spec, RowKeys))
+
+
+def trusts_nobody(cell: Cell) -> bool:
+    """Such rows read columns on another scale."""
+    return method_kinds.load(cell.method).OFFERS.trusts_nobody
+
+
+def _split_key(params: Params, seed: int, nobody: bool, context: CellContext) -> tuple[Hashable, ...]:
+    """Two cells with the same key hold, ask and test the same nodes."""
+    own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
+    owned = cell_training.partition_key(params.partition) if params.owners else None
+    return (context.dataset, params.protocol, repr(params.public), own, params.split, params.component, owned, seed, nobody)
+
+
+def unscaled(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
+    """Everybody at one curator; the nodes know their owners where these are compared."""
+
+    def make() -> Federation:
+        graph = cell_training.graph_of(context)
+        graph = cell_training.deal_to_owners(graph, params.partition, context)[0] if params.owners else graph
+        return params.divide(graph, seed, seeds.seeded_generator(context.root, "split", context.dataset, seed))
+
+    return context.cached(("unscaled", *_split_key(params, seed, nobody, context)), make)
+
+
+def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
+    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    context.cached(("unscaled", *_split_key(params, cell.seed, trusts_nobody(cell), context)), lambda: setting)
+
+
+def whole(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
+    """As ``unscaled``, with columns of numbers on the scale that such rows read. nobody: whether rows trust nobody."""
+    made = unscaled(params, seed, nobody, context)
+    key = ("whole", *_split_key(params, seed, nobody, context))
+    return context.cached(key, lambda: made.on_one_scale(rows_private=nobody))
+
+
+def together(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
+    """All clients of a seed."""
+    everybody = whole(params, seed, nobody, context)
+    dealt = (cell_training.partition_key(params.partition), params.cut_edges)
+    key = ("together", *_split_key(params, seed, nobody, context), *dealt)
+    asked = (params.partition, params.cut_edges, params.owners)
+    return context.cached(key, lambda: cell_training.deal_federation(everybody, *asked, seed, context))
+
+
+def federation_of(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
+    """The world of a cell. client: which one, where every client is alone."""
+    nobody = trusts_nobody(cell)
+
+    def make() -> Federation:
+        if cell.world.kind is WorldKind.WHOLE:
+            return whole(params, cell.seed, nobody, context)
+        return together(params, cell.seed, nobody, context).within(cell.world, client)
+
+    split = _split_key(params, cell.seed, nobody, context)
+    found = context.cached(("world", *split, _key(params, cell, client)), make)
+    return replace(found, world=cell.world, colluders=params.colluders)
+
+
+def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
+    """Who holds which node: clients that are trusted differently hold the same."""
+    dealt = None if cell.world.kind is WorldKind.WHOLE else (cell_training.partition_key(params.partition), params.cut_edges)
+    each = client if cell.world == ALONE_WORLD else None
+    return (cell.dataset, cell.world.holding, dealt, cell.seed, each, trusts_nobody(cell))
+
+
+def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
+    """The plan of one training. client: which one, where every client is alone."""
+    federation = federation_of(params, cell, context, client)
+    method, settings = method_of(params, cell)
+    cell_training.require_answers(federation, method, cell, params.protocol)
+    if params.owners and "personalised" in params.participations and params.personalised in ("weights", "both"):
+        _require_weights(method, cell)
+    known = federation.clear_facts if grid.never_private(cell.among(params.methods)) else federation.facts
+    facts = attendance.add_to_facts(params.federation, known, cell, method)
+    everybody = whole(params, cell.seed, trusts_nobody(cell), context)  # δ is one for all worlds
+    budget = params.budget(cell, everybody.num_train)
+    return attendance.note_sampling(cell_training.plan(method, settings, facts, budget, federation))
+
+
+def _rounds_of_curve(points: int, plan: Plan) -> frozenset[int]:
+    """After which rounds, counted from 1, accuracy is kept: at most ``points``, evenly spaced, the last always among them.
+
+    A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has a single round.
+    """
+    many = plan.schedule.rounds
+    if not points or many < 2 or not method_kinds.load(plan.method).OFFERS.answers_every_round:
+        return frozenset()
+    return frozenset(int(r) for r in np.linspace(0, many, min(points, many) + 1).round()[1:])
+
+
+def _require_weights(method: method_kinds.ClassifierMethod, cell: Cell) -> None:
+    """``ScenarioError`` where an owner has no weights to go on from."""
+    if method.OFFERS.tuned is None:
+        able = ", ".join(method_kinds.list_names(lambda offers: offers.tuned))
+        head = f"{cell.method} has no weights that a client could fit to its own data; write personalised: head"
+        raise ScenarioError(f"{head}, or one of {able}")
+
+
+def train(
+    params: Params, cell: Cell, context: CellContext, client: int = 0, who: Sequence[str] = (), made: Plan | None = None
+) -> cell_training.TrainedCell:
+    """One training. client, who: which one, where every client is alone. made: its plan; None: that of ``plan``."""
+    made = plan(params, cell, context, client) if made is None else made
+    answered = attendance.draw(made, cell, context)
+    keep = _rounds_of_curve(params.curve, made)
+    federation, key = federation_of(params, cell, context, client), _key(params, cell, client)
+    return cell_training.train(federation, key, made, cell, context, who, answered=answered, keep=keep)

@@ -1,0 +1,195 @@
+"""Classifying nodes: the price of trust has the right sign, awkward graphs run, and what is measured beside accuracy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import metrics
+
+import fedgraph
+from fedgraph.errors import RuntimeFailure
+from fedgraph.privacy.units import Assumption
+from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks import graph_clustering, node_classification
+from fedgraph.tasks.base import CellContext, Result, measures
+from fedgraph.types import Graph, GraphProvenance, plain_graph
+
+Likes = Callable[[np.ndarray, np.ndarray], np.ndarray]  # classes at both ends [m] → how likely such an edge is, [m]
+
+
+def outcomes(
+    graph: Graph, *methods: dict[str, Any], seeds: int = 1, task: Any = node_classification, **given: Any
+) -> list[Result]:
+    usual = {"epsilons": [1.0]} | ({"trust": ["curator"]} if task is node_classification else {})
+    params = task.Params(methods=list(methods), **usual | given)
+    where = CellContext("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
+    return [task.run(params, cell, where) for cell in task.cells(params, where)]
+
+
+def test_a_curator_is_as_good_as_sums_and_sums_are_better_than_single_messages(library: Graph) -> None:
+    """Five seeds at ε = 1, ten clients."""
+    given = {"seeds": 5, "partition": {"partition": "uniform", "clients": 10}}
+    found = {t: outcomes(library, {"method": "features"}, trust=[t], **given) for t in ("curator", "sums", "own-client")}
+    central, secure, local = (np.array([one.metrics["accuracy"] for one in rows]) for rows in found.values())
+    noise = np.hypot(central.std(), secure.std()) / np.sqrt(5)
+    assert central.mean() >= secure.mean() - 2 * noise
+    assert secure.mean() > local.mean() + 0.05
+    assert local.mean() > 0.1
+
+
+def test_cells_are_complete_and_distinct(library: Graph) -> None:
+    params = node_classification.Params(
+        methods=[{"method": "features"}, {"method": "nonprivate"}], trust=["curator", "own-client"], epsilons=[1, np.inf],
+        calibrated_by=["published", "provable"],
+    )  # fmt: skip
+    cells = node_classification.cells(params, CellContext("t", "d", library, 0, 3, SerialRuntime()))
+    assert len({c.key for c in cells}) == len(cells) == 3 * 2 * (2 + 1 + 1)
+
+
+def test_isolated_unlabelled_and_absent_classes_run(library: Graph) -> None:
+    graph = library.induced(np.arange(0, 300, 3))
+    assert (graph.degrees == 0).any()
+    graph = replace(graph, labels=np.where(np.arange(100) % 4, graph.labels, -1))
+    rows = [{"method": "features"}, {"method": "nonprivate", "model": "gcn", "rounds": 2}]
+    for one in outcomes(graph, *rows, trust=["own-client"], partition={"partition": "uniform", "clients": 40}):
+        assert 0 <= one.metrics["accuracy"] <= 1
+    bare = replace(library, adjacency=sp.csr_array((300, 300)))
+    given = {"partition": {"partition": "ego", "clients": 8}, "num_init": 1}
+    for one in outcomes(bare, {"method": "local_dp", "rounds": 2}, task=graph_clustering, **given):
+        assert -1 <= one.metrics["ari"] <= 1
+
+
+@pytest.mark.parametrize(("split", "stated"), [("random", False), ("parts", True)])
+def test_a_split_made_from_edges_is_an_assumption(library: Graph, split: str, stated: bool) -> None:
+    (found,) = outcomes(library, {"method": "features", "steps": 2}, split=split)
+    assert found.protection is not None
+    assert (Assumption.SPLIT_FROM_EDGES in found.protection.assumptions) == stated
+
+
+def test_a_curve_ends_at_the_accuracy_of_the_cell_and_begins_elsewhere(library: Graph) -> None:
+    rows = [{"method": "features", "steps": 6}, {"method": "nonprivate", "rounds": 7}, {"method": "gap_node", "steps": 3}]
+    given = {"trust": ["curator", "own-client"], "epsilons": [8.0], "partition": {"partition": "uniform", "clients": 3}}
+    found = outcomes(library, *rows, curve=3, **given)
+    drawn = [one for one in found if one.facts.curve]
+    assert {one.method for one in drawn} == {"features", "nonprivate"}, "GAP has no answer before its last phase"
+    for one in drawn:
+        rounds, accuracies = zip(*one.facts.curve, strict=True)
+        assert list(rounds) == sorted(set(rounds))
+        assert len(rounds) == 3
+        assert accuracies[-1] == one.metrics["accuracy"]
+        assert rounds == (2, 4, 6) or one.method != "features"
+    assert any(one.facts.curve[0][1] != one.metrics["accuracy"] for one in drawn), "the states are those of their rounds"
+
+
+def test_classes_that_are_apart_have_a_high_silhouette_and_mixed_ones_do_not() -> None:
+    rng, labels = np.random.default_rng(0), np.repeat([0, 1, 2, -1], 20)
+    apart = np.eye(4)[labels] + 0.01 * rng.standard_normal((80, 4))
+    arrays, silhouette = node_classification.map_of_nodes(apart, labels, np.random.default_rng(1))
+    assert arrays["map"].shape == (60, 2), "nodes without a label are left out"
+    assert silhouette > 0.9
+    _, mixed = node_classification.map_of_nodes(rng.standard_normal((80, 4)), labels, np.random.default_rng(1))
+    assert abs(mixed) < 0.2
+
+
+# ------------------------------------------------------------------------------------------ graphs that nobody tuned on
+
+
+def made(labels: np.ndarray, likes: Likes, degree: int, width: int, words: int = 10) -> Graph:
+    """Edges by the classes at their ends; each class has its own frequent words, which overlap much."""
+    rng, n = np.random.default_rng(0), labels.size
+    one, other = rng.integers(n, size=(2, 40 * n * degree))
+    kept = (rng.random(one.size) < likes(labels[one], labels[other])) & (one != other)
+    pairs = np.stack([one[kept], other[kept]])[:, : n * degree // 2]
+    ends = np.concatenate([pairs, pairs[::-1]], axis=1)
+    both = sp.coo_array((np.ones(ends.shape[1], np.float32), (ends[0], ends[1])), shape=(n, n)).tocsr()
+    both.data[:] = 1
+    frequent = np.sqrt(rng.random((labels.max() + 1, width)))[labels]
+    rows = sp.csr_array((rng.random((n, width)) < frequent / frequent.sum(axis=1, keepdims=True) * words).astype(np.float32))
+    return plain_graph("made", sp.csr_array(both), rows, labels, int(labels.max()) + 1, GraphProvenance("own", "made here"))
+
+
+def test_where_nodes_ask_no_private_row_is_above_the_ceiling() -> None:
+    """Neighbours are of other classes: their labels tell more than a row, and one candidate alone reads them."""
+    labels = np.random.default_rng(5).integers(3, size=500)
+    graph = made(labels, lambda a, b: np.where(a == b, 0.02, 0.5), 12, 30, words=3)
+    ceiling = {"method": "nonprivate", "model": "ceiling", "among": ["logistic"], "folds": 1, "rounds": 20, "epsilons": ["inf"]}
+    run = fedgraph.compare(graph, ["label_hop", ceiling], [8, math.inf], ["curator"], protocol="asking")
+    found = {(one.head.method, one.head.epsilon): one.mean for one in run.scores}
+    top = found.pop(("nonprivate", math.inf))
+    assert len(found) == 2
+    for private in found.values():
+        assert top >= private - 2 * math.sqrt((top * (1 - top) + private * (1 - private)) / (labels.size / 5)), (top, found)
+
+
+@pytest.mark.quality("methods", "learning")
+def test_every_learner_runs_and_the_ceiling_is_one() -> None:
+    """One class in twenty, so the majority is far above chance."""
+    labels = (np.random.default_rng(2).random(400) < 0.05).astype(np.int64)
+    graph = made(labels, lambda a, b: np.where(a == b, 0.9, 0.1), 8, 40)
+    clear = {"method": "nonprivate", "epsilons": ["inf"], "patience": 6, "rounds": 20}
+    ceiling = {**clear, "model": "ceiling", "label": "ceiling", "among": ["logistic", "mlp", "gcn", "gprgnn"]}
+    plain = {**clear, "model": "mlp", "label": "mlp"}
+    run = fedgraph.compare(graph, ["features", "label_hop", "gap_edge", "gcon", ceiling, plain], [8], ["curator"])
+    assert {one.method for one in run.scores} == {"features", "label_hop", "gap_edge", "gcon", "nonprivate"}
+    assert {one.status for one in run.scores} == {"ok"}
+    found = {one.variant: one.mean for one in run.scores}
+    least = max(found["mlp"], np.bincount(labels).max() / labels.size)
+    assert found["ceiling"] >= least - 2.5 * math.sqrt(0.25 / (labels.size / 5)), found
+
+
+# ----------------------------------------------------------------------------------------------- measures beside accuracy
+
+
+@pytest.mark.parametrize("levels", [2, 8, 1024])
+def test_measures_are_those_of_scikit_learn_with_many_ties_and_few(levels: int) -> None:
+    """Averages over classes that have a member and a stranger; nodes whose class is unknown do not count."""
+    rng = np.random.default_rng(levels)
+    for _ in range(20):
+        truth = rng.integers(4, size=60)
+        chances = rng.multinomial(levels, [0.25] * 4, size=60) / levels  # of a power of two, so that ties stay ties
+        hidden = np.concatenate([chances, rng.random((5, 4))]), np.concatenate([truth, np.full(5, -1)])
+        found, named = measures.of_scores(*hidden), chances.argmax(axis=1)
+        each = [truth == c for c in np.unique(truth)]
+        columns = [chances[:, c] for c in np.unique(truth)]
+        expected = {
+            "accuracy": metrics.accuracy_score(truth, named),
+            "macro_f1": metrics.f1_score(truth, named, average="macro", zero_division=0.0),
+            "majority_share": np.bincount(truth).max() / 60,
+            "auroc": np.mean([metrics.roc_auc_score(*pair) for pair in zip(each, columns, strict=True)]),
+            "average_precision": np.mean([metrics.average_precision_score(*pair) for pair in zip(each, columns, strict=True)]),
+        }
+        assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+
+
+def test_what_scores_show_by_hand() -> None:
+    """Naming the majority is seen through; logits become probabilities; calibration (Guo et al. 2017) in two bins."""
+    truth = np.array([0] * 90 + [1] * 10)
+    found = measures.of_scores(np.tile([3.0, 0.0], (100, 1)), truth)
+    assert (found["accuracy"], found["majority_share"], found["auroc"]) == pytest.approx((0.9, 0.9, 0.5))
+    assert found["macro_f1"] == pytest.approx((2 * 0.9 / 1.9) / 2)
+    assert "auroc" not in measures.of_scores(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0, 0])), "one class has no ranking"
+    chances = np.array([[0.9, 0.1], [0.9, 0.1], [0.6, 0.4], [0.6, 0.4]])
+    error = measures.of_scores(chances, np.array([0, 1, 0, 0]))["calibration_error"]
+    assert error == pytest.approx((abs(1.8 - 1) + abs(1.2 - 2)) / 4)
+    assert np.allclose(measures.probabilities_of(chances), chances)
+    assert np.allclose(measures.probabilities_of(np.log([[1.0, 3.0]])), [[0.25, 0.75]])
+    assert np.isfinite(measures.probabilities_of(np.array([[np.nan, 1.0], [np.inf, 0.0]]))).all()
+    with pytest.raises(RuntimeFailure, match="diverged"):
+        measures.of_scores(np.array([[0.1, 0.9], [np.inf, 0.0]]), np.array([0, 1]))
+
+
+def test_a_class_of_a_few_is_named_and_no_reason_to_conclude_nothing_about_the_others() -> None:
+    labels = np.repeat([0, 1, 2, -1], [300, 200, 7, 5])
+    assert measures.least_class(labels) == 200
+    assert measures.least_class(np.repeat([0, 1], [300, 7])) == 7, "one class alone can be told from nothing"
+    (said,) = measures.warn_of_small_classes(labels, ("red", "green", "blue"), "person")
+    assert said.startswith("Of a class with fewer than 20 persons (blue 7) nothing can be said: merge it with another")
+    assert not measures.warn_of_small_classes(labels[:500], ("red", "green"))
+    assert "9 test nodes only: chance alone moves it by up to ± 0.33" in measures.warn_of_few(np.array([0] * 9 + [-1] * 500))[0]
+    assert measures.warn_of_few(np.zeros(100)) == ()
