@@ -59,7 +59,7 @@ NOT_COUNTED = (
     "No budget is charged: what this releases, and what else is released of these people, is added up nowhere "
     "(fedgraph budget init; FEDGRAPH_BUDGET or a file beside the data names it for every command)."
 )
-_FORMAT = 2  # 1 was a file of JSON lines
+_FORMAT = 2  # of the lines
 _ALL = "all"
 _VARIABLE = "FEDGRAPH_BUDGET"
 _SCHEMES = ("postgresql", "postgres")

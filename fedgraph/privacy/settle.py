@@ -1,7 +1,7 @@
-"""What a run costs: the one function that turns releases into an ε, for every task, the dry run and ``explain``.
+"""What a run costs: releases become an ε here, for every task, the dry run and ``explain``.
 
-``settle(guarantee, releases)`` composes what each client released and asks, for the unit that the guarantee protects, what
-the worst one pays:
+``of_releases(guarantee, releases)`` composes what each client released, and prices the worst unit of those that the guarantee
+protects:
 
 * clients that share no node: the dearest client (parallel composition);
 * clients that share nodes: the node whose holders' releases cost most together;
@@ -37,7 +37,7 @@ from fedgraph.privacy.units import Assumption, Protection
 
 @dataclass(frozen=True)
 class Promise:
-    """What a guarantee assumes of the data, and what the data are."""
+    """What a guarantee assumes of the data, and what was found in them."""
 
     assumption: Assumption  # what is promised
     stated: float  # the promised number, e.g. the degree D.
@@ -149,7 +149,7 @@ def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[
 def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
     """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
 
-    The largest is that of ``settle``.
+    The largest is the total of ``of_releases``.
 
     Args:
         guarantee: of clients that share no node.

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedgraph import data, privacy
+from fedgraph import privacy
 from fedgraph.commands.base import main
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
@@ -375,22 +375,6 @@ def test_a_database_serves_by_the_same_calls(server: str, tmp_path: Path) -> Non
     assert budget_book.read(other).charges == []
     with pytest.raises(PrivacyError, match="empty"):
         budget_book.read(server.replace("#people", "#nobody"))
-
-
-@pytest.mark.parametrize(
-    ("text", "ids"),
-    [
-        ("id\nu1\n", ["u1"]),
-        ("node\nu1\nu2\n", ["u1", "u2"]),
-        ("person,age\nu1,30\nu2,31\n", ["u1", "u2"]),
-        ("u1,30\nu2,31\n", ["u1", "u2"]),
-        ("u1\n2\n", ["u1", "2"]),
-        ("", []),
-    ],
-)
-def test_a_header_is_nobody(tmp_path: Path, text: str, ids: list[str]) -> None:
-    (tmp_path / "ids.csv").write_text(text, encoding="utf-8")
-    assert [cells[0] for cells in data.id_rows(tmp_path / "ids.csv")] == ids
 
 
 def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ the world that holds the unit against the one that does not; forward composes wi
     Gaussian releases        merged first: μ² add up, exactly
     Poisson Gaussian         the two-sided mixture pair; of one row equal to the library's (zero-out: ADD and REMOVE;
                              replace: REPLACE_ONE), which takes four times as long
-    fixed-size Gaussian      the batch revealed, and hidden: whichever is worth less in all
+    fixed-size Gaussian      the batch revealed, and hidden: whichever costs less in all
     mentioned Gaussian       a one-sided mixture for each number of drawn neighbours (``mentions``)
     Gaussian beside others, Laplace                                dp_accounting's pairs
     k-ary response, bounded range, pure ε, bits, (ε, δ)            closed forms
