@@ -1,4 +1,4 @@
-"""Published claims: the figures of PRIVACY §4 and §5, and each formula against an independent reading."""
+"""Published claims: the figures of ``docs/PRIVACY.md``, 4 and 5, and each formula against an independent reading."""
 
 import math
 from pathlib import Path

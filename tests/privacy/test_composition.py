@@ -5,9 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import (
-    compose_overlapping,
-)
+from fedgraph.privacy.accounting.composition import compose_overlapping
 from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, PureDP, Repeated
 
 DELTA = 1e-5

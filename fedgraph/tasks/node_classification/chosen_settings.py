@@ -176,7 +176,7 @@ class Choice:
             multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
             mechanism = GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
             score = (Gaussian(multiplier),)
-        trainings = (event for p in plans for event in privacy.settle.client_events(p.guarantee, p.schedule.releases).values())
+        trainings = (event for p in plans for event in p.declared().values())
         stop = selection.stop_for(self.select.shape, self.select.among)
         event = Selected((*dict.fromkeys(trainings), *score), self.select.shape, stop)
         schedule = PlanSchedule(1, (PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
