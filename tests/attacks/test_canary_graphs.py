@@ -1,4 +1,4 @@
-"""Noisy updates and released histograms under attack: neighbours, exact ratios, no false accusation, broken noise is caught."""
+"""Noisy updates and released histograms under attack: neighbours, no false accusation, broken noise is caught."""
 
 from __future__ import annotations
 

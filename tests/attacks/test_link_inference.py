@@ -1,4 +1,4 @@
-"""Inferring links from predictions of links: found where nothing is private, and not where ε says so; the page tells it."""
+"""Inferring links from predictions of links: found where nothing is private, and not where ε says so."""
 
 import pytest
 

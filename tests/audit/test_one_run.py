@@ -1,4 +1,4 @@
-"""The bound of one run: recovers what is known, never claims more too often, and its theorem holds where it can be computed."""
+"""The bound of one run: recovers what is known from below, and no mechanism at all beats its theorem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Barycentres, k-means under Gromov-Wasserstein, scores and maps."""
+"""Barycentres, k-means under Gromov-Wasserstein, and scores."""
 
 import numpy as np
 import ot

@@ -1,4 +1,4 @@
-"""Counts of columns: what one person changes, measured and compared with what is stated; the noise that covers it; brackets."""
+"""Counts of columns: what one person changes, compared with what is stated; ranks that are made of them."""
 
 import numpy as np
 import pytest

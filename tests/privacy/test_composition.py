@@ -1,4 +1,4 @@
-"""Disjoint and overlapping clients, each with messages of its own."""
+"""Clients that share nodes, each with messages of its own: the worst node pays for all that hold it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The log cap's bound, against every small graph, hubs, searched pairs, and real graphs."""
+"""The log cap's bound, against every graph of five and six nodes, and limits that a platform enforces."""
 
 from __future__ import annotations
 

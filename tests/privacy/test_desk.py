@@ -1,4 +1,4 @@
-"""One door: undeclared, over count, wrong mechanism, NaN; and no private data is touched before the check."""
+"""One door: undeclared, over count, NaN, another alternative; and no private data is touched before the check."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Gaussian noise on an objective: the price against exact integrals in one dimension, and against the Gamma noise."""
+"""Objective perturbation: the Gaussian price against exact integrals, the law of both noises, and the certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger: append-only, byte-exact round trip, merge, and errors that name the line; and its words."""
+"""The ledger: byte-exact round trip, merged lines, and errors that name the line; and its words."""
 
 import itertools
 import math

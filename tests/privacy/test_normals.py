@@ -1,4 +1,4 @@
-"""Fast normal numbers: the distribution, its tail, and the loop against the formula in double precision."""
+"""Fast normal numbers: the distribution, and its tail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums over records with owners: neighbours against the stated sensitivity, against the plain program, and what is refused."""
+"""Sums over records with owners: neighbours against the stated sensitivity, and what is refused."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bounds are enforced, and neighbouring inputs stay within the stated sensitivity and reach it."""
+"""Bounds are enforced, and hostile neighbouring inputs stay within the stated sensitivity and reach it."""
 
 import math
 
