@@ -26,7 +26,7 @@ point of it**: "these releases are μ-GDP" is wrong, for any μ up to the one fo
 without being μ-GDP is not accused. ``gaussian_epsilon_lower`` turns the refuted μ into the ε that μ-GDP has at δ.
 
 **Curves.** ``_inverse_gaussian_curve(μ)``: g(x) = Φ(Φ⁻¹(x) + μ), for compositions of Gaussian releases, where it is exact.
-``approximate(ε, δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
+``_inverse_approximate_curve(ε, δ)``: g(x) = min(1, δ + e^ε x, 1 − e^{−ε}(1 − δ − x)), for anything else.
 
 **Guarantee.** Under any mechanism with the stated curve, refuted with probability at most α, for any scores, any m and any
 attack, provided that r was fixed without looking at the coins. Several r: share α between them.

@@ -31,9 +31,7 @@ class OperatingPoints:
 
     auc: float  # area under the receiver's curve, 0 … 1
     advantage: float  # the largest TPR − FPR over all thresholds, 0 … 1
-    tpr: tuple[float, ...]  # the largest TPR at each of ``LOW_OPERATING_RATES``, in that order
-    positives: int  # how many there are
-    negatives: int  # how many there are; with fewer than 1/FPR of them a rate is that of no false positive at all
+    tpr: tuple[float, ...]  # the largest TPR at each of ``LOW_OPERATING_RATES``; below 1/negatives: at no false positive
 
 
 def audited_roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
@@ -60,14 +58,14 @@ def of_scores(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
         raise PrivacyError("an attack needs one score per example, a number or ±∞")
     positives, negatives = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
     if not positives or not negatives:
-        return OperatingPoints(0.5, 0.0, (0.0,) * len(LOW_OPERATING_RATES), positives, negatives)
+        return OperatingPoints(0.5, 0.0, (0.0,) * len(LOW_OPERATING_RATES))
     order = np.argsort(-scores, kind="stable")
     ordered, found = scores[order], truth[order]
     last = np.append(ordered[1:] != ordered[:-1], True)  # thresholds lie between different scores
     tpr = np.cumsum(found)[last] / positives
     fpr = np.cumsum(~found)[last] / negatives
     low = tuple(float(tpr[fpr <= rate].max(initial=0.0)) for rate in LOW_OPERATING_RATES)
-    return OperatingPoints(audited_roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low, positives, negatives)
+    return OperatingPoints(audited_roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low)
 
 
 def most_audited_advantage(epsilon: float, delta: float) -> float:

@@ -4,14 +4,13 @@ A program is run on one data set and again on a neighbour, under the relation of
 ``FirstWorld`` writes down each value after bounding and before noise, and what the desk released in its place. In the second a
 ``SecondWorld`` compares the desk's bounded value with the recorded one, in the norm in which the noise is priced, and hands out
 *the first world's* release. So whatever is computed from releases is the same in both worlds by construction, and whatever
-leaves must be the same, byte for byte (``first_difference``, ``differing_files``). What differs was read from private data
-beside the desk. ``runs.two_worlds`` runs whole cells so.
+leaves must be the same, byte for byte (``first_difference``). What differs was read from private data beside the desk.
+``runs.two_worlds`` runs whole cells so.
 
     changes                what one unit's data may become in the other world
     stated_distance        how far neighbouring values may be apart, from noise and price alone
     FirstWorld, SecondWorld  witnesses of every desk (``privacy.desk.witness_desks``)
     first_difference       where two values are not equal to the last bit
-    differing_files        where two folders are not
 
 What it cannot show: the law of the noise itself, and time at the machine. Those are the other audits'.
 """
@@ -19,10 +18,9 @@ What it cannot show: the law of the noise itself, and time at the machine. Those
 import dataclasses
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -39,7 +37,6 @@ from fedgraph.privacy import (
     Relation,
     Unit,
     Viewer,
-    desk,
     edge_mechanisms,
     events,
     local_bits,
@@ -47,7 +44,6 @@ from fedgraph.privacy import (
 )
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
 
-_Made = TypeVar("_Made")
 _ROUNDING = 1e-6  # of a stated distance: sums are taken in another order
 _DIGITS = 1e-6  # of the largest number: noise is added in single precision
 _Kind: TypeAlias = Literal[
@@ -585,21 +581,6 @@ def summed_paths(protection: Protection, paths: Sequence[str], summed: Sequence[
     return frozenset(path for path, _ in summed)
 
 
-def run_in_two_worlds(first: Callable[[], _Made], second: Callable[[], _Made]) -> tuple[_Made, _Made, list[Difference]]:
-    """Whatever a program does, on two neighbouring inputs, with the first one's releases in both.
-
-    first: runs on the data. second: the same on a neighbour. Returns (what ``first`` made, what ``second`` made, releases more,
-    less or in another order). How far values were apart is not looked at, since nobody says here what they were priced for.
-    """
-    tape = FirstWorld()
-    with desk.witness_desks(tape):
-        one = first()
-    world = SecondWorld(tape.tape)
-    with desk.witness_desks(world):
-        other = second()
-    return one, other, world.differences({}, None)[0]
-
-
 # --------------------------------------------------------------------------------------------------------------- what leaves
 
 
@@ -639,25 +620,3 @@ def first_difference(one: Any, other: Any, where: str = "") -> str:
 def _short(value: object) -> str:
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:59]}…"
-
-
-def differing_files(one: Path, other: Path) -> list[str]:
-    """Which files of two folders are not equal, byte for byte.
-
-    one: a folder of the first world. other: the same of the second. Returns one line each, by name; empty where the folders
-    are equal.
-    """
-    first, second = ({str(p.relative_to(folder)): p for p in folder.rglob("*") if p.is_file()} for folder in (one, other))
-    return sorted(_unequal(first, second))
-
-
-def _unequal(one: Mapping[str, Path], other: Mapping[str, Path]) -> Iterator[str]:
-    for name in {*one, *other}:
-        if name not in one or name not in other:
-            yield f"{name}: only in the {'second' if name not in one else 'first'} world"
-            continue
-        a, b = one[name].read_bytes(), other[name].read_bytes()
-        if a != b:
-            at = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-            shown = [part[max(0, at - 20) : at + 20].decode("utf-8", "replace") for part in (a, b)]
-            yield f"{name}: byte {at} of {len(a)} and {len(b)}: {shown[0]!r} and {shown[1]!r}"

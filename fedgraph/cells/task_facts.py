@@ -63,9 +63,7 @@ class NamedAttackCellFacts:
     what: str  # what is told from what
     auc: float  # area under the ROC curve, 0 … 1
     advantage: float  # the largest difference of true and false positive rate
-    tpr: tuple[float, ...]  # the true positive rate at each of ``audit.of_scores.LOW_OPERATING_RATES``
-    positives: int  # of how many the truth was yes
-    negatives: int  # of how many it was no
+    tpr: tuple[float, ...]  # the true positive rate at each of ``audit.operating_points.LOW_OPERATING_RATES``
     relation: str | None  # of the two versions that are told apart; None where the truth is no coin
     epsilon: float | None  # the lower bound on ε; None where no theorem gives one
     comparable: bool  # whether ``epsilon`` can be held against the provable ε of the row
@@ -83,8 +81,6 @@ class NodeRiskCellFacts:
 
     runs: int  # how many
     nodes: int  # how many were attacked
-    histogram: tuple[float, ...]  # [runs + 1]: how many nodes there are for each number of runs in which the attack was right
-    luck: tuple[float, ...]  # the same with coins drawn anew
     mean: float  # the mean share of runs in which it was right
     always_found: float  # the share of nodes about which it was right whenever it said anything
     always_by_luck: float  # the same with coins drawn anew

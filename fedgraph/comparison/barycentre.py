@@ -26,8 +26,6 @@ class Barycentre:
 
     space: MetricSpace  # The barycentre; all its points weigh the same
     objective: float  # Σ_s λ_s GW at the couplings last solved
-    history: tuple[float, ...]  # The objective after each round, never rising
-    values: np.ndarray  # float64 [S], each space's discrepancy to the barycentre
 
 
 def find(
@@ -48,14 +46,13 @@ def find(
         raise ValueError(f"a barycentre needs spaces and at least one point, found {len(spaces)} and {num_points}")
     which = np.stack([np.zeros(len(spaces), np.int64), np.arange(1, len(spaces) + 1)], axis=1)
 
-    def assess(current: MetricSpace, history: tuple[float, ...]) -> tuple[Barycentre, list[np.ndarray]]:
+    def assess(current: MetricSpace) -> tuple[Barycentre, list[np.ndarray]]:
         results, plans = gromov.solve_couplings([current, *spaces], which, options)
-        objective = float(results.value.mean())
-        return Barycentre(current, objective, (*history, objective), results.value), plans
+        return Barycentre(current, float(results.value.mean())), plans
 
-    best, plans = assess(start if start is not None else _first(spaces, num_points), ())
+    best, plans = assess(start if start is not None else _first(spaces, num_points))
     for _ in range(max_rounds - 1):
-        following, plans = assess(_update_barycentre(best.space.weights, spaces, plans), best.history)
+        following, plans = assess(_update_barycentre(best.space.weights, spaces, plans))
         if following.objective >= best.objective:
             break
         settled = best.objective - following.objective <= _TOLERANCE * best.objective

@@ -178,7 +178,7 @@ def _svm_names(gram: np.ndarray, labels: np.ndarray, train: np.ndarray, test: np
     from sklearn.svm import SVC
 
     model = SVC(C=cost, kernel="precomputed", max_iter=_MOST_ITERATIONS, cache_size=100)
-    # Checks of settings and of finite numbers take longer than a small fit; ``_spectrum`` has seen every number.
+    # Checks of settings and of finite numbers take longer than a small fit; ``_kernel`` has seen every number.
     with warnings.catch_warnings(), config_context(assume_finite=True, skip_parameter_validation=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(gram[np.ix_(train, train)], labels[train])

@@ -52,14 +52,14 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.settle import Guarantee, dearest_settled_account, dearest_settled_events, dearest_settled_together
+from fedgraph.privacy.settle import Guarantee, dearest_events, dearest_of_account, dearest_together
 from fedgraph.privacy.units import Protection, Unit
 
 NOT_COUNTED = (
     "No budget is charged: what this releases, and what else is released of these people, is added up nowhere "
     "(fedgraph budget init; FEDGRAPH_BUDGET or a file beside the data names it for every command)."
 )
-_FORMAT = 2  # 1 was a file of JSON lines
+_FORMAT = 2  # of the lines
 _ALL = "all"
 _VARIABLE = "FEDGRAPH_BUDGET"
 _SCHEMES = ("postgresql", "postgres")
@@ -522,13 +522,13 @@ class Candidate:
         Raises:
             PrivacyError: the data break a promise of its guarantee.
         """
-        return cls(name, guarantee.protection, dearest_settled_events(guarantee, releases))
+        return cls(name, guarantee.protection, dearest_events(guarantee, releases))
 
     @classmethod
     def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> Candidate:
         """What a run has released, from its ledger."""
         broken = (Unprotected(account.broken),) if account.broken is not None else None
-        return cls(name, account.protection, broken or dearest_settled_account(account, lines))
+        return cls(name, account.protection, broken or dearest_of_account(account, lines))
 
 
 _known: dict[str, BudgetBook] = {}  # what this process has read of each place: a charge reads what is new
@@ -550,7 +550,7 @@ def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequenc
     Raises:
         PrivacyError: it would exceed the cap, or a guarantee is of another unit or relation.
     """
-    dearest = dearest_settled_together([row.dearest for row in rows])
+    dearest = dearest_together([row.dearest for row in rows])
     with _opened(str(place), lock=True) as lines:
         book = _current(str(place), lines)
         _require_original(book)

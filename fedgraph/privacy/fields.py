@@ -1,4 +1,4 @@
-"""Types that say what a field may hold: of events, mechanisms and bounds, which check them when they are built.
+"""Types that say what a field of an event, a mechanism or a bound may hold; it is checked when the record is built.
 
 NaN, a negative number, and True or False in the place of a number are refused everywhere. The functions below check
 what no type can say: a single number, an interval, an array.

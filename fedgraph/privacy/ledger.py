@@ -286,12 +286,6 @@ class Ledger:
         for cell, added in by_cell.items():
             self._lines[cell] = merged((*self._lines.get(cell, ()), *added))
 
-    def merge(self, other: Ledger) -> None:
-        """Add everything of ``other``."""
-        for account in other.accounts:
-            self.open(account)
-        self.extend(other)
-
     @property
     def accounts(self) -> tuple[LedgerAccount, ...]:
         """In the order in which they were opened."""

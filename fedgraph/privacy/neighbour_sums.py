@@ -13,9 +13,9 @@ Row u of a sum is R_u = Σ_v W_uv x_v with ‖x_v‖ ≤ 1.
 
     Σ_{u≠z} ‖ΔR_u‖² ≤ m(h(m) + s)² + s²·min(m, n − 1 − m),          Σ_{u≠z} ‖ΔR_u‖ ≤ m(h(m) + s) + s·min(m, n − 1 − m).
 
-``l2`` and ``sensitivity_l1`` are the largest values over m; from 100 nodes on the first is s·√(n − 1) to four
-digits. Where a platform enforces degrees of at most M, only m ≤ M counts, and
-m₀ = M. Replacing a node is two removals (take it out of either world): twice the value. Self-loops of constant weight would
+``sensitivity_l2`` (squared) and ``sensitivity_l1`` are the largest values over m; from 100 nodes on the first is s·√(n − 1) to
+four digits. Where a platform enforces degrees of at most M, only m ≤ M counts, and m₀ = M. Replacing a node is two removals
+(take it out of either world): twice the value. Self-loops of constant weight would
 be free; graphs here have none.
 
 Proofs, also of what rounding adds: ``docs/proofs.md``.

@@ -199,12 +199,7 @@ def shares_below(counts: np.ndarray) -> np.ndarray:
     return np.asarray(np.clip((rising + falling) / 2, 0.0, 1.0))
 
 
-_MEETING_COUNT_RATES = (
-    1.0,
-    1 / 4,
-    1 / 16,
-    1 / 64,
-)  # r: of any density from one neighbour to hundreds, one of them leaves many unmatched
+_MEETING_COUNT_RATES = (1.0, 1 / 4, 1 / 16, 1 / 64)  # r: from one neighbour to hundreds, one of them leaves many unmatched
 _CLASS_RATES = (1 / 2, 1 / 8, 1 / 32)
 
 

@@ -1,8 +1,7 @@
 """Bounds that are enforced on a value before noise, and the sensitivity that follows from each.
 
-``bound.enforce(value)`` makes the bound true (or raises: non-finite input never passes);
-``l2(bound, relation)`` / ``sensitivity_l1`` say how far two neighbouring values can then be
-apart, each with its proof in one line.
+``bound.enforce(value)`` makes the bound true, or raises. ``l2(bound, relation)`` says how far two neighbouring values can then
+be apart, with the proof in one line.
 
 Edge cases, for every bound: NaN or ±inf anywhere in the value → ``UnboundedValueError``; a clip or
 radius that is zero, negative, NaN or infinite → ``PrivacyError`` when the bound is built.

@@ -1,7 +1,7 @@
-"""What a run costs: the one function that turns releases into an ε, for every task, the dry run and ``explain``.
+"""What a run costs: releases become an ε here, for every task, the dry run and ``explain``.
 
-``settle(guarantee, releases)`` composes what each client released and asks, for the unit that the guarantee protects, what
-the worst one pays:
+``of_releases(guarantee, releases)`` composes what each client released, and prices the worst unit of those that the guarantee
+protects:
 
 * clients that share no node: the dearest client (parallel composition);
 * clients that share nodes: the node whose holders' releases cost most together;
@@ -37,7 +37,7 @@ from fedgraph.privacy.units import Assumption, Protection
 
 @dataclass(frozen=True)
 class Promise:
-    """What a guarantee assumes of the data, and what the data are."""
+    """What a guarantee assumes of the data, and what was found in them."""
 
     assumption: Assumption  # what is promised
     stated: float  # the promised number, e.g. the degree D.
@@ -149,7 +149,7 @@ def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[
 def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
     """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
 
-    The largest is that of ``settle``.
+    The largest is the total of ``of_releases``.
 
     Args:
         guarantee: of clients that share no node.
@@ -212,11 +212,6 @@ def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | 
     return found if account.broken is None else replace(found, epsilon=math.inf)
 
 
-def client_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, Event]:
-    """Per client, everything that it releases, composed, and inside the secret one-time sample where there is one."""
-    return amplified(guarantee, _spent(guarantee, releases, None))
-
-
 def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
     """Per client, what its releases count for: inside the secret one-time sample where there is one."""
     return {client: _amplified(event, guarantee.sampled_once) for client, event in events.items()}
@@ -257,9 +252,7 @@ def _words(promise: Promise, epsilon: float) -> str:
 _MOST_CHOICES = 256  # combinations of dearest events over runs that are priced one by one; beyond, one bound for all
 
 
-def dearest_settled_events(
-    guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]
-) -> tuple[Event, ...]:
+def dearest_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> tuple[Event, ...]:
     """What one person may pay for some releases: each person pays one of these events, or something that one of them bounds.
 
     Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
@@ -271,7 +264,7 @@ def dearest_settled_events(
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
         raise PrivacyError(f"the guarantee assumes {broken[0].assumption.value}, and the data break it: ε is ∞")
-    events = client_events(guarantee, releases)
+    events = amplified(guarantee, _spent(guarantee, releases, None))
     kinds = tuple(dict.fromkeys(events.values()))
     if guarantee.holdings is None:
         pairs = itertools.combinations_with_replacement(kinds, 2)
@@ -286,7 +279,7 @@ def dearest_settled_events(
     return (Composed(tuple(worst)),)
 
 
-def dearest_settled_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
+def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
     """What one person may pay for several trainings on the same people.
 
     parts: for each training, the events of which a person pays one. Returns every combination, composed. Where there are more
@@ -297,7 +290,7 @@ def dearest_settled_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event,
     return tuple(Composed(chosen) for chosen in dict.fromkeys(itertools.product(*parts)))
 
 
-def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine]) -> tuple[Event, ...]:
+def dearest_of_account(account: LedgerAccount, lines: Sequence[LedgerLine]) -> tuple[Event, ...]:
     """What one person may pay, from a ledger, which names the holders of the worst unit where several clients release something
     of one.
 
@@ -306,9 +299,7 @@ def dearest_settled_account(account: LedgerAccount, lines: Sequence[LedgerLine])
     events = ledger.spent_by_client(lines)
     if account.holders is not None:
         events = {0: Composed(tuple(events[client] for client in account.holders if client in events))}
-    if account.sampled_once is not None:
-        events = {client: SampledOnce(event, account.sampled_once) for client, event in events.items()}
-    return tuple(dict.fromkeys(events.values())) or (Composed(()),)
+    return tuple(dict.fromkeys(_amplified(event, account.sampled_once) for event in events.values())) or (Composed(()),)
 
 
 def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
@@ -318,4 +309,4 @@ def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
         charges: for each charge, the events of which a person pays one.
         delta: δ in [0, 1).
     """
-    return max(price(event, delta).epsilon for event in dearest_settled_together(charges))
+    return max(price(event, delta).epsilon for event in dearest_together(charges))

@@ -17,10 +17,7 @@ PRIVACY_WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("word
 
 
 class WordedUnit(str, Enum):
-    """Base of what a statement names.
-
-    The value of a member is its name, and ``words`` says it in a phrase (``words.toml``).
-    """
+    """Base of enumerations whose members have a phrase, ``words`` (of ``words.toml``), beside their name."""
 
     @property
     def words(self) -> str:

@@ -15,8 +15,7 @@ from fedgraph.attacks.base.whole_run import WholeRunResult
 from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms import likelihood_ratios
-from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.noise import Disclose, GaussianNoise, MultiBitEncoder
+from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
 from fedgraph.tasks import graph_classification as task
 from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.types import GraphCollection
@@ -53,28 +52,6 @@ def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
         sent = np.array([signs], dtype=float)
         wanted = math.log(probability(sent, one) / probability(sent, zero))
         assert likelihood_ratios.of_release(encoder, sent, one, zero) == pytest.approx(wanted)
-
-
-def test_other_ratios() -> None:
-    one, zero = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
-    sent = np.array([[0.4, 0.1]])
-    assert likelihood_ratios.of_release(GaussianNoise(0.5), sent, one, zero) == pytest.approx((0.16 + 0.81 - 0.36 - 0.01) / 0.5)
-    assert (
-        likelihood_ratios.of_release(Disclose("in clear"), one, one, zero)
-        > 0
-        > likelihood_ratios.of_release(Disclose("in clear"), zero, one, zero)
-    )
-    assert likelihood_ratios.of_release(MultiBitEncoder(200.0, 1), np.array([[1.0, 0.0]]), one, zero) > 30
-    both = PerBlock((GaussianNoise(0.5), GaussianNoise(1.0)), (1, 1))
-    twice = [np.concatenate([m, m]) for m in (sent, one, zero)]
-    found = likelihood_ratios.of_blocks(both, *twice, (1, 1))
-    assert found[0] == pytest.approx(4 * found[1])
-
-
-def test_the_other_version_is_as_far_as_embeddings_can_be() -> None:
-    rows = np.array([[0.7, 0.2, 0.1]])
-    assert attack._farthest(rows, softmax=True).tolist() == [[0, 0, 1]]
-    assert attack._farthest(rows, softmax=False).tolist() == [[0, 1, 1]]
 
 
 @pytest.mark.parametrize("encoder", ["multi-bit", "multi-bit-total", "multi-bit-node"])
@@ -118,18 +95,3 @@ def test_only_clients_that_send_are_attacked_and_through_the_door(where: CellCon
     assert 0 < len(senders) < len(made.made.sizes)
     assert [client for cell, path, client in passed if cell == "attack" and path == attack._PATH] == senders
     assert found.attack.counts[0][0] == sum(len(made.made.sizes[client]) for client in senders)
-
-
-def test_a_whole_cell_carries_it(where: CellContext) -> None:
-    model = {"method": "local_dp", "rounds": 1, "hidden": 4, "label": "gcn"}
-    given: dict[str, Any] = {"encoders": ["multi-bit"], "max_graphs": 30, "folds": 3, "neighbours": [3], "epsilons": [8.0]}
-    small = CellContext("small", "tu/mutag", where.data, 0, 1, where.runtime)
-    found = {}
-    for name, how in (("attacked", {}), ("plain", None)):
-        params = task.Params(methods=[model], attack=how, **given)
-        cell = next(c for c in task.cells(params, small) if c.method == "local_dp")
-        found[name] = task.run(params, cell, small)
-    assert found["attacked"].metrics["accuracy"] == found["plain"].metrics["accuracy"]
-    assert found["plain"].epsilon_measured is None
-    assert 0 <= found["attacked"].epsilon_measured <= found["attacked"].paths["embedding"]
-    assert found["attacked"].facts.attack.path == "embedding"

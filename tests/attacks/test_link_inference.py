@@ -1,6 +1,4 @@
-"""Inferring links from predictions of links: found where nothing is private, and not where ε says so; the page tells it."""
-
-from pathlib import Path
+"""Inferring links from predictions of links: found where nothing is private, and not where ε says so."""
 
 import pytest
 
@@ -49,12 +47,6 @@ def test_the_row_without_a_release_costs_nothing(run: Run) -> None:
     (row,) = (r for r in run.rows if r.head.variant == "public")
     assert row.provable == 0
     assert row.mean_of("auc") > 0.5
-
-
-def test_the_page_tells_it(run: Run) -> None:
-    page = (Path(run.folder) / "report.html").read_text(encoding="utf-8")
-    assert "link_inference" in page
-    assert "Attacks by name" in page
 
 
 def test_canaries_and_classifiers_are_refused() -> None:

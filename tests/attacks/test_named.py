@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from fedgraph import data, plugins
-from fedgraph.attacks import link_stealing, lira
-from fedgraph.attacks.base import attack_scene, coin_game, named
-from fedgraph.attacks.base import named as risks
+from fedgraph.attacks import lira
+from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.audit import operating_points
-from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.errors import RuntimeFailure
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
@@ -86,28 +85,6 @@ def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
     assert (played.strangers[:, 0] != played.strangers[:, 1]).all()
 
 
-def test_shadow_coins_come_in_pairs_of_opposites() -> None:
-    tossed = coin_game.toss_shadows(6, 50, np.random.default_rng(0))
-    assert (np.stack(tossed).sum(axis=0) == 3).all()
-
-
-def test_lira_is_the_likelihood_ratio_of_two_normal_laws() -> None:
-    rng = np.random.default_rng(0)
-    coins = np.stack(coin_game.toss_shadows(200, 30, rng))
-    shadows = np.where(coins, 3.0, 1.0) + rng.normal(size=coins.shape)
-    seen = np.linspace(-1, 5, 30)
-    np.testing.assert_allclose(lira.likelihood_ratios(seen, shadows, coins, each=False), 2 * (seen - 2), atol=1.0)
-
-
-def test_distances_are_those_of_their_names() -> None:
-    from scipy.spatial import distance
-
-    rows = np.random.default_rng(0).dirichlet(np.ones(5), size=2)
-    (found,) = link_stealing.pair_distances(rows, np.array([[0, 1]]))
-    names = ("cosine", "euclidean", "correlation", "chebyshev", "braycurtis", "canberra", "cityblock", "sqeuclidean")
-    np.testing.assert_allclose(found, [getattr(distance, n)(*rows) for n in names])
-
-
 def test_without_privacy_members_edges_and_rows_are_found(library: Graph) -> None:
     nodes = told(outcome(library, PLAIN, [{"attack": "lira"}]))
     assert nodes["lira"]["auc"] > 0.65
@@ -167,18 +144,6 @@ def test_what_is_no_finding_is_said(gives: Any, says: str, library: Graph, monke
         outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
 
 
-def test_a_viewer_that_there_is_not_is_refused(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lira, "VIEWER", "curator")
-    with pytest.raises(ScenarioError, match="attack lira: VIEWER is 'curator'; allowed: a Viewer"):
-        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
-
-
-def test_a_game_that_there_is_not_is_refused(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lira, "GAME", "node")
-    with pytest.raises(ScenarioError, match=r"'node' \(GAME\); allowed: nodes, edges, clients"):
-        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
-
-
 def test_answers_that_use_own_edges_betray_them_to_others(library: Graph) -> None:
     """GCON lets a node use its own edges: nothing for the viewer of the guarantee, much for others who see the answers."""
     viewer, others = (
@@ -201,36 +166,11 @@ def test_what_does_not_apply_is_said(library: Graph) -> None:
     assert "curator-trusted does not see" in found.facts.named.refused["gradient_inversion"]
 
 
-def test_the_run_that_counts_is_not_touched(library: Graph) -> None:
-    plain = outcome(library, PLAIN, [], attack={"canaries": 2})
-    named = outcome(library, PLAIN, [{"attack": "lira"}], attack={"canaries": 2})
-    assert plain.metrics.items() <= named.metrics.items()
-
-
 def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:
     risk = outcome(library, PLAIN, [{"attack": "lira"}]).facts.named.risk
-    assert sum(risk.histogram) == risk.nodes
     assert risk.runs == 5
     assert risk.mean > 0.6
     assert risk.always_found > risk.always_by_luck
-    assert sum(risk.luck) == pytest.approx(risk.nodes, abs=1)
-
-
-def test_luck_is_what_the_attack_finds_where_coins_say_nothing() -> None:
-    """Five runs of noise: more nodes are "always" named right than in five tosses, and luck says how many."""
-    rng = np.random.default_rng(0)
-    coins = np.stack([rng.random(4000) < 0.5, *coin_game.toss_shadows(4, 4000, rng)])
-    confidence = rng.normal(size=coins.shape)
-    right, counted = risks._named_right(confidence, coins)
-    lucky, known = risks._named_right(confidence, risks._redrawn(coins, rng))
-    assert (right == counted).mean() == pytest.approx((lucky == known).mean(), abs=0.012)
-    assert (right == counted).mean() > 0.5**5 + 0.01
-
-
-def test_guesses_are_fixed_and_counted_twice() -> None:
-    scores, coins = np.arange(100.0), np.arange(100) >= 50
-    both, top = named._guessed(scores, coins)
-    assert (both.guesses, both.right, top.guesses, top.right) == (20, 20, 20, 20)
 
 
 @pytest.mark.quality("attacks", "methods", "learning")
@@ -258,21 +198,3 @@ def test_links_of_cora_as_printed(data_root: Any) -> None:
     harder = [{"attack": "linkteller", "most": 60, "pairs": "two-hops"}]
     two = told(outcome(graph, model, harder, protocol="transductive", train_fraction=0.1))
     assert two["linkteller"]["more"]["auc_published"] < 0.95
-
-
-@pytest.mark.quality("attacks", "methods", "learning")
-@pytest.mark.dataset
-def test_links_of_twitch_as_printed(data_root: Any) -> None:
-    """LinkTeller learns on ES and asks about RU: AUC near .999 where a neighbour adds more than what comes over two edges, and
-    far less where it does not and strangers have the degrees of neighbours (``python -m benchmarks.linkteller``).
-    """
-    twitch = pytest.importorskip("benchmarks.linkteller")
-    source, target = (data.load(f"twitch/{name}", root=data_root) for name in ("es", "ru"))
-    found = {}
-    for norm in ("first-order", "symmetric"):
-        rng = np.random.default_rng([0, 0])
-        network, nodes = twitch.learnt(source, norm, 0), twitch.chosen(target, 150, "high", rng)
-        found[norm] = twitch.attacked(target, network, nodes, rng).auc
-    assert found["first-order"]["uniform"] > 0.99
-    assert found["symmetric"]["uniform"] > found["symmetric"]["by degree"] + 0.04
-    assert found["symmetric"]["by degree"] < 0.9 < found["first-order"]["by degree"]

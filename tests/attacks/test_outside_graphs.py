@@ -82,10 +82,3 @@ def test_attacks_on_people(shape: str) -> None:
 def test_attacks_on_links(shape: str) -> None:
     central = {"trust": ["curator"], "protocol": "transductive", "epsilons": [np.inf]}
     every_attack_is_told(outcome(graph(shape), PLAIN | {"model": "gcn"}, LINKS, **central), LINKS)
-
-
-def test_nobody_is_left_out_where_who_takes_part_is_public() -> None:
-    central = {"trust": ["curator"], "protocol": "transductive"}
-    found = outcome(graph("two components"), {"method": "lpgnn"}, NODES, **central)
-    every_attack_is_told(found, NODES)
-    assert "public" in found.facts.named.refused["lira"]

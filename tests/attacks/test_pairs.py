@@ -20,14 +20,3 @@ def test_a_neighbour_moves_and_a_stranger_does_not() -> None:
     found = linkteller.influence_of(pairs, rows, 1e-3, ask)
     assert (found[:2] > 1).all()
     np.testing.assert_allclose(found[2:], 0.0, atol=1e-12)
-
-
-def test_influence_counts_in_whichever_direction_it_goes() -> None:
-    hears = sp.csr_array(np.array([[0.0, 1.0], [0.0, 0.0]]))
-    rows = sp.csr_array(np.eye(2, dtype=np.float32))
-
-    def ask(features: sp.csr_array) -> np.ndarray:
-        return np.asarray((hears @ features).toarray(), dtype=np.float64)
-
-    found = linkteller.influence_of(np.array([[0, 1], [1, 0]]), rows, 1e-3, ask)
-    assert found[0] == found[1] > 1

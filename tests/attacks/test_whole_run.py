@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.attacks.base import canaries as canaries
-from fedgraph.attacks.base import whole_run
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
@@ -65,15 +64,6 @@ def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canarie
         assert same(zeroed(one, int(found.nodes[canary])), zero)
 
 
-def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph) -> None:
-    rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.draw_canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
-    one, zero = found.planted(library, ids, ~found.coins), found.planted(library, ids, found.coins)
-    assert same(replace(one, labels=zero.labels), zero)
-    assert np.array_equal(np.flatnonzero(one.labels != zero.labels), found.nodes)
-    assert (one.labels[found.nodes] >= 0).all()
-
-
 def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph) -> None:
     found = canaries.draw_canary_edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
     assert np.unique(found.pairs).size == found.pairs.size == 100
@@ -86,22 +76,6 @@ def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph)
     assert sorted(zip(*map(list, changed.coords), strict=True)) == sorted([tuple(found.pairs[7]), tuple(found.pairs[7][::-1])])
 
 
-def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
-    """Planting client by client is planting at once, for the edges that a client holds."""
-    halves = np.array_split(np.random.default_rng(1).permutation(library.num_nodes), 2)
-    parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
-    dealt = Partition(parts, True, 0, "two", from_edges=False, from_labels=False)
-    rng = np.random.default_rng(0)
-    joined = canaries.join_canary_clients(dealt, library)
-    for found in (
-        canaries.draw_canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
-        canaries.draw_canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
-    ):
-        at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
-        for part, s in zip(canaries.plant(dealt, found).subgraphs, dealt.subgraphs, strict=True):
-            assert same(part.graph, at_once.induced(s.nodes))
-
-
 @pytest.mark.parametrize("trust", ["curator", "sums", "own-client"])
 def test_the_run_that_counts_is_not_touched(library: Graph, trust: str) -> None:
     spec = {"partition": {"partition": "uniform", "clients": 3}, "trust": [trust]}
@@ -112,17 +86,6 @@ def test_the_run_that_counts_is_not_touched(library: Graph, trust: str) -> None:
     assert plain.epsilon_measured is None
     assert 0 <= attacked.epsilon_measured <= attacked.epsilon_provable
     assert attacked.facts.attack.counts[0][0] >= 40
-
-
-def test_only_the_first_seeds_are_attacked(library: Graph) -> None:
-    first, second = outcomes(library, {"method": "nonprivate", "model": "logistic", "rounds": 2}, np.inf, seeds=2)
-    assert first.epsilon_measured is not None
-    assert second.epsilon_measured is None
-
-
-def test_what_releases_nothing_is_not_attacked(library: Graph) -> None:
-    (found,) = outcomes(library, {"method": "gap_edge", "hops": 0}, 1.0, protocol="transductive")
-    assert found.epsilon_measured is None
 
 
 def test_an_aggregation_with_a_fifth_of_its_noise_is_caught(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,10 +135,3 @@ def test_no_sound_method_is_accused(library: Graph, method: dict[str, Any], prot
     (found,) = outcomes(library, method, 2.0, protocol=protocol)
     assert found.epsilon_measured is not None
     assert 0 <= found.epsilon_measured <= found.epsilon_provable
-
-
-def test_log_probabilities_take_probabilities_and_scores() -> None:
-    scores = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]])
-    likely = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(whole_run.log_probabilities(scores), np.log(likely))
-    np.testing.assert_allclose(whole_run.log_probabilities(likely), np.log(likely))

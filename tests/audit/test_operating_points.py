@@ -38,13 +38,6 @@ def test_no_gaussian_mechanism_goes_beyond_the_limits(mu: float, delta: float) -
     assert 2 * norm.cdf(mu / 2) - 1 <= operating_points.most_audited_advantage(epsilon, delta) + 1e-12
 
 
-def test_randomised_response_reaches_the_limit() -> None:
-    epsilon = 1.7
-    keep = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert 2 * keep - 1 == pytest.approx(operating_points.most_audited_advantage(epsilon, 0.0))
-    assert operating_points.most_audited_advantage(math.inf, 0.0) == 1.0
-
-
 def test_what_is_no_score_is_refused() -> None:
     with pytest.raises(PrivacyError, match="one score per example"):
         operating_points.of_scores(np.array([np.nan, 1.0]), np.array([True, False]))

@@ -33,6 +33,7 @@ from fedgraph.scenario import read
 from fedgraph.tasks.node_classification import training
 from fedgraph.types import Graph, GraphCollection, Partition, plain_graph
 from tests.trainings import Key, Trainings, planned
+from tests.two_worlds import differing_files, run_in_two_worlds
 
 FEW = settings(max_examples=1, derandomize=True, database=None, deadline=None)
 CASES = [
@@ -267,7 +268,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     one, other = (tmp_path_factory.mktemp(name) for name in ("one", "other"))
     both = [lambda home=home, label=label: fedgraph.run(asked_of(people(home / "people", label)), out=home / "run", quiet=True)
             for home, label in ((one, "a"), (other, "b"))]  # fmt: skip
-    assert not worlds.run_in_two_worlds(*both)[2]
+    assert not run_in_two_worlds(*both)[2]
     return one, other
 
 
@@ -285,31 +286,17 @@ def test_what_a_run_of_private_edges_hands_out_is_the_same_in_both_worlds(tmp_pa
         fedgraph.run(asked, out=home / "run", quiet=True)
         return home / "run" / "outside"
 
-    both = worlds.run_in_two_worlds(lambda: ran(tmp_path / "one", 0), lambda: ran(tmp_path / "other", 1))
+    both = run_in_two_worlds(lambda: ran(tmp_path / "one", 0), lambda: ran(tmp_path / "other", 1))
     assert not both[2]
-    assert not worlds.differing_files(both[0], both[1])
+    assert not differing_files(both[0], both[1])
 
 
 def test_what_a_run_hands_out_is_the_same_in_both_worlds(homes: tuple[Path, Path]) -> None:
     one, other = (home / "run" / "outside" for home in homes)
     assert {path.name for path in one.iterdir()} > {"results.csv", "statement.txt", "ledger.jsonl", "plans.jsonl"}
-    assert not worlds.differing_files(one, other)
-    whole = worlds.differing_files(*(home / "run" for home in homes))
+    assert not differing_files(one, other)
+    whole = differing_files(*(home / "run" for home in homes))
     assert whole, "what is for the holder of the data tells the worlds apart"
-
-
-def test_a_model_is_the_same_in_both_worlds(homes: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    secret = seeds.SecretSeed(bytes(32))
-    monkeypatch.setattr(seeds, "root_seed", lambda seed: secret)
-    monkeypatch.setattr("secrets.token_hex", lambda count: "00" * count)  # the salt of the roster, which tells nothing
-
-    def fitted(home: Path) -> bytes:
-        row = fedgraph.open_run(home / "run").best(epsilon=1, trust="curator")
-        return row.fit(home / "people").to_bytes()
-
-    one, other, released = worlds.run_in_two_worlds(lambda: fitted(homes[0]), lambda: fitted(homes[1]))
-    assert not released
-    assert one == other
 
 
 @pytest.mark.parametrize("method", ["features", "label_hop"])
@@ -326,7 +313,7 @@ def test_a_model_does_not_tell_who_has_a_label(method: str, tmp_path: Path, monk
         return fedgraph.open_run(home / "run").best(epsilon=1).fit(home / "people").to_bytes()
 
     both = (lambda: fitted(tmp_path / "one", "a"), lambda: fitted(tmp_path / "other", ""))
-    one, other, released = worlds.run_in_two_worlds(*both)
+    one, other, released = run_in_two_worlds(*both)
     assert not released
     assert one == other
 
@@ -338,23 +325,6 @@ def flagged(folder: Path, last: str) -> Path:
     cells = [f"{row},{k % 2 if k < len(rows) - 1 else last}" for k, row in enumerate(rows)]
     (folder / "features.csv").write_text("\n".join([f"{head},flag", *cells]) + "\n", encoding="utf-8")
     return folder
-
-
-def test_one_persons_value_does_not_move_the_rows_of_others(tmp_path: Path) -> None:
-    """A column of zeros and ones was left as it is, with bounds, too; one person's 2 scaled it for all: 22 prices apart."""
-    asked = asked_of(tmp_path / "nobody")
-    parameters = {"bounds": {"age": [0, 100], "flag": [0, 5]}}
-    asked["tasks"][0]["trust"] = ["curator"]
-    moments: list[list[Any]] = []
-    for last in "12":
-        folder = flagged(tmp_path / last / "people", last)
-        data = [asked["datasets"][0] | {"path": str(folder), "parameters": parameters}]
-        tape = worlds.FirstWorld()
-        with witness_desks(tape):
-            fedgraph.run({**asked, "datasets": data}, out=tmp_path / last / "run", quiet=True)
-        moments.append(tape.tape)
-    one, other = (moment[0] for moment in moments)
-    assert worlds.stated_distance(one.release, one.shares, 1).of(one.bounded, other.bounded) <= 1 + 1e-6
 
 
 CELLS = {"age": ("0", "1", "0.5", "1e30", "-7"), "flag": ("0", "1", "3", "-2.5"), "label": ("a", "b", "")}
@@ -382,19 +352,6 @@ def test_one_persons_cell_moves_nothing_that_is_read_of_others(person: int, colu
     assert (one.features[rest] != other.features[rest]).nnz == 0
 
 
-def test_kinds_of_columns_that_were_read_from_cells_are_an_assumption_in_both_worlds(tmp_path: Path) -> None:
-    """A row with only yes/no facts did not say that it rests on that."""
-    for last in "12":
-        graph = fedgraph.data.load("own/csv", path=flagged(tmp_path / last, last), parameters={"drop": ["age"]})
-        assert (graph.columns is None) == (last == "1")
-        assert graph.columns_from_rows
-        bounds = {"age": [0, 100], "flag": [0, 5]}
-        graph = fedgraph.data.load("own/csv", path=tmp_path / last, parameters={"bounds": bounds, "empty": "refuse"})
-        assert not graph.columns_from_rows
-        assert graph.columns is not None
-        assert graph.columns.bounded.tolist() == [0, 1]
-
-
 def many_graphs(folder: Path, label: str) -> Path:
     """Thirty small graphs, the last of which has this label."""
     folder.mkdir(parents=True)
@@ -419,9 +376,9 @@ def test_a_graph_that_is_a_row_is_there_with_or_without_a_label(tmp_path: Path) 
         fedgraph.run(asked, out=home / "run", quiet=True)
         return home / "run" / "outside"
 
-    both = worlds.run_in_two_worlds(lambda: ran(tmp_path / "one", "b"), lambda: ran(tmp_path / "other", ""))
+    both = run_in_two_worlds(lambda: ran(tmp_path / "one", "b"), lambda: ran(tmp_path / "other", ""))
     assert not both[2]
-    assert not worlds.differing_files(both[0], both[1])
+    assert not differing_files(both[0], both[1])
 
 
 @pytest.mark.parametrize("what", ["who asks", "which edges are hidden"])
@@ -477,20 +434,8 @@ def test_an_exported_project_is_the_same_in_both_worlds(homes: tuple[Path, Path]
     from fedgraph.export import project
 
     for home in homes:
-        (name,) = [row for row in ("features, sums", "sums") if _exports(home, row)][:1]
-        project.write(project.open_row(home / "run", name), "flower", home / "app")
-    assert not worlds.differing_files(*(home / "app" for home in homes))
-
-
-def _exports(home: Path, name: str) -> bool:
-    from fedgraph.errors import FedgraphError
-    from fedgraph.export import project
-
-    try:
-        project.open_row(home / "run", name)
-    except FedgraphError:
-        return False
-    return True
+        project.write(project.open_row(home / "run", "features, sums"), "flower", home / "app")
+    assert not differing_files(*(home / "app" for home in homes))
 
 
 # --------------------------------------------------------------------------------------------- what is broken must be found
@@ -637,18 +582,6 @@ def test_a_model_that_names_who_has_no_label_is_found(library: Graph, tmp_path: 
     assert "plan of a model" in str(found.differences[0])
 
 
-def test_files_that_differ_are_named_with_the_byte(tmp_path: Path) -> None:
-    for name, edges in (("one", 233), ("other", 232)):
-        (tmp_path / name / "sub").mkdir(parents=True)
-        (tmp_path / name / "sub" / "plan.json").write_text(f'{{"detail": "{edges} edges"}}')
-        (tmp_path / name / "when.txt").write_text(name)
-        (tmp_path / name / "same.txt").write_text("same")
-    (tmp_path / "other" / "more.txt").write_text("")
-    one, other = tmp_path / "one", tmp_path / "other"
-    assert [line.split(":")[0] for line in worlds.differing_files(one, other)] == ["more.txt", "sub/plan.json", "when.txt"]
-    assert "233 edges" in worlds.differing_files(one, other)[1]
-
-
 # ------------------------------------------------------------------------------------------------------------- neighbours
 
 
@@ -671,16 +604,6 @@ def test_notable_units_are_among_the_neighbours(library: Graph) -> None:
     )
     for change in worlds.changes(library, promised):
         assert change.of(library).degrees.max() <= library.degrees.max(), "a neighbour that breaks a promise is no neighbour"
-
-
-def test_a_zeroed_node_has_nothing_left(library: Graph) -> None:
-    node = int(library.degrees.argmax())
-    other = Change("zeroed", node).of(library)
-    assert (other.degrees[node], other.labels[node], other.features[[node]].nnz) == (0, -1, 0)
-    assert other.num_edges == library.num_edges - library.degrees[node]
-    rest = np.setdiff1d(np.arange(library.num_nodes), [node])
-    assert (other.features[rest] != library.features[rest]).nnz == 0
-    assert np.array_equal(other.labels[rest], library.labels[rest])
 
 
 # --------------------------------------------------------------------------------------------------------------- command

@@ -9,7 +9,6 @@ import pytest
 
 from fedgraph.comparison import agreement, gromov
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.comparison.solver_facts import SolverAgreement
 
 PLAIN = gromov.GromovOptions()
 
@@ -60,26 +59,3 @@ def test_barycentres_from_equal_starts(spaces: list[MetricSpace]) -> None:
     found = agreement.of_barycentres(spaces, 5)
     assert found[0] <= found[1] * 1.05
     assert found[1] <= found[0] * 1.25
-
-
-def test_agreements_add_up() -> None:
-    one = SolverAgreement(5, 3, 1, 1, 0.1, 0.2, 0, 1.0, 2.0)
-    two = replace(one, most_lower=0.4, unexplained=1)
-    assert agreement.add([one, two]) == SolverAgreement(10, 6, 2, 2, 0.4, 0.2, 1, 2.0, 4.0)
-
-
-def test_solving_uses_one_thread(spaces: list[MetricSpace], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the process may use: small matrices on many threads cost processor time and save none."""
-    seen: list[int] = []
-    real = gromov.solve_by_pot
-
-    def looks(*args: object, **more: object) -> object:
-        seen.extend(pool["num_threads"] for pool in gromov._pools().info())
-        return real(*args, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(gromov, "solve_by_pot", looks)
-    with gromov._pools().limit(limits=2):
-        gromov.solve_pairs(spaces, np.array([[0, 1]]), replace(PLAIN, solver="pot"))
-        assert any(pool["num_threads"] == 2 for pool in gromov._pools().info()), "the caller's threads are as before"
-    assert seen
-    assert set(seen) == {1}

@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph import runtime
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.errors import DataError
-from fedgraph.tasks.base import CellContext, graphs
 
 BATCHED = GromovOptions(solver="batched")
 
@@ -55,14 +53,6 @@ def _product_value(first: MetricSpace, second: MetricSpace, alpha: float | None)
     return float((1 - alpha) * (p @ costs @ q) + alpha * structure)
 
 
-def test_a_pair_depends_on_nobody_beside_it() -> None:
-    spaces = spaces_of([4, 5, 6, 4, 5], seed=1)
-    which = gromov.all_pairs(5)
-    whole = gromov.solve_pairs(spaces, which, BATCHED).value
-    alone = [float(gromov.solve_pairs(spaces, pair[None, ::-1], BATCHED).value[0]) for pair in which]
-    assert np.allclose(whole, alone, rtol=1e-9, atol=1e-12)
-
-
 def test_equal_spaces_single_points_points_without_weight_and_no_pair() -> None:
     ring, base = spaces_of([7, 5], seed=2)
     padded = MetricSpace(np.pad(base.distances, (0, 2)), np.append(base.weights, [0.0, 0.0]))
@@ -82,20 +72,6 @@ def test_what_it_does_not_offer_is_refused() -> None:
     bare = [MetricSpace(s.distances, s.weights) for s in spaces_of([4, 4])]
     with pytest.raises(DataError, match="needs spaces with features"):
         gromov.solve_pairs(bare, gromov.all_pairs(2), GromovOptions(solver="batched", alpha=0.5))
-
-
-def test_a_task_takes_it_only_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    spaces = spaces_of([4, 5, 6, 7, 4, 5], seed=3)
-    context = CellContext("t", "none", None, 0, 1, runtime.start("serial"))  # type: ignore[arg-type]
-    monkeypatch.setattr(graphs, "_PAIRS_PER_BATCH", 4)
-    found, facts = graphs.solve_all(spaces, BATCHED, context)
-    which = gromov.all_pairs(6)
-    assert np.allclose(found[which[:, 0], which[:, 1]], gromov.solve_pairs(spaces, which, BATCHED).value, rtol=1e-9, atol=1e-12)
-    assert facts.solved is not None
-    assert facts.solved.pairs == 15
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    plain, _ = graphs.solve_all(spaces, GromovOptions(), context)
-    assert np.array_equal(plain[which[:, 0], which[:, 1]], gromov.solve_pairs(spaces, which).value)
 
 
 @pytest.mark.gpu

@@ -1,6 +1,4 @@
-"""Barycentres, k-means under Gromov-Wasserstein, scores and maps."""
-
-from itertools import pairwise
+"""Barycentres, k-means under Gromov-Wasserstein, and scores."""
 
 import numpy as np
 import ot
@@ -49,17 +47,12 @@ def test_barycentre_falls_and_is_no_worse_than_pots():
     rng = np.random.default_rng(1)
     spaces = [metric_space.from_embedding(rng.normal(size=(n, 2))) for n in (6, 7, 8, 9, 9)]
     found = barycentre.find(spaces, 7)
-    assert all(later < earlier for earlier, later in pairwise(found.history))
+    assert found.objective < barycentre.find(spaces, 7, max_rounds=1).objective
     which = np.stack([np.zeros(5, int), np.arange(1, 6)], axis=1)
     assert gromov.solve_pairs([found.space, *spaces], which).value.mean() == pytest.approx(found.objective, rel=1e-12)
     theirs = ot.gromov.gromov_barycenters(7, [space.distances for space in spaces], random_state=0, max_iter=50, tol=1e-7)
     theirs = MetricSpace(0.5 * (theirs + theirs.T), np.full(7, 1 / 7))
     assert found.objective <= 1.05 * gromov.solve_pairs([theirs, *spaces], which).value.mean()
-
-
-def test_barycentre_of_copies_is_the_space_itself():
-    found = barycentre.find([star(6)] * 3, 6)
-    assert found.objective == pytest.approx(0, abs=1e-12)
 
 
 def test_fused_barycentre_carries_features():
@@ -81,16 +74,6 @@ def test_kmeans_recovers_planted_shapes(planted):
     assert again.inertia == found.inertia
 
 
-def test_kmeans_without_distances_and_its_corners(planted):
-    spaces, _, _ = planted
-    assert cluster.by_gromov(spaces, 3, np.random.default_rng(1), num_init=1).inertia >= 0
-    copies = cluster.by_gromov([star(5)] * 4, 3, np.random.default_rng(1))
-    assert np.unique(copies.labels).size == 3
-    assert copies.inertia == pytest.approx(0, abs=1e-9)
-    with pytest.raises(ValueError, match="num_clusters"):
-        cluster.by_gromov(spaces, 99, np.random.default_rng(1))
-
-
 def test_spectral_and_size_only(planted):
     spaces, labels, distances = planted
     assert cluster.scores(labels, cluster.spectrally(distances, 3, np.random.default_rng(0)).labels)["ari"] > 0.6
@@ -106,20 +89,3 @@ def test_scores_by_hand():
     perfect = cluster.scores(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.kron(1 - np.eye(2), np.ones((2, 2))))
     assert perfect == pytest.approx({"ari": 1.0, "nmi": 1.0, "purity": 1.0, "silhouette": 1.0})
     assert np.isnan(cluster.scores(np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2)))["silhouette"])
-
-
-def test_mds_recovers_a_plane_and_is_deterministic():
-    rows = np.random.default_rng(3).normal(size=(10, 2))
-    distances = metric_space.from_embedding(rows).distances
-    places = cluster.map_distances_by_mds(distances)
-    assert np.allclose(metric_space.from_embedding(places).distances, distances, atol=1e-9)
-    assert np.array_equal(places, cluster.map_distances_by_mds(distances))
-    assert cluster.map_distances_by_mds(np.zeros((1, 1))).tolist() == [[0, 0]]
-
-
-def test_tsne_is_deterministic_and_falls_back(planted):
-    _, _, distances = planted
-    places = cluster.tsne(distances, np.random.default_rng(0))
-    assert places.shape == (18, 2)
-    assert np.array_equal(places, cluster.tsne(distances, np.random.default_rng(0)))
-    assert cluster.tsne(distances[:3, :3], np.random.default_rng(0)).shape == (3, 2)

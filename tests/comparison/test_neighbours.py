@@ -65,20 +65,6 @@ def test_a_bound_that_lies_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (np.sort(table, axis=1)[:, :7] > np.sort(full[np.ix_(SPLIT.test, columns)], axis=1)[:, :7]).any()
 
 
-def test_known_values_save_work_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    spaces, solved = given("graphs"), []
-    real = graphs._solve_chunk
-    monkeypatch.setattr(graphs, "_solve_chunk", lambda which, s, o: solved.append(len(which)) or real(which, s, o))
-    context, known = CellContext("t", "none", None, 0, 1, runtime.start("serial")), graphs._Solved.nothing(60)
-    first = graphs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
-    assert sum(solved) == first[1].asked[0] == (known.steps >= 0).sum() // 2
-    solved.clear()
-    again = graphs.solve_asked(spaces, GromovOptions(), context, SPLIT, 5, known)
-    assert not solved
-    assert np.array_equal(first[0], again[0])
-    assert first[1].asked == again[1].asked
-
-
 @pytest.mark.parametrize("options", [GromovOptions(restarts=20), GromovOptions(alpha=0.3, restarts=20)])
 def test_bounds_are_below_the_lowest_of_many_descents(options: GromovOptions) -> None:
     rng = np.random.default_rng(0)
@@ -90,18 +76,3 @@ def test_bounds_are_below_the_lowest_of_many_descents(options: GromovOptions) ->
     first = gromov_bounds.first_bounds(spaces, spaces)[which[:, 0], which[:, 1]] * (options.alpha or 1.0)
     assert (found >= first - 1e-12).all()
     assert found.sum() > 1.05 * first.sum()
-
-
-def test_second_bound_is_exact_for_two_points_and_sees_distances() -> None:
-    two = [MetricSpace(np.array([[0.0, d], [d, 0.0]]), np.full(2, 0.5)) for d in (1.0, 3.0)]
-    assert gromov_bounds._second_gromov_bounds(two[:1], two[1:])[0, 0] == pytest.approx(2.0)
-    assert gromov.solve_pairs(two, np.array([[0, 1]])).value[0] == pytest.approx(2.0)
-
-
-def test_fewer_columns_than_neighbours_and_none() -> None:
-    spaces = given("graphs")
-    solve = lambda which: gromov.solve_pairs(spaces, which).value  # noqa: E731
-    table, asked = gromov_bounds.solve_within(spaces, np.arange(3), np.arange(3, 7), 20, None, solve)
-    assert np.isfinite(table).all()
-    assert asked == 12
-    assert gromov_bounds.solve_within(spaces, np.arange(0), np.arange(3, 7), 2, None, solve)[1] == 0

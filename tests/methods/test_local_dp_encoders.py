@@ -91,7 +91,6 @@ def test_blocks_are_noised_apart() -> None:
 
 def test_bayes_bound() -> None:
     assert best_accuracy.at_epsilon(1 / 18) == pytest.approx(0.5139, abs=1e-4)
-    assert best_accuracy.at_epsilon(0.0, 4) == 0.25
     assert best_accuracy.at_epsilon(math.inf) == 1.0
     sizes, labels = np.array([1, 1, 1, 2]), np.array([0, 0, 1, 1])
     assert best_accuracy.given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)

@@ -135,7 +135,7 @@ def _changing_rows() -> Iterator[BenchCase]:
 
 
 def _one_changing_step() -> Iterator[BenchCase]:
-    """PRIVACY §4: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
+    """``docs/proofs.md``: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
     sigma, rate, rows = 1.0, 0.3, 8
     event, delta = PoissonGaussian(sigma, rate, rows, replaced=False), 0.85
     there = _poisson_sums(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))

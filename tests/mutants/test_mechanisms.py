@@ -12,7 +12,7 @@ from fedgraph.privacy.accounting import mixture
 from tests.mutants import bench, sampling
 from tests.mutants.bench import BenchCase
 
-NAMED_IN_THE_PLAN = [
+NAMED = [
     ("gaussian-sum", "noise × ⅔"),
     ("gaussian-sum", "sensitivity halved"),
     ("edge-aggregate", "√2 forgotten"),
@@ -58,14 +58,9 @@ def report(cases: list[BenchCase]) -> bench.BenchReport:
     return bench.run_bench(cases)
 
 
-@pytest.mark.parametrize(("name", "mutant"), NAMED_IN_THE_PLAN)
-def test_the_mutants_of_the_plan_are_caught(report: bench.BenchReport, name: str, mutant: str) -> None:
-    (row,) = [row for row in report.rows if (row.mechanism, row.mutant) == (name, mutant)]
-    assert row.verdict == "caught"
-
-
 def test_every_mutant_is_caught(report: bench.BenchReport) -> None:
     assert [row for row in report.rows if row.mutant is not None and not row.accused] == []
+    assert set(NAMED) <= {(row.mechanism, row.mutant) for row in report.rows}, "none of these may go"
 
 
 def test_no_sound_mechanism_is_accused(report: bench.BenchReport) -> None:

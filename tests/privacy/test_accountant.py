@@ -16,7 +16,7 @@ from scipy.stats import norm
 import fedgraph.privacy
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events, fields
-from fedgraph.privacy.accounting import amplification, rdp, zcdp
+from fedgraph.privacy.accounting import amplification, rdp
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.accounting.selection import _mean_selection_trials
@@ -125,24 +125,11 @@ def test_no_privacy(event):
     assert math.isinf(price(Composed((event, PureDP(0.5))), 1e-5).epsilon)
 
 
-@pytest.mark.parametrize("delta", [math.nan, -1e-9, 1.0, 2.0, math.inf])
-def test_delta_must_make_sense(delta):
-    with pytest.raises(PrivacyError, match="delta"):
-        price(Gaussian(1.0), delta)
-
-
 @dataclasses.dataclass(frozen=True)
 class Secret(Event):
     """Nobody prices it."""
 
     amount: LevelField
-
-
-@dataclasses.dataclass(frozen=True)
-class Unchecked(Event):
-    """Its field says not what it may hold."""
-
-    steps: int
 
 
 def shipped_events() -> list[type[Event]]:
@@ -158,30 +145,6 @@ def test_an_event_that_nobody_prices_is_found():
     assert not unpriced, f"give {sorted(unpriced)} a price in accounting, and an example in EVERY"
 
 
-def test_a_field_without_a_check_is_refused():
-    with pytest.raises(
-        PrivacyError, match=r"Unchecked\.steps says not what it may hold: declare it as (.*) or the like"
-    ) as told:
-        Unchecked(3)
-    assert all(hasattr(fields, name) for name in str(told.value).split("declare it as ")[1].split(" or ")[0].split(", "))
-    unchecked = [
-        f"{kind.__name__}.{f.name}"
-        for kind in shipped_events()
-        for f in dataclasses.fields(kind)
-        if f.name not in fields.checks_of(kind)
-    ]
-    assert not unchecked
-
-
-def test_no_field_of_an_event_has_a_default():
-    assert not [
-        f"{kind.__name__}.{f.name}"
-        for kind in shipped_events()
-        for f in dataclasses.fields(kind)
-        if (f.default, f.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
-    ]
-
-
 WRONG_COUNTS = st.one_of(
     st.floats(), st.integers(max_value=-1), st.booleans(), st.none(), st.text(max_size=3), st.just(np.float64(2))
 )
@@ -193,7 +156,7 @@ ABOVE_ONE = st.floats(min_value=1, exclude_min=True)
 
 @pytest.mark.parametrize("event", {type(e): e for e in EVERY}.values(), ids=lambda e: type(e).__name__)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, derandomize=True)
 def test_a_field_refuses_what_it_cannot_mean(event, data):
     """0.5, infinity, NaN, −1 and True for a count; NaN, −1 and True for any number; and more than 1 for a rate."""
     for name, check in fields.checks_of(type(event)).items():
@@ -215,18 +178,6 @@ def test_unknown_events_are_never_zero():
             price(event, 1e-5)
 
 
-@pytest.mark.parametrize("event", [e for e in EVERY if not isinstance(e, SampledOnce)], ids=lambda e: type(e).__name__)
-def test_delta_zero_is_pure_or_infinite(event):
-    pure = isinstance(event, (Laplace, RandomizedResponse, MultiBit, BoundedRange, PureDP))
-    assert math.isfinite(price(event, 0.0).epsilon) == pure
-
-
-def test_a_batch_and_what_is_touched_fit_into_the_rows():
-    for batch, touched in ((11, 1), (5, 11)):
-        with pytest.raises(PrivacyError, match="must fit"):
-            FixedSizeGaussian(1.0, batch, 10, touched_rows=touched, replaced=True)
-
-
 def test_huge_counts_are_priced_on_the_private_side():
     for count in (10**6, 10**12):
         found = price(Repeated(Gaussian(1e6), count), 1e-5)
@@ -235,7 +186,7 @@ def test_huge_counts_are_priced_on_the_private_side():
         assert price(Repeated(Gaussian(1e7), count), 1e-5).epsilon * 0.999 <= sampled < math.inf
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, derandomize=True)
 @given(
     noise=st.floats(0.5, 20.0),
     rate=st.floats(0.01, 0.9),
@@ -257,7 +208,7 @@ def test_poisson_monotone(noise, rate, rows, replaced, count, delta):
     assert cost(rows=rows + 1) >= base / slack - 1e-9
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, derandomize=True)
 @given(
     parts=st.lists(st.tuples(st.sampled_from(EVERY[:12]), st.integers(1, 5)), min_size=1, max_size=4),
     delta=st.floats(1e-6, 1e-2),
@@ -270,7 +221,7 @@ def test_more_releases_never_cost_less_and_order_is_irrelevant(parts, delta):
     assert price(Composed(tuple(events[1:])), delta).epsilon <= total * (1 + 3e-3) + 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30, derandomize=True)
 @given(epsilon=st.floats(1e-3, 3.0), count=st.integers(1, 400), delta=st.floats(1e-7, 1e-2))
 def test_pure_releases_are_at_most_basic_and_at_least_the_optimum(epsilon, count, delta):
     """Kairouz, Oh & Viswanath's optimal composition, summed exactly, is the floor."""
@@ -288,36 +239,6 @@ def _optimal_delta(epsilon, count, at):
         if loss > at:
             total += mp.binomial(count, i) * p**i * (1 - p) ** (count - i) * (1 - mp.exp(at - loss))
     return total
-
-
-def test_k_ary_response_is_cheaper_than_pure():
-    assert price(Repeated(RandomizedResponse(0.3, 20), 50), 1e-5).epsilon < price(Repeated(PureDP(0.3), 50), 1e-5).epsilon
-    binary = price(Repeated(RandomizedResponse(0.3, 2), 50), 1e-5).epsilon
-    assert binary == pytest.approx(price(Repeated(PureDP(0.3), 50), 1e-5).epsilon, rel=1e-3)
-
-
-def test_bounded_range_is_between_half_and_full_pure():
-    picks = price(Repeated(BoundedRange(0.1), 200), 1e-5).epsilon
-    assert price(Repeated(PureDP(0.05), 200), 1e-5).epsilon * 0.99 <= picks < price(Repeated(PureDP(0.1), 200), 1e-5).epsilon
-    assert picks <= zcdp.epsilon(200 * 0.1**2 / 8, 1e-5) * (1 + 1e-9)
-
-
-def test_mixed_ledgers_use_one_accountant_and_beat_adding_up():
-    parts = (
-        Repeated(Gaussian(20.0), 50),
-        Repeated(BoundedRange(0.1), 20),
-        Repeated(PoissonGaussian(1.5, 0.05, touched_rows=1, replaced=False), 100),
-    )
-    together = price(Composed(parts), 1e-5).epsilon
-    assert together < sum(price(p, 1e-5 / 3).epsilon for p in parts)
-    assert together > max(price(p, 1e-5).epsilon for p in parts)
-
-
-def test_approximate_releases_take_their_own_delta():
-    event = Composed((ApproxDP(1.0, 6e-6), Gaussian(5.0)))
-    assert math.isinf(price(event, 5e-6).epsilon)
-    assert price(event, 1e-5).epsilon <= 1.0 + price(Gaussian(5.0), 4e-6).epsilon + 1e-3
-    assert price(ApproxDP(1.0, 1e-5), 1e-5).epsilon == 1.0
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 0.5, 11.1, 29.9, 30.1, 88.9, 1e3, 1e4, 1e6])
@@ -405,16 +326,6 @@ def test_what_a_trial_may_miss_adds_to_delta_as_often_as_there_are_trials():
         price(Selected((Composed((gauss, ApproxDP(0.5, 1e-7))),), 0.0, stop), 1e-5)
 
 
-def test_rdp_never_beats_the_exact_answer():
-    leaves = [(Gaussian(2.0), 10)]
-    assert rdp.epsilon(leaves, 1e-5)[0] >= price(Repeated(Gaussian(2.0), 10), 1e-5).epsilon
-    poisson = PoissonGaussian(1.5, 0.05, 2, replaced=False)
-    assert rdp.epsilon([(poisson, 100)], 1e-5)[0] >= price(Repeated(poisson, 100), 1e-5).epsilon
-    assert rdp.epsilon(leaves, 0.0)[0] == math.inf
-    with pytest.raises(UnknownEventError):
-        rdp.epsilon([(ApproxDP(1.0, 0.1), 1)], 1e-5)
-
-
 @pytest.mark.parametrize(("touched_rows", "replaced"), [(1, False), (3, False), (2, True)])
 def test_the_price_does_not_jump_where_the_grid_ends(touched_rows, replaced):
     event = Repeated(PoissonGaussian(1.5, 0.05, touched_rows, replaced), 100)
@@ -436,31 +347,6 @@ def test_a_delta_that_is_met_exactly_is_met():
     assert price(Composed((ApproxDP(0.5, 1e-6), PureDP(0.1))), 1e-6).epsilon == pytest.approx(0.6)
     assert price(Composed((ApproxDP(0.5, 1e-6), Gaussian(100.0))), 1e-6).epsilon == math.inf  # nothing is left for the normal
     assert price(Repeated(ApproxDP(0.5, 1.001e-7), 3), 3e-7).epsilon == math.inf
-
-
-def test_zcdp_edges_and_dual():
-    assert zcdp.epsilon(0.0, 1e-5) == 0.0
-    assert zcdp.epsilon(1.0, 0.0) == math.inf
-    assert zcdp.epsilon(math.inf, 1e-5) == math.inf
-    for bad in (math.nan, -1.0):
-        with pytest.raises(PrivacyError):
-            zcdp.epsilon(bad, 1e-5)
-    assert zcdp.rho(FixedSizeGaussian(1.0, 5, 10, touched_rows=1, replaced=True)) is None
-    grid = np.linspace(1.01, 200, 100_000)
-    brute = (0.3 * grid + np.log1p(-1 / grid) - np.log(1e-6 * grid) / (grid - 1)).min()
-    assert zcdp.epsilon(0.3, 1e-6) == pytest.approx(brute, rel=1e-6)
-
-
-def test_a_choice_costs_what_its_dearest_alternative_costs_and_a_little_more_beside_others():
-    labels, rows = Composed((PureDP(0.7), Gaussian(9.0))), Repeated(Gaussian(8.0), 9)
-    for delta in (1e-3, 1e-6):
-        each = [price(alternative, delta).epsilon for alternative in (labels, rows)]
-        assert price(OneOf((labels,)), delta).epsilon == pytest.approx(each[0], rel=2e-3)
-        assert price(OneOf((rows,)), delta).epsilon == pytest.approx(each[1], rel=2e-3)
-        assert max(each) * (1 - 1e-3) <= price(OneOf((labels, rows)), delta).epsilon <= max(each) * 1.005
-        test = Gaussian(20.0)
-        beside = max(price(Composed((test, alternative)), delta).epsilon for alternative in (labels, rows))
-        assert beside * (1 - 1e-3) <= price(Composed((test, OneOf((labels, rows)))), delta).epsilon <= beside * 1.1
 
 
 def test_a_choice_made_by_what_was_seen_is_not_dearer_than_its_price():

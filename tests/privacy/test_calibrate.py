@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.calibrate import _LEAST
 from fedgraph.privacy.events import (
     Composed,
     FixedSizeGaussian,
@@ -43,7 +42,7 @@ def test_never_above_the_target_and_just_below(name, target):
     assert price(make(found / 1.001), 1e-5).epsilon > target * 0.9999
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80, derandomize=True)
 @given(count=st.integers(1, 10**6), log_epsilon=st.floats(-6, 4), log_delta=st.floats(-12, -1))
 def test_gaussian_multiplier(count, log_epsilon, log_delta):
     epsilon, delta = 10**log_epsilon, 10**log_delta
@@ -61,18 +60,8 @@ def test_targets_that_mean_nothing(target):
         calibrate.gaussian_multiplier(1, target, 1e-5)
 
 
-@pytest.mark.parametrize("delta", [math.nan, 0.0, 1.0, -1.0])
-def test_delta_of_the_gaussian(delta):
-    with pytest.raises(PrivacyError, match="delta"):
-        calibrate.gaussian_multiplier(1, 1.0, delta)
-
-
 def test_unreachable_targets_name_the_floor():
     with pytest.raises(PrivacyError, match=r"cannot be reached.*leaves ε = 2"):
         calibrate.noise_multiplier_of(lambda m: Composed((Gaussian(m), PureDP(2.0))), 1.0, 1e-5)
     with pytest.raises(PrivacyError, match="count"):
         calibrate.gaussian_multiplier(0, 1.0, 1e-5)
-
-
-def test_an_event_that_is_always_cheap_gives_the_least_noise_tried():
-    assert calibrate.noise_multiplier_of(lambda m: PureDP(0.1), 1.0, 1e-5) <= _LEAST

@@ -1,11 +1,9 @@
-"""Counts of columns: what one person changes, measured and compared with what is stated; the noise that covers it; brackets."""
-
-import math
+"""Counts of columns: what one person changes, compared with what is stated; ranks that are made of them."""
 
 import numpy as np
 import pytest
 
-from fedgraph.errors import PrivacyError, UnboundedValueError
+from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy import private_counts as counts
 from fedgraph.privacy.private_counts import COUNT_BINS, ColumnCounts
 from fedgraph.privacy.units import Relation
@@ -41,19 +39,8 @@ def test_what_cannot_be_a_position_is_refused(positions: np.ndarray) -> None:
         ColumnCounts(3, 8, pooled=False).enforce(positions)
 
 
-def test_an_edge_has_no_sensitivity_here() -> None:
-    with pytest.raises(PrivacyError):
-        counts.column_sensitivity(ColumnCounts(1, 1, False), Relation.EDGE_UNDIRECTED)
-    with pytest.raises(PrivacyError):
-        ColumnCounts(0, 1, False)
-
-
-def ranks(values: np.ndarray, std: float, seed: int = 0) -> np.ndarray:
-    line, rng, brackets = (
-        counts.number_line(values[:, None]),
-        np.random.default_rng(seed),
-        counts.widest_brackets(1),
-    )
+def ranks(values: np.ndarray, std: float) -> np.ndarray:
+    line, rng, brackets = counts.number_line(values[:, None]), np.random.default_rng(0), counts.widest_brackets(1)
     for _ in range(4):
         last = brackets
         found = ColumnCounts(1, values.size, False).enforce(counts.positions(line, last))
@@ -62,28 +49,13 @@ def ranks(values: np.ndarray, std: float, seed: int = 0) -> np.ndarray:
     return np.interp(line[:, 0], counts.bin_edges(last)[0], counts.shares_below(found)[0])
 
 
-@pytest.mark.parametrize(("middle", "width"), [(45, 14), (2015, 3), (-3000, 6000), (0.01, 0.003), (3e6, 1e6)])
-@pytest.mark.parametrize("std", [0.0, 20.0])
-def test_ranks_of_any_scale_are_near_the_true_ones_though_one_in_a_hundred_is_absurd(
-    middle: float, width: float, std: float
-) -> None:
+@pytest.mark.parametrize(("middle", "width"), [(45, 14), (-3000, 6000), (0.01, 0.003), (3e6, 1e6)])
+@pytest.mark.parametrize(("std", "off"), [(0.0, 0.05), (20.0, 0.09)])
+def test_ranks_of_any_scale_are_near_the_true_ones(middle: float, width: float, std: float, off: float) -> None:
+    """Though one value in a hundred is absurd."""
     rng = np.random.default_rng(1)
     values = middle + width * rng.standard_normal(1500)
     values[rng.random(1500) < 0.01] = 1e10
-    true = np.argsort(np.argsort(values)) / 1500
-    assert np.abs(ranks(values, std) - true).mean() < (0.05 if std == 0 else 0.09)
-
-
-def test_ranks_never_fall_and_hopeless_noise_breaks_nothing() -> None:
-    values = np.sort(np.random.default_rng(2).lognormal(10, 1, 300))
-    for std in (0.0, 5.0, 1e4):
-        found = ranks(values, std)
-        assert (np.diff(found) >= 0).all()
-        assert found.min() >= 0
-        assert found.max() <= 1
-
-
-def test_a_number_has_its_place_whatever_the_others_are() -> None:
-    line = counts.number_line(np.array([0.0, 1.0, -1.0, 1e300, np.nan]))
-    assert line[:4].tolist() == [0, 1, -1, counts._WIDEST]
-    assert math.isnan(line[4])
+    found = ranks(values, std)
+    assert np.abs(found - np.argsort(np.argsort(values)) / 1500).mean() < off
+    assert (np.diff(found[np.argsort(values)]) >= 0).all()

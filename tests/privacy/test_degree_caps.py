@@ -1,4 +1,4 @@
-"""The log cap's bound, against every small graph, hubs, searched pairs, and real graphs."""
+"""The log cap's bound, against every graph of five and six nodes, and limits that a platform enforces."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import data
-from fedgraph.errors import DataError, PrivacyError
+from fedgraph.errors import DataError
 from fedgraph.learning import neighbour_limits
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.neighbour_sums import PricedDegreeCap, priced_limited_cap, priced_log_cap
@@ -32,19 +31,6 @@ def changes(adjacency: sp.csr_array, node: int, factors: np.ndarray) -> np.ndarr
     found = np.asarray(found).ravel()
     found[node] = 0
     return found
-
-
-def ring(n: int, degree: int) -> sp.csr_array:
-    own = np.arange(n)
-    ends = np.concatenate([np.column_stack([own, (own + step) % n]) for step in range(1, degree // 2 + 1)])
-    both = np.concatenate([ends, ends[:, ::-1]])
-    return sp.csr_array((np.ones(len(both)), (both[:, 0], both[:, 1])), shape=(n, n))
-
-
-def with_hub(adjacency: sp.csr_array) -> sp.csr_array:
-    n = adjacency.shape[0]
-    ones = sp.csr_array(np.ones((n, 1)))
-    return sp.csr_array(sp.block_array([[adjacency, ones], [ones.T, None]]))
 
 
 @pytest.mark.parametrize(("n", "knee", "silent"), [(5, 1, 2), (6, 1, 2), (6, 1, 3), (6, 2, 4), (6, 1, 5)])
@@ -69,49 +55,6 @@ def test_every_graph_of_six_nodes(n: int, knee: int, silent: int) -> None:
     assert (rows.sum(axis=1) <= lengths + 1e-12).all()
     some = squares > 0
     assert (np.square(rows).sum(axis=1)[some] / squares[some]).max() == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize(("n", "knee", "degree"), [(2001, 1, 10), (2001, 10, 10), (401, 10, 20), (101, 1, 4)])
-def test_a_hub_on_a_regular_graph_attains_it(n: int, knee: int, degree: int) -> None:
-    cap = priced_log_cap(n, knee)
-    change = np.linalg.norm(changes(with_hub(ring(n - 1, degree)), n - 1, cap.factors))
-    assert 0.99 * cap.sensitivity_l2() < change <= cap.sensitivity_l2()
-    assert cap.sensitivity_l2() < math.sqrt(n - 1) / 1.5
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_a_search_for_worse_pairs_stays_below(seed: int) -> None:
-    """Single edges are flipped as long as the change grows."""
-    rng = np.random.default_rng(seed)
-    n, knee = int(rng.integers(12, 24)), int(rng.integers(1, 4))
-    cap = priced_log_cap(n, knee)
-    upper = np.triu(rng.random((n, n)) < rng.uniform(0.1, 0.6), 1)
-    dense = (upper + upper.T).astype(float)
-    best = np.linalg.norm(changes(sp.csr_array(dense), 0, cap.factors))
-    for u, v in rng.integers(n, size=(250, 2)):
-        if u == v:
-            continue
-        dense[u, v] = dense[v, u] = 1 - dense[u, v]
-        found = np.linalg.norm(changes(sp.csr_array(dense), 0, cap.factors))
-        if found < best:
-            dense[u, v] = dense[v, u] = 1 - dense[u, v]
-        best = max(best, found)
-    assert 0.5 * cap.sensitivity_l2() < best <= cap.sensitivity_l2()
-
-
-@pytest.mark.dataset
-@pytest.mark.parametrize("name", ["citation_full/cora_ml", "planetoid/citeseer", "coauthor/cs", "facebook100/MIT8"])
-def test_removals_in_real_graphs(name: str) -> None:
-    """The nodes of highest degree, and some others, one at a time."""
-    graph = data.load(name)
-    cap = priced_log_cap(graph.num_nodes)
-    order = np.argsort(graph.degrees)
-    for node in [*order[-12:], *np.random.default_rng(0).choice(order, 8, replace=False)]:
-        found = changes(graph.adjacency, int(node), cap.factors)
-        squares, lengths = cap.changes()
-        degree = graph.degrees[node]
-        assert np.square(found).sum() <= squares[degree] <= cap.sensitivity_l2() ** 2
-        assert found.sum() <= lengths[degree] <= cap.sensitivity_l1()
 
 
 def test_a_limit_that_is_enforced_counts_removals_up_to_it_only() -> None:
@@ -141,22 +84,3 @@ def test_a_node_that_is_replaced_goes_once_and_comes_once(cap: PricedDegreeCap) 
         ),
     ):
         assert twice == pytest.approx(2 * once, rel=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 24])
-def test_tiny_graphs_have_a_bound(n: int) -> None:
-    cap = priced_log_cap(n)
-    assert 1.0 <= cap.sensitivity_l2() <= math.sqrt(max(1, n - 1)) + 1e-9
-    complete = sp.csr_array(np.ones((n, n)) - np.eye(n))
-    assert np.linalg.norm(changes(complete, 0, cap.factors)) <= cap.sensitivity_l2()
-
-
-@pytest.mark.parametrize("bad", [{"num_nodes": 0}, {"num_nodes": 5, "knee": 0}, {"num_nodes": 9, "knee": 4, "silent": 4}])
-def test_nonsense_is_refused(bad: dict[str, int]) -> None:
-    with pytest.raises(PrivacyError):
-        PricedDegreeCap(**bad)
-
-
-def test_more_neighbours_than_nodes_is_refused() -> None:
-    with pytest.raises(DataError, match="said to have 5 nodes"):
-        neighbour_limits.log_weights(sp.csr_array(np.ones((8, 8)) - np.eye(8)), priced_log_cap(5).factors)

@@ -1,4 +1,4 @@
-"""One door: undeclared, over count, wrong mechanism, NaN; and no private data is touched before the check."""
+"""One door: undeclared, over count, NaN, another alternative; and no private data is touched before the check."""
 
 import math
 
@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from fedgraph import privacy
 from fedgraph.errors import BudgetExceededError, PrivacyError, UnboundedValueError
-from fedgraph.federation.messages import ClientMessage
 from fedgraph.privacy import ledger
-from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk, DeskWalk, PlannedRelease
 from fedgraph.privacy.events import Gaussian, OneOf, PartOf, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
@@ -40,46 +38,18 @@ def test_a_release_is_bounded_noised_recorded_and_frozen():
         out.value[0] = 0.0
 
 
-def test_undeclared_path():
-    with pytest.raises(BudgetExceededError, match="not planned"):
-        desk().release("other", never)
-
-
-def test_over_the_count():
-    door = desk()
-    for _ in range(2):
-        door.release("model", np.ones(2))
-    with pytest.raises(BudgetExceededError, match="2 times a round"):
-        door.release("model", never)
-
-
-def test_a_round_that_was_not_planned():
-    with pytest.raises(BudgetExceededError, match="round 2"):
-        desk(round_=2).release("model", never)
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_nan_never_leaves(bad):
-    with pytest.raises(UnboundedValueError):
-        desk().release("model", np.array([0.0, bad]))
-
-
-def test_a_failed_release_is_still_counted():
+def test_what_was_not_planned_touches_no_data_and_a_failed_release_counts():
     """Raising after the data was read must not give the attempt back."""
     door = desk()
-    for _ in range(2):
+    for bad in (math.nan, math.inf):
         with pytest.raises(UnboundedValueError):
-            door.release("model", np.array([math.nan]))
-    with pytest.raises(BudgetExceededError):
+            door.release("model", np.array([0.0, bad]))
+    with pytest.raises(BudgetExceededError, match="2 times a round"):
         door.release("model", never)
-
-
-def test_declared_is_what_the_rounds_spend():
-    spent = []
-    for round_ in range(2):
-        door = desk(round_)
-        spent += [door.release("model", np.ones(1)).entry.event for _ in range(2)]
-    assert price(privacy.desk.declared([PLAN], 4), 1e-5) == price(Repeated(Gaussian(3.0), len(spent)), 1e-5)
+    with pytest.raises(BudgetExceededError, match="not planned"):
+        desk().release("other", never)
+    with pytest.raises(BudgetExceededError, match="round 2"):
+        desk(round_=2).release("model", never)
 
 
 def through(way, value):
@@ -104,7 +74,7 @@ def through(way, value):
 
 @pytest.mark.parametrize("way", ["release", "walk", "replay"])
 @given(length=st.floats(1e-3, 1e6), angle=st.floats(0, 6.3))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, derandomize=True)
 def test_every_way_out_holds_the_value_to_its_bound_and_writes_one_line(way, length, angle):
     value = length * np.array([math.cos(angle), math.sin(angle)])
     left, entries = through(way, value)
@@ -121,11 +91,6 @@ def test_a_sum_of_many_is_a_line_for_each_and_refuses_what_no_sum_can_be():
     assert [line.clients for line in door.entries] == [((2, 4), (7, 7))]
     with pytest.raises(UnboundedValueError):
         door.release("p", np.array([3.1]))
-
-
-def test_two_plans_on_one_path():
-    with pytest.raises(PrivacyError, match="share a path"):
-        Desk("cell", 0, 0, [PLAN, PLAN], np.random.default_rng(0))
 
 
 ONCE = PlannedRelease("hops", BOUND, NOISE, Gaussian(3.0), range(1), per_round=2)
@@ -147,18 +112,10 @@ def test_a_replay_gives_the_released_values_again_and_records_nothing():
     assert again.entries == []
     with pytest.raises(BudgetExceededError, match="2 times a round"):
         again.replay("hops", never)
-
-
-@pytest.mark.parametrize("other", [0.3, 0.2], ids=["another value", "another order"])
-def test_a_replay_of_another_value_or_in_another_order_is_refused(other):
-    door, _ = first_round()
-    with pytest.raises(PrivacyError, match="is not what round 0 released"):
-        later(door.released).replay("hops", np.full(2, other))
-
-
-def test_a_restarted_worker_remembers_no_digest_and_makes_the_same_values():
-    _, made = first_round()
-    assert later().replay("hops", np.full(2, 0.1)).tolist() == made[0].tolist()
+    for other in (0.3, 0.2):  # another value, another order
+        with pytest.raises(PrivacyError, match="is not what round 0 released"):
+            later(door.released).replay("hops", np.full(2, other))
+    assert later().replay("hops", np.full(2, 0.1)).tolist() == made[0].tolist(), "a restarted worker remembers no digest"
 
 
 def test_only_what_one_earlier_round_released_can_be_replayed():
@@ -170,12 +127,6 @@ def test_only_what_one_earlier_round_released_can_be_replayed():
         later().replay("other", never)
     with pytest.raises(PrivacyError, match="no earlier noise"):
         Desk("cell", 4, 3, [ONCE], np.random.default_rng(0)).replay("hops", never)
-
-
-def test_a_message_takes_no_replayed_value():
-    door, _ = first_round()
-    with pytest.raises(PrivacyError, match="bare ndarray"):
-        ClientMessage(4, 3, {"hops": later(door.released).replay("hops", np.full(2, 0.1))})
 
 
 def test_a_client_that_is_started_again_keeps_its_choice_wherever_its_number_stands():

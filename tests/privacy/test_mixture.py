@@ -109,10 +109,3 @@ def test_real_mechanism_in_two_dimensions_stays_below(seed):
         at = np.array([epsilon])
         assert np.maximum(p - math.exp(epsilon) * r, 0).sum() * cell <= there.deltas(at)[0] + 2e-5
         assert np.maximum(r - math.exp(epsilon) * p, 0).sum() * cell <= (back or there).deltas(at)[0] + 2e-5
-
-
-def test_monotone_in_rows_and_between_relations():
-    def cost(rows, replaced):
-        return price(Repeated(PoissonGaussian(3.0, 0.1, rows, replaced), 50), 1e-5).epsilon
-
-    assert cost(1, False) < cost(1, True) < cost(2, False) < cost(2, True) < cost(3, False)

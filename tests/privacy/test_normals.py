@@ -1,4 +1,4 @@
-"""Fast normal numbers: the distribution, its tail, and the loop against the formula in double precision."""
+"""Fast normal numbers: the distribution, and its tail."""
 
 from __future__ import annotations
 
@@ -17,17 +17,6 @@ def reference(words: np.ndarray) -> np.ndarray:
     radius = np.where(words & np.uint64(1 << 30), radius, -radius)
     pair = radius * np.stack([np.cos(angle), np.sin(angle)])
     return np.where(words & np.uint64(1 << 31), pair[::-1], pair)
-
-
-def test_the_loop_is_the_formula_to_single_precision() -> None:
-    rng = np.random.default_rng(3)
-    edges = [0, 1, 2**32 - 1, 2**52 - 1, 2**52, 2**63, 2**64 - 1, 0xB504F333 << 32, 0x5A82799A << 32]
-    words = np.concatenate(
-        [np.array(edges, np.uint64), rng.integers(0, 2**64 - 1, size=20_000, dtype=np.uint64, endpoint=True)]
-    )
-    out = np.empty(2 * words.size, np.float32)
-    normals._pairs(words, out)
-    np.testing.assert_allclose(out.reshape(2, -1), reference(words), rtol=2e-6, atol=2e-7)
 
 
 def test_the_numbers_are_normal_and_independent() -> None:

@@ -27,7 +27,6 @@ from fedgraph.privacy.events import (
     RandomizedResponse,
     Repeated,
     Selected,
-    Unprotected,
 )
 from fedgraph.privacy.mechanisms import noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
@@ -127,21 +126,6 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "event"),
-    [
-        (noise.Disclose("in clear"), Gaussian(1.0)),
-        (noise.Disclose("in clear"), PureDP(1.0)),
-        (noise.LaplaceNoise(1.0), Gaussian(1.0)),
-        (normal(1.0), PureDP(1.0)),
-        (normal(1.0), ApproxDP(1.0, 1e-5)),
-    ],
-)
-def test_a_pair_without_a_rule_is_refused(mechanism: NoiseMechanism, event: Event) -> None:
-    with pytest.raises(PrivacyError, match="no rule says"):
-        rules.require(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
-
-
 @pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
 def test_a_price_of_nothing_is_refused(event: Event) -> None:
     with pytest.raises(PrivacyError, match="says nothing of its noise"):
@@ -169,12 +153,6 @@ def test_what_hides_a_masked_node_is_no_price_where_nodes_are_replaced(
         rules.require(PlannedRelease("path", bound, *wrong, range(1)), place(bound, Relation.NODE_REPLACE))
     one, two = MaskedResponse(2.0, 6, False).odds
     assert math.log(one / two) == pytest.approx(3.67, abs=0.01)
-
-
-def test_in_clear_has_no_price_to_check() -> None:
-    rules.require(
-        PlannedRelease("path", L2Ball(1.0), noise.Disclose("x"), Unprotected("x"), range(1)), place(L2Ball(1.0), NODE)
-    )
 
 
 def test_noise_of_others_counts_in_squares_and_an_end_is_half_an_edge() -> None:

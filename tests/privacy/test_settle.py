@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import privacy
-from fedgraph.errors import PrivacyError
 from fedgraph.privacy import ledger
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import price
@@ -57,17 +56,36 @@ def test_an_edge_pays_its_two_ends():
     assert found.total.holders == (1, 1)
 
 
-@pytest.mark.parametrize(
-    "guarantee",
-    [
-        Guarantee(NODE, DELTA, holdings=None, per_end=False),
-        Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False),
-        Guarantee(EDGE, DELTA, per_end=True, holdings=None),
-    ],
-    ids=["disjoint", "sampled", "ends"],
+GUARANTEES = {
+    "disjoint": Guarantee(NODE, DELTA, holdings=None, per_end=False),
+    "sampled": Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False),
+    "ends": Guarantee(EDGE, DELTA, per_end=True, holdings=None),
+    "overlapping": Guarantee(NODE, DELTA, holdings=sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]])), per_end=False),
+}
+PLANNED = (
+    *(PlannedRelease("model", L2Ball(1.0), GaussianNoise(4.0 + c), Gaussian(4.0 + c), range(5), client=c) for c in range(3)),
+    PlannedRelease("embedding", L2Ball(1.0), GaussianNoise(2.0), Gaussian(2.0), range(5, 6), client=1),
 )
-def test_each_client_is_told_the_price_of_its_dearest_unit(guarantee):
+
+
+@pytest.mark.parametrize("name", GUARANTEES)
+def test_plan_run_and_ledger_file_are_worth_the_same(name, tmp_path):
+    guarantee = GUARANTEES[name]
+    found = privacy.settle.of_releases(guarantee, LINES)
+    Ledger([found.account("c", guarantee)], LINES).write(tmp_path / "ledger.jsonl")
+    read = Ledger.read(tmp_path / "ledger.jsonl")
+    (same,) = read.accounts
+    assert privacy.settle.of_account(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
+    assert privacy.settle.of_plan(guarantee, PLANNED).epsilon == pytest.approx(found.epsilon, rel=1e-9)
+    if guarantee.holdings is not None:
+        alone = privacy.settle.of_account(same, read.of("c"), "model").epsilon
+        assert alone == pytest.approx(found.path_epsilons()["model"], rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["disjoint", "sampled", "ends"])
+def test_each_client_is_told_the_price_of_its_dearest_unit(name):
     """Found by trying every unit: of an edge with one end here, the other end may be at whoever pays most."""
+    guarantee = GUARANTEES[name]
     own = {client: Composed((Repeated(Gaussian(4.0 + client), 5), *((Gaussian(2.0),) * (client == 1)))) for client in range(3)}
     if guarantee.sampled_once is not None:
         own = {client: SampledOnce(event, guarantee.sampled_once) for client, event in own.items()}
@@ -80,19 +98,12 @@ def test_each_client_is_told_the_price_of_its_dearest_unit(guarantee):
     assert privacy.settle.per_client(broken, LINES) == dict.fromkeys(range(3), math.inf)
 
 
-def test_a_secret_sample_amplifies_the_whole_once():
-    found = privacy.settle.of_releases(Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False), LINES)
-    assert found.epsilon == price(SampledOnce(TOGETHER, 0.1), DELTA).epsilon < price(TOGETHER, DELTA).epsilon
-
-
 def test_a_broken_promise_is_worth_nothing_and_says_so():
     kept = Promise(Assumption.PROMISED_DEGREE, 10, 10, 0, 200)
     broken = Promise(Assumption.PROMISED_DEGREE, 10, 168, 15, 200)
-    assert (
-        privacy.settle.of_releases(Guarantee(NODE, DELTA, promises=(kept,), holdings=None, per_end=False), LINES).epsilon
-        == price(TOGETHER, DELTA).epsilon
-    )
-    guarantee = Guarantee(NODE, DELTA, promises=(broken,), holdings=None, per_end=False)
+    same = privacy.settle.of_releases(replace(GUARANTEES["disjoint"], promises=(kept,)), LINES)
+    assert same.epsilon == price(TOGETHER, DELTA).epsilon
+    guarantee = replace(GUARANTEES["disjoint"], promises=(broken,))
     found = privacy.settle.of_releases(guarantee, LINES)
     assert math.isinf(found.epsilon)
     assert set(map(math.isinf, found.path_epsilons().values())) == {True}
@@ -101,51 +112,3 @@ def test_a_broken_promise_is_worth_nothing_and_says_so():
     account = found.account("c", guarantee)
     assert not any(str(count) in str(account.broken) for count in (15, 168, 200)), "a ledger is handed out"
     assert math.isinf(privacy.settle.of_account(account, LINES).epsilon), "whoever prices the ledger again finds the same"
-
-
-@pytest.mark.parametrize(
-    "guarantee",
-    [
-        Guarantee(NODE, DELTA, holdings=None, per_end=False),
-        Guarantee(NODE, DELTA, sampled_once=0.1, holdings=None, per_end=False),
-        Guarantee(NODE, DELTA, holdings=sp.csr_array(np.array([[1, 1, 0], [0, 1, 0], [0, 0, 1]])), per_end=False),
-        Guarantee(EDGE, DELTA, per_end=True, holdings=None),
-    ],
-    ids=["disjoint", "sampled", "overlapping", "ends"],
-)
-def test_a_ledger_file_is_worth_what_the_run_said(guarantee, tmp_path):
-    found = privacy.settle.of_releases(guarantee, LINES)
-    account = found.account("c", guarantee)
-    Ledger([account], LINES).write(tmp_path / "ledger.jsonl")
-    read = Ledger.read(tmp_path / "ledger.jsonl")
-    (same,) = read.accounts
-    assert privacy.settle.of_account(same, read.of("c")).epsilon == pytest.approx(found.epsilon, rel=1e-9)
-    if guarantee.holdings is not None:
-        assert privacy.settle.of_account(same, read.of("c"), "model").epsilon == pytest.approx(
-            found.path_epsilons()["model"], rel=1e-9
-        )
-
-
-def test_a_plan_is_priced_as_its_run_will_be():
-    planned = (
-        PlannedRelease("model", L2Ball(1.0), GaussianNoise(4.0), Gaussian(4.0), range(5)),
-        PlannedRelease("embedding", L2Ball(1.0), GaussianNoise(2.0), Gaussian(2.0), range(5, 6), client=1),
-    )
-    lines = released(*(("model", c, r, 4.0) for c in range(3) for r in range(5)), ("embedding", 1, 5, 2.0))
-    for guarantee in (
-        Guarantee(NODE, DELTA, holdings=None, per_end=False),
-        Guarantee(NODE, DELTA, sampled_once=0.3, holdings=None, per_end=False),
-        Guarantee(EDGE, DELTA, per_end=True, holdings=None),
-    ):
-        assert privacy.settle.of_plan(guarantee, planned).epsilon == pytest.approx(
-            privacy.settle.of_releases(guarantee, lines).epsilon, rel=1e-9
-        )
-
-
-def test_nothing_released_costs_nothing_and_nonsense_is_refused():
-    assert privacy.settle.of_releases(Guarantee(NODE, DELTA, holdings=None, per_end=False), ()).epsilon == 0
-    holdings = sp.csr_array(np.ones((2, 2)))
-    with pytest.raises(PrivacyError, match="one-time sample"):
-        Guarantee(NODE, DELTA, holdings=holdings, sampled_once=0.5, per_end=False)
-    with pytest.raises(PrivacyError, match="ends of an edge"):
-        Guarantee(EDGE, DELTA, holdings=holdings, per_end=True)

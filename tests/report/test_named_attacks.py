@@ -33,7 +33,7 @@ def entry(facts: NodeClassificationCellFacts) -> Result:
 def verdict(right: int, **changes: Any) -> NamedAttackCellFacts:
     found: dict[str, Any] = {
         "attack": "lira", "reference": "somebody 2022", "needs": "the plan", "viewer": "server", "what": "one from the other",
-        "auc": 0.7, "advantage": 0.3, "tpr": (0.01, 0.05), "positives": 250, "negatives": 250, "relation": "node-zero-out",
+        "auc": 0.7, "advantage": 0.3, "tpr": (0.01, 0.05), "relation": "node-zero-out",
         "epsilon": 0.5, "comparable": True, "why": "", "estimator": "counting-tight",
         "counts": ((500, 100, right),) * 2, "limit": 0.46, "answers": "viewer", "more": {},
     }  # fmt: skip
@@ -88,7 +88,7 @@ def test_needs_reference_and_reasons_are_shown() -> None:
 
 def test_who_is_at_risk_is_a_distribution() -> None:
     risk = NodeRiskCellFacts(
-        runs=3, nodes=10, histogram=(1, 2, 3, 4), luck=(1.2, 3.8, 3.8, 1.2), mean=0.66, always_found=0.4, always_by_luck=0.125,
+        runs=3, nodes=10, mean=0.66, always_found=0.4, always_by_luck=0.125,
         by_degree=((0.0, 2.0, 5, 0.7),), by_rarity=((1.0, 1.0, 10, 0.66),), by_unlike=((0.0, 1.0, 10, 0.66),),
         rank_degree=-0.2, rank_rarity=0.1, rank_unlike=0.0,
     )  # fmt: skip

@@ -8,7 +8,7 @@ trains, is clipped, noised and encoded. The two versions of one canary, the othe
 
 The words and classes are chosen so that the two gradients point away from each other: a class against the mean of the others is
 the opposite direction, as far as the model is undecided. Edges and numbers of nodes stay as they are. How the scores are made
-is the method's own (``of_graphs``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
+is the method's own (``graph_evidence``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
 
 **Encoded graphs.** Elsewhere every graph is a canary, read with the exact likelihood ratio of its release. The model is
 given (in clear, made of public nodes, or none), and its path is outside this game. A coin for each graph: its client encodes

@@ -19,8 +19,8 @@ attacker's shadows, and for each node it is counted how often its coin was named
 the attacker's knowledge about other runs of the same people, so this is a description, not a bound on ε.
 
 Guesses about single people from a few runs are noisy, and those of several runs are not independent (each run is among the
-other ones' shadows): in five runs a node is "always" named right by luck more often than in five coin tosses. ``luck`` is
-therefore what the same attack finds with coins drawn anew, which have nothing to do with the runs.
+other ones' shadows): in five runs a node is "always" named right by luck more often than in five coin tosses. What the same
+attack finds with coins drawn anew, which have nothing to do with the runs, stands beside it (``always_by_luck``).
 """
 
 from dataclasses import dataclass
@@ -71,8 +71,6 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
         auc=points.auc,
         advantage=points.advantage,
         tpr=points.tpr,
-        positives=points.positives,
-        negatives=points.negatives,
         relation=None if relation is None or found.units is None else relation.value,
         epsilon=curve.best_bound(counts, delta, estimator) if counts else None,
         comparable=not why,
@@ -115,7 +113,6 @@ def _measure_risk(scene: Scene) -> NodeRiskCellFacts:
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
     right, counted = _named_right(confidence, coins)
     lucky = [_named_right(confidence, _redrawn(coins, scene.rng)) for _ in range(_REDRAWN)]
-    luck = np.mean([np.bincount(r.astype(int), minlength=len(coins) + 1) for r, _ in lucky], axis=0)
     risk = right / np.maximum(counted, 1)
     known = scene.labels[scene.labels >= 0]
     shares = np.bincount(known) / known.size
@@ -124,8 +121,6 @@ def _measure_risk(scene: Scene) -> NodeRiskCellFacts:
     return NodeRiskCellFacts(
         runs=len(coins),
         nodes=int(nodes.size),
-        histogram=tuple(np.bincount(np.round(right).astype(int), minlength=len(coins) + 1).tolist()),
-        luck=tuple(luck.round(1).tolist()),
         mean=float(risk.mean()),
         always_found=float((right == counted).mean()),
         always_by_luck=float(np.mean([(r == c).mean() for r, c in lucky])),

@@ -1,13 +1,13 @@
-"""What an event costs. Reads ``events``, returns a ``Epsilon``; remembers nothing.
+"""What an event costs: reads ``events``, and returns an ``Epsilon``.
 
 ``price`` asks every accountant that is valid for the whole ledger and reports the smallest ε, with the
 accountant's name and theorem:
 
     name                      file          answers for
     exact Gaussian            gaussian      Gaussian releases only; an equality
-    basic composition         pure          releases that are ε-DP with δ = 0; also answers δ = 0
+    basic composition         zcdp          releases that are ε-DP with δ = 0; also answers δ = 0
     zCDP                      zcdp          releases with a ρ
-    loss distribution         pld, losses   everything but SampledOnce; pessimistic grid
+    loss distribution         pld, losses   everything but SampledOnce and Selected; pessimistic grid
     private selection         selection     Selected, by Rényi orders
     Rényi                     rdp           everything but ApproxDP (SampledOnce: in a choice); asked when the above cannot
     a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
@@ -142,7 +142,7 @@ def is_gaussian(event: events.Event) -> bool:
 
 
 def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
-    """None: costs nothing. A Price: no privacy at all. Else the leaf, in its simplest equal form."""
+    """None: costs nothing. An ``Epsilon``: no privacy at all. Else the leaf, in its simplest equal form."""
     if isinstance(leaf, events.Unprotected):
         return Epsilon(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):

@@ -3,14 +3,12 @@
 Two classes with priors π ≥ 1 − π, and one ε-DP release of the object (whatever is public about it, such as its size, is
 given). By Kairouz, Oh & Viswanath (2015, Theorem 2.1) every ε-DP release is a post-processing of binary randomised response, so
 
-    accuracy ≤ max(π, e^ε / (1 + e^ε)),        k balanced classes: e^ε / (e^ε + k − 1)
-
-(the second: from p_c(y) ≤ e^ε p_c'(y), the largest of k posteriors of equal priors is at most e^ε/(e^ε + k − 1)).
+    accuracy ≤ max(π, e^ε / (1 + e^ε))
 
 **Guarantee.** An upper bound for any computation on one graph's release, trained on any other graphs, under the
 unit ``graph`` of the release. It says nothing about what the shared model or the public size shows.
 
-**Edge cases.** ε = 0 → the prior (k classes: 1/k); ε = ∞ → 1; negative ε or NaN → ``PrivacyError``.
+**Edge cases.** ε = 0 → the prior; ε = ∞ → 1; negative ε or NaN → ``PrivacyError``.
 
 >>> round(at_epsilon(1 / 18), 3)
 0.514
@@ -24,19 +22,18 @@ from fedgraph.errors import PrivacyError
 from fedgraph.privacy.fields import ArrayField
 
 
-def at_epsilon(epsilon: float, num_classes: int = 2) -> float:
-    """The best accuracy after an ε-DP release of an object of one of k balanced classes: e^ε/(e^ε + k − 1), in [1/k, 1].
+def at_epsilon(epsilon: float) -> float:
+    """The best accuracy after an ε-DP release of an object of one of two equally likely classes: e^ε/(1 + e^ε), in [½, 1].
 
     Args:
         epsilon: ε ≥ 0.
-        num_classes: k ≥ 2.
 
     Raises:
-        PrivacyError: ε negative or NaN, or fewer than two classes.
+        PrivacyError: ε negative or NaN.
     """
-    if not epsilon >= 0 or num_classes < 2:
-        raise PrivacyError(f"need ε ≥ 0 and at least two classes, found {epsilon} and {num_classes}")
-    return 1.0 / (1.0 + (num_classes - 1) * math.exp(-epsilon))
+    if not epsilon >= 0:
+        raise PrivacyError(f"ε must be a number ≥ 0, found {epsilon}")
+    return 1.0 / (1.0 + math.exp(-epsilon))
 
 
 def given_public(public: ArrayField, labels: ArrayField, epsilons: ArrayField) -> float:

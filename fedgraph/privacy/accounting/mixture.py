@@ -15,7 +15,7 @@ the curves compose adaptively. Assumes: coins are fresh and secret, denominators
 **Edge cases.** q = 1 is the Gaussian with Δ = 2B'−1 or 2B' and q = 0 releases nothing; both are settled
 before this file. B' above ``_MANY_ROWS`` uses ``_one_call_mixture_pair`` (looser, constant size).
 
-Reference: PRIVACY §4; for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
+Reference: for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
 """
 
 import math

@@ -7,7 +7,7 @@ the world that holds the unit against the one that does not; forward composes wi
     Gaussian releases        merged first: μ² add up, exactly
     Poisson Gaussian         the two-sided mixture pair; of one row equal to the library's (zero-out: ADD and REMOVE;
                              replace: REPLACE_ONE), which takes four times as long
-    fixed-size Gaussian      the batch revealed, and hidden: whichever is worth less in all
+    fixed-size Gaussian      the batch revealed, and hidden: whichever costs less in all
     mentioned Gaussian       a one-sided mixture for each number of drawn neighbours (``mentions``)
     Gaussian beside others, Laplace                                dp_accounting's pairs
     k-ary response, bounded range, pure ε, bits, (ε, δ)            closed forms
@@ -35,7 +35,8 @@ composed adaptively (``losses``). All are symmetric: swapping the two worlds cha
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -198,18 +199,12 @@ def _two_point_spread(epsilon: float) -> float:
     return max(epsilon / math.cosh(min(epsilon / 2, 300.0)), 1e-3 * epsilon)
 
 
-_COVERED = (
-    events.ApproxDP, events.BoundedRange, events.FixedSizeGaussian, events.Gaussian, events.Laplace, events.MentionedGaussian,
-    events.MultiBit, events.PoissonGaussian, events.PureDP, events.RandomizedResponse,
-)  # fmt: skip
-
-
 def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
     """Whether every release has a dominating pair here. leaves: of ``accountant.accountant_leaves``."""
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
-    return known and all(isinstance(leaf, (*_COVERED, events.OneOf)) for leaf, _ in leaves)
+    return known and all(type(leaf) in _CURVES for leaf, _ in leaves)
 
 
 def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
@@ -236,29 +231,29 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
 
 
 def _part(leaf: events.Event, count: int, tail: float, batch_revealed: bool) -> losses.LossPart:
-    if isinstance(leaf, events.PoissonGaussian):
-        chosen = mixture.pair(leaf.noise_multiplier, leaf.sampling_rate, leaf.touched_rows, leaf.replaced)
-        forward, backward = mixture.curves(chosen, tail)
-        return losses.LossPart(forward, backward, count)
-    if isinstance(leaf, events.MentionedGaussian):
-        return losses.LossPart(*mentions.curves(leaf, tail), count)
-    if isinstance(leaf, events.FixedSizeGaussian):
-        return losses.LossPart(from_fixed_size(leaf, tail, batch_revealed), None, count)
-    if isinstance(leaf, events.Laplace):
-        return losses.LossPart(from_laplace(1 / leaf.noise_multiplier), None, count)
-    if isinstance(leaf, events.RandomizedResponse):
-        return losses.LossPart(from_k_ary(leaf.epsilon, leaf.num_values), None, count)
-    if isinstance(leaf, events.BoundedRange):
-        return losses.LossPart(from_bounded_range(leaf.epsilon), None, count)
-    if isinstance(leaf, events.MultiBit):
-        return losses.LossPart(from_pure(leaf.epsilon_per_bit), None, count * leaf.num_bits)
-    if isinstance(leaf, events.PureDP):
-        return losses.LossPart(from_pure(leaf.epsilon), None, count)
-    if isinstance(leaf, events.ApproxDP):
-        return losses.LossPart(from_pure(leaf.epsilon, leaf.delta), None, count)
-    if isinstance(leaf, events.OneOf):
-        return losses.LossPart(_largest([_alternative(a, tail) for a in leaf.alternatives]), None, count)
-    raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")
+    if type(leaf) not in _CURVES:
+        raise UnknownEventError(f"no dominating pair is known for {type(leaf).__name__}: {leaf}")
+    forward, backward = _CURVES[type(leaf)](leaf, tail, batch_revealed)
+    return losses.LossPart(forward, backward, count * leaf.num_bits if isinstance(leaf, events.MultiBit) else count)
+
+
+# Event → both orders of its pair, from (event, tail, whether a batch is revealed); None: the second is the first. Gaussian
+# releases are merged before.
+_CURVES: dict[type[events.Event], Callable[[Any, float, bool], tuple[LossCurve, LossCurve | None]]] = {
+    events.ApproxDP: lambda e, *_: (from_pure(e.epsilon, e.delta), None),
+    events.BoundedRange: lambda e, *_: (from_bounded_range(e.epsilon), None),
+    events.FixedSizeGaussian: lambda e, tail, revealed: (from_fixed_size(e, tail, revealed), None),
+    events.Gaussian: lambda e, tail, _: (from_gaussian(1 / e.noise_multiplier, tail), None),
+    events.Laplace: lambda e, *_: (from_laplace(1 / e.noise_multiplier), None),
+    events.MentionedGaussian: lambda e, tail, _: mentions.curves(e, tail),
+    events.MultiBit: lambda e, *_: (from_pure(e.epsilon_per_bit), None),
+    events.OneOf: lambda e, tail, _: (_largest([_alternative(a, tail) for a in e.alternatives]), None),
+    events.PoissonGaussian: lambda e, tail, _: mixture.curves(
+        mixture.pair(e.noise_multiplier, e.sampling_rate, e.touched_rows, e.replaced), tail
+    ),
+    events.PureDP: lambda e, *_: (from_pure(e.epsilon), None),
+    events.RandomizedResponse: lambda e, *_: (from_k_ary(e.epsilon, e.num_values), None),
+}
 
 
 def _alternative(event: events.Event, tail: float) -> losses.LossCurve:

@@ -1,4 +1,4 @@
-"""How much a released value speaks for one input against another: the log-likelihood ratio of every mechanism.
+"""How much a released value speaks for one input against another: the log-likelihood ratio of a mechanism.
 
     log P(released | one) − log P(released | zero)
 
@@ -8,8 +8,6 @@ are independent, so their ratios add up. The coins that choose which bits are se
 **Edge cases.** A value sent in clear has no ratio; the sign of what is returned says which input is nearer. A mechanism
 without a rule here → ``PrivacyError``.
 """
-
-import math
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -24,6 +22,7 @@ from fedgraph.privacy.mechanisms.noise import (
     LaplaceNoise,
     MultiBitEncoder,
     NoiseMechanism,
+    chance_of_bit,
 )
 
 
@@ -103,8 +102,8 @@ def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
 
 
 def _of_bits(mechanism: MultiBitEncoder, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
-    strength, chosen = math.tanh(mechanism.epsilon_per_bit / 2), released != 0
-    unit = [(np.clip(x, mechanism.low, mechanism.high) - mechanism.low) / (mechanism.high - mechanism.low) for x in (one, zero)]
-    likely = [np.where(released > 0, (1 - strength) / 2 + x * strength, (1 + strength) / 2 - x * strength) for x in unit]
+    chosen = released != 0
+    plus = [chance_of_bit(x, mechanism.low, mechanism.high, mechanism.epsilon_per_bit)[chosen] for x in (one, zero)]
+    likely = [np.where(released[chosen] > 0, p, 1 - p) for p in plus]
     with np.errstate(divide="ignore"):
-        return float((np.log(likely[0][chosen]) - np.log(likely[1][chosen])).sum())
+        return float((np.log(likely[0]) - np.log(likely[1])).sum())

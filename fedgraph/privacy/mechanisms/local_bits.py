@@ -10,9 +10,6 @@ the features is drawn or sent: graphs with 10⁵ nodes and thousands of features
 **Guarantee.** Columns are data-independent, each bit has likelihood ratio at most e^a: a node whose m bits are sent spends
 m·a, pure (``events.MultiBit``), and rows of other nodes do not depend on it.
 
-k is the size at which the answers of two labels overlap least (Bhattacharyya). k = 1 is randomised response (Warner 1965;
-k-ary: Kairouz et al. 2016), larger sets are subset selection (Ye & Barg 2018).
-
 **Edge cases.** Entries outside [low, high] are clamped; m > d sends all d; NaN or ±inf → ``UnboundedValueError``.
 
 **Labels** (``MaskedResponse``): randomised answers to "what is your label?", of which one may be missing: a masked label
@@ -23,6 +20,9 @@ A true label y answers with each set that holds y a times as often, and with eac
     relation        what is hidden            a                                    b
     node-zero-out   y from a masked label     min(e^ε, (1 − (1 − f)e^{−ε})/f)      (1 − f·a)/(1 − f), at least e^{−ε}
     node-replace    y from any other label    e^ε/(f·e^ε + 1 − f)                  a·e^{−ε}
+
+k is the size at which the answers of two labels overlap least (Bhattacharyya). k = 1 is randomised response (Warner 1965;
+k-ary: Kairouz et al. 2016), larger sets are subset selection (Ye & Barg 2018).
 
 **Guarantee.** ε-DP for the label of one node (a node's answer depends on its own label only; whether it answers is public),
 for the stated relation: every set is at most e^ε times as likely in one world as in the other. Price it as ``PureDP(epsilon)``.

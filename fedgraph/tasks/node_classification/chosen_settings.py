@@ -156,7 +156,7 @@ class Choice:
             multiplier = calibrate.gaussian_multiplier(1, epsilon, first.guarantee.delta)
             mechanism = privacy.GaussianNoise(multiplier * sensitivity.l2(bound, protection.relation))
             score = (privacy.Gaussian(multiplier),)
-        trainings = (event for p in plans for event in privacy.settle.client_events(p.guarantee, p.schedule.releases).values())
+        trainings = (event for p in plans for event in p.declared().values())
         stop = selection.stop_for(_SHAPE, self.select.among)
         event = privacy.Selected((*dict.fromkeys(trainings), *score), _SHAPE, stop)
         schedule = methods.PlanSchedule(1, (privacy.PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)

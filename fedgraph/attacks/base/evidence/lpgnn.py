@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.methods import State, lpgnn, require_received
-from fedgraph.privacy import SampledBits
+from fedgraph.privacy import SampledBits, noise
 from fedgraph.types import Graph
 
 
@@ -23,17 +23,12 @@ def evidence(plan: lpgnn.Planned, state: State[lpgnn.Memory], graph: Graph, unit
     mechanism, bits = plan.schedule.releases[0].mechanism, state.memory.features
     if units.shape[1] < 4 or bits is None or not isinstance(mechanism, SampledBits):
         return found
-    strength = math.tanh(mechanism.epsilon_per_bit / 2)
-
-    def plus(values: np.ndarray) -> np.ndarray:
-        unit = (np.clip(values, mechanism.low, mechanism.high) - mechanism.low) / (mechanism.high - mechanism.low)
-        return (1 - strength) / 2 + unit * strength
-
+    law = (mechanism.low, mechanism.high, mechanism.epsilon_per_bit)
     for place, (node, _, _, differs) in enumerate(units):
         sent = sp.csr_array(bits[[int(node)]])
         if not differs or not sent.nnz:
             continue
-        one = plus(graph.features[[int(node)]].toarray().ravel()[sent.indices])
-        zero = plus(np.zeros(sent.nnz))
+        one = noise.chance_of_bit(graph.features[[int(node)]].toarray().ravel()[sent.indices], *law)
+        zero = noise.chance_of_bit(np.zeros(sent.nnz), *law)
         found[place] += np.where(sent.data > 0, np.log(one / zero), np.log((1 - one) / (1 - zero))).sum()
     return found
