@@ -41,7 +41,7 @@ from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.runtime import Runtime, RuntimeBeginning
 from fedgraph.scenario import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph, GraphCollection, describe_graph
+from fedgraph.types import Graph, GraphCollection, describe_graph, graph_digest
 
 _Graphs = Sequence[Graph | GraphCollection]
 
@@ -136,7 +136,7 @@ def _compute(
 def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) -> Iterator[None]:
     """The folder belongs to this run, of this scenario on these data; it is given back where nothing could begin."""
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
-    store.claim_folder(out, _text(ready), comparable + "".join(repr(g.provenance) for g in graphs), resume)
+    store.claim_folder(out, _text(ready), comparable + "".join(map(graph_digest, graphs)), resume)
     cache = public_cache.opened() if ready.scenario.runtime.engine == "ray" else contextlib.nullcontext()
     with store.lock_folder(out), cache:
         try:
