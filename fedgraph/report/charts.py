@@ -13,6 +13,7 @@ from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phra
 from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec
 from fedgraph.report.rows import Row
 from fedgraph.report.table import title_of
+from fedgraph.types import in_words_of
 
 if TYPE_CHECKING:
     import pandas
@@ -50,9 +51,9 @@ class ChartPoint:
     tip: str = ""  # what else to say of it
 
 
-def name_scale(metric: str) -> str:
-    """What the numbers of a picture or of a table are."""
-    return _AXES.get(metric) or read_phrases()["short_metrics"].get(metric, "score")
+def name_scale(row: Row) -> str:
+    """What the numbers of a picture or of a table are, of rows like this."""
+    return in_words_of(row.one, _AXES.get(row.metric) or read_phrases()["short_metrics"].get(row.metric, "score"))
 
 
 def draw_lines(
@@ -222,8 +223,7 @@ def draw_question(question: Question) -> Panel:
         marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
     x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
-    metric = question.head.metric
-    name = name_scale(metric)
+    name = name_scale(question.head)
     scaled = alt.Scale(domain=list(span), nice=False, zero=False)
     y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
     trusts = [t.value for t in question.trusts]

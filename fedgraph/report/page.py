@@ -15,7 +15,7 @@ from functools import cache
 
 from markupsafe import Markup
 
-from fedgraph.privacy import Trust
+from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import answer, attack_bounds, charts, references, statement, sweeps
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import (
@@ -32,11 +32,11 @@ from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.types import in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
-_OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
 _NOBODY = (None, "", "nothing", "attributes")  # where no person is public
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
@@ -303,7 +303,7 @@ def row_cells(row: Row) -> list[tuple[str, str, str]]:
     return [
         ("row", row.row, row.row), ("data", row.dataset, row.dataset), ("task", row.task, row.task),
         ("trust", row.trust.value, str(row.trust.rank)),
-        ("private is", row.one if row.unit == "node" else row.unit or "—", row.unit),
+        ("private is", in_words_of(row.one, row.unit) or "—", row.unit),
         ("ε asked", *bound(row.target, "none" if math.isinf(row.target) else phrase_number(row.target))),
         ("ε published", *bound(row.published, phrase_number(row.published, 2))),
         ("ε proven", *bound(row.provable, phrase_upper_bound(row.provable))),
@@ -345,8 +345,8 @@ def render_report_page(content: PageContent) -> str:
     text = load_template("page.html").render(
         c=content, words=_word_columns, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
-        still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, picture=picture,
+        still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holds=answer.conditions,
@@ -380,9 +380,9 @@ def _level_words(question: Question) -> str:
     words = read_phrases()["units"].get(question.unit, "")
     if question.unit == "node" and "links" in question.head.relation:
         words = read_phrases()["units"]["links"]
-    elif question.unit == "node" and any(a.startswith(_OPEN_EDGES) for a in question.head.assumptions):
+    elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.protection.assumptions:
         words = read_phrases()["units"]["row"]
-    return words.format(one=question.one)
+    return in_words_of(question.one, words)
 
 
 def render_letter_pages(content: PageContent) -> dict[str, str]:

@@ -75,30 +75,23 @@ class PlotFigure:
         return _specify(whole) | {"background": "white", "padding": 10}
 
     @cached_property
+    def svg(self) -> str:
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(self._whole)
+
+    @cached_property
     def png(self) -> bytes:
         import vl_convert
 
-        return vl_convert.vegalite_to_png(self._whole, scale=_SCALE)
+        return vl_convert.svg_to_png(self.svg, scale=_SCALE)
 
     @cached_property
     def jpeg(self) -> bytes:
         """As the page shows a picture that it does not draw itself."""
         import vl_convert
 
-        return vl_convert.vegalite_to_jpeg(self._whole, scale=1.0, quality=50)
-
-    @cached_property
-    def svg(self) -> str:
-        import vl_convert
-
-        return vl_convert.vegalite_to_svg(self._whole)
-
-    def panel_jpeg(self, place: int) -> bytes:
-        """One panel, for a page without scripts."""
-        import vl_convert
-
-        plain = {"background": "white", "padding": 8, "width": WIDTH, "autosize": "pad"}
-        return vl_convert.vegalite_to_jpeg(self.specs[place] | plain, scale=1.2, quality=70)
+        return vl_convert.svg_to_jpeg(self.svg, scale=1.0, quality=50)
 
 
 def _specify(chart: Panel) -> Spec:
@@ -106,7 +99,7 @@ def _specify(chart: Panel) -> Spec:
     import altair
 
     with altair.data_transformers.disable_max_rows():
-        spec: Spec = chart.configure(**LOOK).to_dict()
+        spec: Spec = chart.configure(**LOOK).to_dict(validate=False)
     spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical", "anchor": "start"}}  # Vega's, unknown to altair
     return spec
 

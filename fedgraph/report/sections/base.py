@@ -5,6 +5,8 @@ kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tas
 what one kind has beside: it defines ``KINDS`` and ``build(records, notice) -> Section``.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import statistics
@@ -29,13 +31,13 @@ from fedgraph.report import attack_bounds, charts, plots
 from fedgraph.report.phrases import (
     load_template,
     phrase_average,
-    phrase_count,
     phrase_number,
     phrase_upper_bound,
     read_phrase_asset,
 )
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.rows import Row, format_row_mean, group_rows
+from fedgraph.types import counted, in_words_of
 from fedgraph.worlds import WorldKind
 
 _Line = TypeVar("_Line")
@@ -49,6 +51,11 @@ class SectionTable:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    def in_words_of(self, one: str) -> SectionTable:
+        """The same, with ``types.in_words_of`` around it; its lines may hold names."""
+        title, note, *header = (in_words_of(one, text) for text in (self.title, self.note, *self.header))
+        return SectionTable(title, tuple(header), self.rows, note)
 
 
 def tabulate_section(
@@ -144,12 +151,12 @@ def _sentences(records: SectionRecords) -> list[str]:
     text = load_template("tasks.txt", escaped=False).render(
         kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
         settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
-        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=phrase_count, time=_time,
+        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted, time=_time,
         majority=sum(shares) / len(shares) if shares else None,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
         apart=max((f.cut_edges or 0 for f in every), default=0), **_solver(solved),
     )  # fmt: skip
-    return [line for line in text.splitlines() if line.strip()]
+    return [in_words_of(every[0].one, line) for line in text.splitlines() if line.strip()]
 
 
 def _solver(facts: Sequence[SolverFacts]) -> dict[str, object]:

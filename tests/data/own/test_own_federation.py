@@ -64,9 +64,9 @@ def test_nodes_are_called_by_their_client_and_id(two: Path) -> None:
 
 def test_a_federation_of_links_says_that_nobody_has_a_label(two: Path) -> None:
     graph = data.load("own/federation", path=two, parameters={"label": ""})
-    assert graph.provenance.detail.startswith(f"own federation {two.name} of 2 clients: 5 nodes, 4 edges, no labels")
+    assert graph.provenance.detail.startswith(f"own federation {two.name} of 2 clients: 5 people, 4 ties, no labels")
     assert "have no label (" not in graph.provenance.detail
-    assert describe_graph(graph).startswith("own/federation: 5 nodes, 4 edges, 3 features, no labels (own")
+    assert describe_graph(graph).startswith("own/federation: 5 people, 4 ties, 3 features, no labels (own")
 
 
 STRICT = {"text": "refuse", "empty": "refuse"}
