@@ -5,10 +5,9 @@ n nodes, d features, c classes. Arrays are numpy / scipy only and read-only (Ray
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -293,31 +292,6 @@ def describe_graph_size(graph: Graph | GraphCollection) -> str:
     nodes = counted(graph.num_nodes, one) + (" as rows" if one == "graph" else "")
     counts = f"{nodes}, {in_words_of(one, counted(graph.num_edges, 'edge'))}, {counted(graph.num_features, 'feature')}"
     return f"{graph.name}: {counts}, " + (counted(graph.num_classes, "class") if graph.num_classes else "no labels")
-
-
-def graph_digest(graph: Graph | GraphCollection) -> str:
-    """SHA-256 of all that a run reads of a data set. Of what is said of it, its source alone is read."""
-    found = hashlib.sha256()
-
-    def add(value: object) -> None:
-        if isinstance(value, GraphProvenance):
-            add(value.source)
-        elif isinstance(value, np.ndarray):
-            add((value.dtype.str, value.shape))
-            found.update(np.ascontiguousarray(value).reshape(-1).view(np.uint8))
-        elif sp.issparse(value):
-            add((value.shape, value.data, value.indices, value.indptr))
-        elif isinstance(value, tuple):
-            found.update(f"{len(value)} of ".encode())
-            for one in value:
-                add(one)
-        elif is_dataclass(value):
-            add(tuple(getattr(value, each.name) for each in fields(value)))
-        else:
-            found.update(f"{value!r};".encode())
-
-    add(graph)
-    return found.hexdigest()
 
 
 def counted(count: int, one: str) -> str:

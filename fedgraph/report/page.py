@@ -142,7 +142,9 @@ def make_page_content(
     found = answering(rows)
     questions = answer.ask(found)
     parts = _page_chapters(records, " ".join(notices) or None)
-    methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
+    methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
+    datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
+    papers = references.collect_references([*methods, *datasets], any(r.kind.startswith("graph") for r in records))
     doubts = [f"Look at the data first: {said}." for one in (described or {}).values() for said in one.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
@@ -151,7 +153,7 @@ def make_page_content(
         first=(*doubts, *(s for c in parts for p in c.parts for s in p.section.first)),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
-        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers,
+        chapters=parts, said=statement.group_statements(rows), methods=tuple(methods), references=tuple(papers),
         datasets=tuple((d, (described or {})[d.name]) for d in datasets if d.name in (described or {})),
     )  # fmt: skip
 
@@ -184,24 +186,6 @@ def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | 
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
     notices = [notice] if notice else []
     return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notices))
-
-
-def _page_library(
-    rows: Sequence[Row], described: Collection[str], kinds: Sequence[str]
-) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
-    """(methods, data sets, papers)."""
-    methods: dict[str, references.ReferencedEntry] = {}
-    datasets: dict[str, references.ReferencedEntry] = {}
-    for row in rows:
-        method, dataset = str(row.head.method), str(row.head.dataset)
-        if method not in methods:
-            keys = tuple(r.key for r in references.find_method_references(method))
-            methods[method] = references.ReferencedEntry(method, references.describe_referenced_method(method), keys)
-        if dataset not in datasets:
-            keys = tuple(r.key for r in references.find_data_references(dataset))
-            datasets[dataset] = references.ReferencedEntry(dataset, "", keys)
-    papers = references.collect_references(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
-    return tuple(methods.values()), tuple(datasets.values()), tuple(papers)
 
 
 # ---- what the first screen shows of a question ------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
 
     table = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], legend: groups.astype(str)})
     names = sorted(table[legend].unique(), key=lambda name: (len(name), name))
-    looks = altair.Color(legend, type="nominal", scale=_cycle(names, PLOT_COLOURS))
+    looks = altair.Color(legend, type="nominal", scale=cycle(names, PLOT_COLOURS))
     return (
         altair.Chart(table, title=title, width=260, height=260)
         .mark_point(filled=True, size=28, opacity=0.75)
@@ -119,7 +119,7 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
             bare(altair.X, "x"),
             bare(altair.Y, "y"),
             looks,
-            altair.Shape(legend, type="nominal", scale=_cycle(names, PLOT_SHAPES)),
+            altair.Shape(legend, type="nominal", scale=cycle(names, PLOT_SHAPES)),
         )
     )
 
@@ -163,7 +163,7 @@ def plot_matching(one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names:
     x, y = bare(altair.X, "x"), bare(altair.Y, "y")
     drawn = altair.Chart(lines, title="which node meets which", width=420, height=260).mark_rule(color=INK)
     joined = drawn.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
-    looks = altair.Color("graph:N", title=None, scale=_cycle(list(names), PLOT_COLOURS))
+    looks = altair.Color("graph:N", title=None, scale=cycle(list(names), PLOT_COLOURS))
     return joined + altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1).encode(x, y, looks)
 
 
@@ -203,7 +203,8 @@ def _axis(shown: bool) -> Panel:
     return altair.Axis(labelExpr="datum.value + 1", labelAngle=0) if shown else altair.Axis(labels=False, ticks=False)
 
 
-def _cycle(names: Sequence[str], looks: Sequence[str]) -> Panel:
+def cycle(names: Sequence[str], looks: Sequence[str]) -> Panel:
+    """The scale that gives each name a look, again from the first where there are more names."""
     import altair
 
     return altair.Scale(domain=list(names), range=[looks[k % len(looks)] for k in range(len(names))])

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -109,17 +109,10 @@ class SectionRecords:
         return group_rows(self.entries)
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What a kind of task has in its table and its picture."""
-
-    metrics: Mapping[str, str]  # columns: metric → title
-    drawn: str = ""  # the metric that is drawn against ε; empty: none, for the picture of the answer does
-
-
 @functools.cache
-def _told() -> Mapping[str, _Told]:
-    return {kind: _Told(**told) for kind, told in yaml.safe_load(read_phrase_asset("templates/tasks.yaml")).items()}
+def _told() -> dict[str, dict[str, Any]]:
+    """Kind of task → ``metrics`` of its table (metric → title), and ``drawn``: the one that is drawn against ε, if any."""
+    return dict(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
 
 
 def build_sections(records: SectionRecords, notice: str | None) -> Section:
@@ -135,8 +128,8 @@ def _of_task(records: SectionRecords, notice: str | None) -> Section:
     told = _told().get(records.kind)
     if told is None:
         return Section()
-    table = tabulate_task(records.rows, told.metrics)
-    figures = [*_against_epsilon(records, told.drawn, notice), *_curves(records, notice), *_maps(records, notice)]
+    table = tabulate_task(records.rows, told["metrics"])
+    figures = [*_against_epsilon(records, told.get("drawn", ""), notice), *_curves(records, notice), *_maps(records, notice)]
     said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
     return Section(tuple(said), (table,) if len(table.header) > 3 else (), tuple(figures))
 
@@ -236,7 +229,7 @@ def _at_most(row: Row) -> str:
 def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -> tuple[PlotFigure, ...]:
     """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
     rows = [row for row in records.rows if row.values(metric)]
-    title = _told()[records.kind].metrics.get(metric, metric)
+    title = _told()[records.kind]["metrics"].get(metric, metric)
     points = [
         charts.ChartPoint(row.short, title, row.head.world.words, row.target, row.mean_of(metric), row.deviation_of(metric))
         for row in sorted(rows, key=lambda row: row.target)
