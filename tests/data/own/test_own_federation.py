@@ -284,7 +284,7 @@ def test_missing_labels_of_all_clients_are_counted(two: Path) -> None:
     assert (f"; {missing} of {there.num_nodes} people have no label" in there.provenance.detail) == (missing > 0)
     write(two, "north", labels="id,label\n")
     fewer = load(two)
-    assert f"; {(fewer.labels < 0).sum()} of {fewer.num_nodes} nodes have no label" in fewer.provenance.detail
+    assert f"; {(fewer.labels < 0).sum()} of {fewer.num_nodes} people have no label" in fewer.provenance.detail
 
 
 def test_what_is_cleaned_away_is_counted(two: Path) -> None:
