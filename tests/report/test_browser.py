@@ -90,7 +90,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for made in [cells(name, i / 20)]
     ]
     made = Environment(seed=1, platform="Linux", devices=("cpu",))
-    report.write_report(out, "tiny", "Which method shall I use?", "name: tiny\n", records, {}, made, Quiet())
+    report.write_report(out, "Which method shall I use?", "name: tiny\n", records, {}, made, Quiet())
     return out / "report.html"
 
 
