@@ -69,7 +69,14 @@ def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
 
 
 def make_model_sheet(
-    name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str
+    name: str,
+    what: str,
+    sha256: str,
+    account: LedgerAccount,
+    lines: Sequence[LedgerLine],
+    said: Sequence[str],
+    software: str,
+    one: str,
 ) -> PrivacySheet:
     """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
 
@@ -81,17 +88,20 @@ def make_model_sheet(
         lines: the others.
         said: its statement, one sentence each.
         software: what it was made with.
+        one: what a node of its data is called.
     """
     price, held = settle.of_account(account, lines), account.protection
-    verdict = f"ε = {phrase_upper_bound(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {held.unit.value}"
+    unit = in_words_of(one, held.unit.value)
+    verdict = f"ε = {phrase_upper_bound(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {unit}"
     if math.isinf(price.epsilon):
-        verdict = f"It protects nothing: ε = ∞ for each {held.unit.value}. It must not be published as private."
+        verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
         "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
+        "unit": unit, "relation": in_words_of(one, held.relation.words),
         "releases": [f"{line.path}: {line.mechanism}, {line.count:,} ×" for line in lines] or ["nothing"],
         "theorem": price.theorem or "nothing is released",
-        "conditions": [held.sentence(a) for a in held.assumptions],
-        "statement": said, "software": software, "blank": _BLANK,
+        "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
+        "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
     }  # fmt: skip
     anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
     return PrivacySheet(anchor, load_template("model_sheet.html").render(told), None)

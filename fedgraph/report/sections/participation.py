@@ -30,7 +30,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         unit, entries = _of_one_unit(records.entries)
         records = replace(records, entries=tuple(entries))
         found = replace(client_choices.read(records), unit=unit.value)
-        beside = [one for metric in client_choices.OTHER_METRICS if (one := client_choices.read(records, metric)).values]
+        beside = [also for metric in client_choices.OTHER_METRICS if (also := client_choices.read(records, metric)).values]
         sentences = [fill_phrase(_PART, "ties", unit=_PROTECTED[unit])]
     else:
         found = client_choices.read(records)
