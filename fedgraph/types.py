@@ -5,6 +5,7 @@ n nodes, d features, c classes. Arrays are numpy / scipy only and read-only (Ray
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -81,7 +82,8 @@ class GraphNames:
     ids: tuple[str, ...] = ()  # of the nodes, n of them
     columns: tuple[str, ...] = ()  # of the features, d of them
     classes: tuple[str, ...] = ()  # c of them, in the order of their numbers
-    one: str = "node"  # what one node is: ``graph`` in a table that has a row for each graph of a collection
+    # what one node is: ``person`` in somebody's own data, ``graph`` in a table that has a row for each graph of a collection
+    one: str = "node"
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,15 +288,40 @@ def describe_graph_size(graph: Graph | GraphCollection) -> str:
     """One line: name and counts."""
     if isinstance(graph, GraphCollection):
         return f"{graph.name}: {counted(len(graph.graphs), 'graph')}, {counted(graph.num_classes, 'class')}"
-    nodes = counted(graph.num_nodes, graph.names.one) + ("" if graph.names.one == "node" else " as rows")
-    counts = f"{nodes}, {counted(graph.num_edges, 'edge')}, {counted(graph.num_features, 'feature')}"
+    one = graph.names.one
+    nodes = counted(graph.num_nodes, one) + (" as rows" if one == "graph" else "")
+    counts = f"{nodes}, {in_words_of(one, counted(graph.num_edges, 'edge'))}, {counted(graph.num_features, 'feature')}"
     return f"{graph.name}: {counts}, " + (counted(graph.num_classes, "class") if graph.num_classes else "no labels")
 
 
 def counted(count: int, one: str) -> str:
     """A number and what it counts: ``1 class``, ``1,490 nodes``."""
-    many = "people" if one == "person" else f"{one}es" if one.endswith("s") else f"{one}s"
-    return f"{count:,} {one if count == 1 else many}"
+    return f"{count:,} {one if count == 1 else _many(one)}"
+
+
+def _many(one: str) -> str:
+    return f"{one.removesuffix('person')}people" if one.endswith("person") else f"{one}es" if one.endswith("s") else f"{one}s"
+
+
+def in_words_of(one: str, text: str) -> str:
+    """A text of nodes and edges in the words of whoever brought the data.
+
+    Args:
+        one: What a node is called (``GraphNames``). Between people an edge is a tie.
+        text: None that a user wrote: names stay as they are.
+
+    >>> in_words_of("person", "Edge level: an edge of 3 nodes")
+    'Tie level: a tie of 3 people'
+    """
+    many, tie, a_tie = _many(one), *(("tie", "a tie") if one == "person" else ("edge", "an edge"))
+    owned = "people's" if one == "person" else f"{many}'"
+    words = {"node": one, "nodes": many, "nodes'": owned, "edge": tie, "edges": f"{tie}s", "an edge": a_tie}
+
+    def said(found: re.Match[str]) -> str:
+        word = words[found[0].lower()]
+        return word.capitalize() if found[0][0].isupper() else word
+
+    return text if one == "node" else re.sub(r"(?i)\b(an edge|nodes'|(node|edge)s?\b)", said, text)
 
 
 @dataclass(frozen=True, eq=False)

@@ -169,7 +169,7 @@ def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path:
         (lambda g: fedgraph.compare((np.ones((2, 3)), np.ones((2, 1)), [0, 1])), "allowed: square"),
         (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((3, 1)), [0, 1])), "3 rows of features for 2 labels"),
         (lambda g: fedgraph.compare((np.ones((2, 2)), np.full((2, 1), math.nan), [0, 1])), "NaN"),
-        (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((2, 1)), [-1, -1])), "no node has a label"),
+        (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((2, 1)), [-1, -1])), "no person has a label"),
         (lambda g: fedgraph.run("citeser"), "did you mean 'citeseer'"),
         (lambda g: fedgraph.run({"name": "x"}), "scenario:1"),
         (lambda g: fedgraph.run({"name": object()}), "no plain value"),

@@ -358,7 +358,7 @@ def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool
     Args:
         folder: Of the run.
         scenario_text: The resolved scenario, which is written there.
-        comparable: What decides the numbers: the scenario but for the runtime, and the data's source and checksums.
+        comparable: What decides the numbers: the scenario but for the runtime, and a digest of the data.
         resume: Whether a run that is there goes on.
 
     Raises:

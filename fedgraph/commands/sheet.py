@@ -80,4 +80,5 @@ def _of_model(what: Path, deployed: bool) -> privacy_sheet.PrivacySheet:
         [LedgerLine.from_dict(line) for line in lines],
         model.statement,
         software,
+        model.names.one,
     )

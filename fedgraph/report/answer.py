@@ -18,6 +18,7 @@ from functools import cached_property
 from fedgraph.privacy import Trust
 from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.rows import Row, beats_guessing, find_doubt, interval, is_worse
+from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
@@ -137,7 +138,7 @@ class Question:
         """What is private, in two words."""
         if not self.unit:
             return "nothing private"
-        return f"{self.one if self.unit == 'node' else self.unit} level"
+        return f"{in_words_of(self.one, self.unit)} level"
 
     @property
     def one(self) -> str:
@@ -238,16 +239,16 @@ class Question:
 def _word_task(row: Row, every: Sequence[Row]) -> str:
     _, metric, protocol, split, public = row.asked
     alike = [r.asked for r in every if r.asked[1] == metric]
-    words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol").format(one=row.one)
+    words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol")
     if metric == "ari":
         words = "find the classes of whole graphs"
     elif metric == "auc":
-        words = f"say which {row.one}s will be linked"
+        words = "say which nodes will be linked"
     elif row.kind.startswith("graph") or row.one == "graph":
         words = "classify whole graphs"
     if protocol == "inductive" and len({a[4] for a in alike}) > 1:
-        words += word_public(public, row.one)
-    return words + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
+        words += word_public(public)
+    return in_words_of(row.one, words) + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
 
 
 def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
@@ -303,7 +304,7 @@ def good(row: Row, short: bool = False) -> str:
     """How good a row is, as the end of “it …”. short: the number alone."""
     if row.metric == "auroc" and row.values("recall_at_alerts") and not short:
         share = f"{100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
-        found = f"finds {share} by looking at as many {row.one}s as it has"
+        found = in_words_of(row.one, f"finds {share} by looking at as many nodes as it has")
         return f"{found} ({'; '.join(filter(None, (f'AUROC {row.mean:.2f}', span(row), '0.5 is chance')))})"
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""
@@ -339,17 +340,17 @@ def format_mean(row: Row) -> str:
 def strength(row: Row, one: str) -> str:
     """One plain line on how strong a row's ε is: e^ε / (1 + e^ε), and δ."""
     subject = {
-        "edge": f"two given {one}s are linked", "entity": "one owner's records are in the data",
+        "edge": "two given nodes are linked", "entity": "one owner's records are in the data",
         "client": "one client's data are in", "graph": "one client holds this graph or that",
-    }.get(row.unit, f"one given {one} took part")  # fmt: skip
-    who = f"whoever suspects 50 : 50 that {subject}, and sees all that is released"
+    }.get(row.unit, "one given node took part")  # fmt: skip
+    who = f"whoever suspects 50 : 50 that {in_words_of(one, subject)}, and sees all that is released"
     said = f"How strong is this: {who}, can be {sure_at_most(row.provable)} sure at most"
     people = row.head.facts.train_nodes
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
     if people and row.delta * people > _LARGEST_SHARE:
         chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
-        said += f", which would also cover publishing one of the {people:,} {one}s{chance}, drawn at random, in full"
+        said += f", which would also cover publishing one of the {counted(people, one)}{chance}, drawn at random, in full"
     said += WEAK if is_weak(row.provable) else ""
     return f"{said}."
 
@@ -365,22 +366,22 @@ def sure_at_most(epsilon: float) -> str:
     return f"{math.ceil(1000 * belief) / 10:g} %" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g} %"
 
 
-def word_public(public: str, one: str) -> str:
+def word_public(public: str) -> str:
     """What is public, as the end of “classify nodes”."""
     if public == "":
         return " of a public test graph"
     if public == "nothing":
         return " when nothing is public"
     if public.startswith("share "):
-        return f" when {100 * float(public.removeprefix('share ')):g} % of the {one}s are public and the asked ones are not"
-    return f" when {public} is public and the asked {one}s are not"
+        return f" when {100 * float(public.removeprefix('share ')):g} % of the nodes are public and the asked ones are not"
+    return f" when {public} is public and the asked nodes are not"
 
 
 def conditions(pick: Row, rows: Sequence[Row]) -> tuple[str, ...]:
     """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
     usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
-    common = read_phrases()["usual"]
-    return tuple(sorted(pick.assumptions, key=lambda a: (any(a.startswith(begin) for begin in common.values()), usual[a])))
+    common = tuple(in_words_of(pick.one, begin) for begin in read_phrases()["usual"].values())
+    return tuple(sorted(pick.assumptions, key=lambda a: (a.startswith(common), usual[a])))
 
 
 def missing(rows: Sequence[Row]) -> str:

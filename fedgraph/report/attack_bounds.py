@@ -8,8 +8,9 @@ from statistics import fmean
 
 from fedgraph.audit import one_run
 from fedgraph.cells import NamedAttackCellFacts
-from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_lower_bound, phrase_number, phrase_upper_bound
+from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import AttackBoundVerdict, Row, bound_of_guesses, judge_attack_bounds, num_attack_bounds
+from fedgraph.types import counted
 
 CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
 _ABOVE_PUBLISHED = "More than the published formula"  # how a sentence about a refuted publication begins
@@ -53,12 +54,12 @@ def explain(rows: Sequence[Row], among: int = 0) -> list[str]:
         return []
     guesses = sorted({c.guesses for r in attacked for c in r.attacked})
     bounds, alpha = max(among, num_attack_bounds(rows)), one_run.ONE_RUN_ALPHA
-    counted = "It is the only bound of this report."
+    shared = "It is the only bound of this report."
     if bounds != 1:
-        counted = fill_phrase("attacks", "counted", bounds=bounds, wrong=alpha * bounds, alpha=alpha)
+        shared = fill_phrase("attacks", "counted", bounds=bounds, wrong=alpha * bounds, alpha=alpha)
     said = fill_phrase(
-        "attacks", "measured", rows=f"{phrase_count(len(attacked), 'row')} {'were' if len(attacked) > 1 else 'was'}",
-        how="; ".join(sorted({r.attack.what for r in attacked})), confidence=CONFIDENCE, counted=counted,
+        "attacks", "measured", rows=f"{counted(len(attacked), 'row')} {'were' if len(attacked) > 1 else 'was'}",
+        how="; ".join(sorted({r.attack.what for r in attacked})), confidence=CONFIDENCE, counted=shared,
         guesses=" or ".join(map(str, guesses)) if len(guesses) <= 4 else f"{guesses[0]} to {guesses[-1]}",
         most=phrase_number(max(r.ceiling for r in attacked), 2),
     )  # fmt: skip

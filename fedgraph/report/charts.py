@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from fedgraph.report import answer
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec
+from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec, cycle
 from fedgraph.report.rows import Row
 from fedgraph.report.table import title_of
+from fedgraph.types import in_words_of
 
 if TYPE_CHECKING:
     import pandas
@@ -50,9 +51,9 @@ class ChartPoint:
     tip: str = ""  # what else to say of it
 
 
-def name_scale(metric: str) -> str:
-    """What the numbers of a picture or of a table are."""
-    return _AXES.get(metric) or read_phrases()["short_metrics"].get(metric, "score")
+def name_scale(row: Row) -> str:
+    """What the numbers of a picture or of a table are, of rows like this."""
+    return in_words_of(row.one, _AXES.get(row.metric) or read_phrases()["short_metrics"].get(row.metric, "score"))
 
 
 def draw_lines(
@@ -112,7 +113,7 @@ def _lines(
     x = alt.X("x:N", title=across, sort=here, axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))
     y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
     colour_head, shape_head, *_ = [*heads, "", ""]
-    colour = alt.Color("colour:N", title=colour_head or None, scale=_scale(looks[0], PLOT_COLOURS))
+    colour = alt.Color("colour:N", title=colour_head or None, scale=cycle(looks[0], PLOT_COLOURS))
     asked: list[Panel] = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across)]
     asked += [alt.Tooltip("y:Q", title=up, format=".3f")]
     asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
@@ -120,7 +121,7 @@ def _lines(
     bars = base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
     lines = base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N"))
     shapes = [TRUST_LOOKS.get(name, ("", PLOT_SHAPES[k % len(PLOT_SHAPES)]))[1] for k, name in enumerate(looks[1])]
-    shape = [alt.Shape("symbol:N", title=shape_head or None, scale=_scale(looks[1], shapes))] if looks[1] else []
+    shape = [alt.Shape("symbol:N", title=shape_head or None, scale=cycle(looks[1], shapes))] if looks[1] else []
     layers: list[Panel] = [bars, lines, base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked)]
     for place, (label, value) in enumerate(levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
@@ -135,12 +136,6 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(known, default=0.0), max(known, default=1.0)
     gap = 0.06 * (high - low or abs(high) or 1.0)
     return low - gap, high + gap
-
-
-def _scale(names: Sequence[str], looks: Sequence[str]) -> Panel:
-    import altair as alt
-
-    return alt.Scale(domain=list(names), range=[looks[k % len(looks)] for k in range(len(names))])
 
 
 def _tick(x: object) -> str:
@@ -178,7 +173,7 @@ def draw_limits(
         .encode(
             x,
             alt.Y("y:Q"),
-            alt.Color("name:N", title=None, scale=_scale(found, PLOT_COLOURS)),
+            alt.Color("name:N", title=None, scale=cycle(found, PLOT_COLOURS)),
             tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")],
         )
     )
@@ -222,12 +217,11 @@ def draw_question(question: Question) -> Panel:
         marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
     x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
-    metric = question.head.metric
-    name = name_scale(metric)
+    name = name_scale(question.head)
     scaled = alt.Scale(domain=list(span), nice=False, zero=False)
     y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
     trusts = [t.value for t in question.trusts]
-    colours, shapes = (_scale(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
+    colours, shapes = (cycle(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
     colour = alt.Color("trust:N", scale=colours, legend=None)
     layers: list[Panel] = []
     texts: list[Panel] = []  # above lines, below points

@@ -24,7 +24,7 @@ EVERYBODY = "all"  # in the place of a client
 TRUST_WORDS = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
 RECALL, PRECISION, ACCURACY, AUC = "recall_at_alerts", "average_precision_positive", "accuracy", "auc"
 METRICS = {
-    RECALL: "share found among the alerts", PRECISION: "average precision", ACCURACY: "test accuracy", AUC: "AUC of ties",
+    RECALL: "share found among the alerts", PRECISION: "average precision", ACCURACY: "test accuracy", AUC: "AUC of edges",
 }  # fmt: skip
 OTHER_METRICS = {"hits_at_50": "Hits@50", "mrr": "MRR"}  # of ties, too
 FEWEST_SEEDS = 3  # below, nobody is advised

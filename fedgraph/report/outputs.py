@@ -13,11 +13,11 @@ import pandas as pd
 from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
 from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_count, phrase_number
+from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number
 from fedgraph.report.rows import group_rows
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size
+from fedgraph.types import Graph, GraphCollection, counted, describe_graph, describe_graph_size
 
 _MOST_LINES = 25  # of the table at the end
 _WIDE = 100  # letters of its lines
@@ -115,7 +115,7 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
     table: list[str] = []
     for shown, block in enumerate(blocks):
         if len(table) + len(block) > _MOST_LINES - 1:
-            table.append(f"{phrase_count(len(blocks) - shown, 'more question')}: in the report")
+            table.append(f"{counted(len(blocks) - shown, 'more question')}: in the report")
             break
         table += block
     return [*notices, *first, *head[:6], *table]
@@ -124,7 +124,7 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
 def _block(question: Question) -> list[str]:
     """A question, its ε, and a line for each trust: the least and the largest ε, and that of the answer or one between."""
     name = question.head.metric
-    unit = "right of 100" if name == "accuracy" else charts.name_scale(name)
+    unit = "right of 100" if name == "accuracy" else charts.name_scale(question.head)
     last = len(question.budgets) - 1
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
@@ -175,7 +175,7 @@ def _count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
     counts = runtime.get("federation")
     names = list(names) if isinstance(names, Mapping) else []
     kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
-    actors = ", ".join(phrase_count(many, kind) for kind, many in kinds.items() if many)
+    actors = ", ".join(counted(many, kind) for kind, many in kinds.items() if many)
     if where:
         found["Federations"] = str(where) + (f"; actors: {actors}" if actors else "")
     clients = max(1, kinds["client"])

@@ -15,7 +15,7 @@ from functools import cache
 
 from markupsafe import Markup
 
-from fedgraph.privacy import Trust
+from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import answer, attack_bounds, charts, references, statement, sweeps
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import (
@@ -32,11 +32,11 @@ from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.types import in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
-_OPEN_EDGES = "which edges exist is public"  # how an assumption begins
 _FIRST_CONDITIONS = 3  # that are not folded
 _NOBODY = (None, "", "nothing", "attributes")  # where no person is public
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
@@ -142,7 +142,9 @@ def make_page_content(
     found = answering(rows)
     questions = answer.ask(found)
     parts = _page_chapters(records, " ".join(notices) or None)
-    methods, datasets, papers = _page_library(rows, described or {}, [r.kind for r in records])
+    methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
+    datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
+    papers = references.collect_references([*methods, *datasets], any(r.kind.startswith("graph") for r in records))
     doubts = [f"Look at the data first: {said}." for one in (described or {}).values() for said in one.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
@@ -151,7 +153,7 @@ def make_page_content(
         first=(*doubts, *(s for c in parts for p in c.parts for s in p.section.first)),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
-        chapters=parts, said=statement.group_statements(rows), methods=methods, references=papers,
+        chapters=parts, said=statement.group_statements(rows), methods=tuple(methods), references=tuple(papers),
         datasets=tuple((d, (described or {})[d.name]) for d in datasets if d.name in (described or {})),
     )  # fmt: skip
 
@@ -184,24 +186,6 @@ def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | 
     title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
     notices = [notice] if notice else []
     return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notices))
-
-
-def _page_library(
-    rows: Sequence[Row], described: Collection[str], kinds: Sequence[str]
-) -> tuple[tuple[references.ReferencedEntry, ...], tuple[references.ReferencedEntry, ...], tuple[references.Reference, ...]]:
-    """(methods, data sets, papers)."""
-    methods: dict[str, references.ReferencedEntry] = {}
-    datasets: dict[str, references.ReferencedEntry] = {}
-    for row in rows:
-        method, dataset = str(row.head.method), str(row.head.dataset)
-        if method not in methods:
-            keys = tuple(r.key for r in references.find_method_references(method))
-            methods[method] = references.ReferencedEntry(method, references.describe_referenced_method(method), keys)
-        if dataset not in datasets:
-            keys = tuple(r.key for r in references.find_data_references(dataset))
-            datasets[dataset] = references.ReferencedEntry(dataset, "", keys)
-    papers = references.collect_references(methods, datasets, geometry=any(kind.startswith("graph") for kind in kinds))
-    return tuple(methods.values()), tuple(datasets.values()), tuple(papers)
 
 
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
@@ -303,7 +287,7 @@ def row_cells(row: Row) -> list[tuple[str, str, str]]:
     return [
         ("row", row.row, row.row), ("data", row.dataset, row.dataset), ("task", row.task, row.task),
         ("trust", row.trust.value, str(row.trust.rank)),
-        ("private is", row.one if row.unit == "node" else row.unit or "—", row.unit),
+        ("private is", in_words_of(row.one, row.unit) or "—", row.unit),
         ("ε asked", *bound(row.target, "none" if math.isinf(row.target) else phrase_number(row.target))),
         ("ε published", *bound(row.published, phrase_number(row.published, 2))),
         ("ε proven", *bound(row.provable, phrase_upper_bound(row.provable))),
@@ -345,8 +329,8 @@ def render_report_page(content: PageContent) -> str:
     text = load_template("page.html").render(
         c=content, words=_word_columns, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
         widest=max((len(table.header) for table in (*shown, *inside)), default=0),
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, picture=picture,
-        still=lambda k: _embed(content.picture.panel_jpeg(k)) if content.picture else "",
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, picture=picture,
+        still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holds=answer.conditions,
@@ -380,9 +364,9 @@ def _level_words(question: Question) -> str:
     words = read_phrases()["units"].get(question.unit, "")
     if question.unit == "node" and "links" in question.head.relation:
         words = read_phrases()["units"]["links"]
-    elif question.unit == "node" and any(a.startswith(_OPEN_EDGES) for a in question.head.assumptions):
+    elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.protection.assumptions:
         words = read_phrases()["units"]["row"]
-    return words.format(one=question.one)
+    return in_words_of(question.one, words)
 
 
 def render_letter_pages(content: PageContent) -> dict[str, str]:

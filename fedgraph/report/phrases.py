@@ -25,6 +25,7 @@ def fill_phrase(part: str, name: str, /, **values: object) -> str:
     return read_phrases()[part][name].format(**values)
 
 
+@cache
 def load_template(name: str, escaped: bool = True) -> jinja2.Template:
     """A template of this package, where a name that nobody gave is an error."""
     loader, strict = jinja2.FunctionLoader(lambda file: read_phrase_asset(f"templates/{file}")), jinja2.StrictUndefined
@@ -70,11 +71,6 @@ def phrase_lower_bound(value: float | None, digits: int = 2) -> str:
     if value is None or not math.isfinite(value):
         return phrase_number(value, digits)
     return phrase_number(math.floor(value * 10**digits * (1 + 1e-12)) / 10**digits, digits)
-
-
-def phrase_count(count: int, what: str) -> str:
-    """``1 seed``, ``2,000 seeds``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:

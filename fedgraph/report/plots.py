@@ -75,30 +75,23 @@ class PlotFigure:
         return _specify(whole) | {"background": "white", "padding": 10}
 
     @cached_property
+    def svg(self) -> str:
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(self._whole)
+
+    @cached_property
     def png(self) -> bytes:
         import vl_convert
 
-        return vl_convert.vegalite_to_png(self._whole, scale=_SCALE)
+        return vl_convert.svg_to_png(self.svg, scale=_SCALE)
 
     @cached_property
     def jpeg(self) -> bytes:
         """As the page shows a picture that it does not draw itself."""
         import vl_convert
 
-        return vl_convert.vegalite_to_jpeg(self._whole, scale=1.0, quality=50)
-
-    @cached_property
-    def svg(self) -> str:
-        import vl_convert
-
-        return vl_convert.vegalite_to_svg(self._whole)
-
-    def panel_jpeg(self, place: int) -> bytes:
-        """One panel, for a page without scripts."""
-        import vl_convert
-
-        plain = {"background": "white", "padding": 8, "width": WIDTH, "autosize": "pad"}
-        return vl_convert.vegalite_to_jpeg(self.specs[place] | plain, scale=1.2, quality=70)
+        return vl_convert.svg_to_jpeg(self.svg, scale=1.0, quality=50)
 
 
 def _specify(chart: Panel) -> Spec:
@@ -106,7 +99,7 @@ def _specify(chart: Panel) -> Spec:
     import altair
 
     with altair.data_transformers.disable_max_rows():
-        spec: Spec = chart.configure(**LOOK).to_dict()
+        spec: Spec = chart.configure(**LOOK).to_dict(validate=False)
     spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical", "anchor": "start"}}  # Vega's, unknown to altair
     return spec
 
@@ -118,7 +111,7 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
 
     table = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], legend: groups.astype(str)})
     names = sorted(table[legend].unique(), key=lambda name: (len(name), name))
-    looks = altair.Color(legend, type="nominal", scale=_cycle(names, PLOT_COLOURS))
+    looks = altair.Color(legend, type="nominal", scale=cycle(names, PLOT_COLOURS))
     return (
         altair.Chart(table, title=title, width=260, height=260)
         .mark_point(filled=True, size=28, opacity=0.75)
@@ -126,7 +119,7 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
             bare(altair.X, "x"),
             bare(altair.Y, "y"),
             looks,
-            altair.Shape(legend, type="nominal", scale=_cycle(names, PLOT_SHAPES)),
+            altair.Shape(legend, type="nominal", scale=cycle(names, PLOT_SHAPES)),
         )
     )
 
@@ -170,7 +163,7 @@ def plot_matching(one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names:
     x, y = bare(altair.X, "x"), bare(altair.Y, "y")
     drawn = altair.Chart(lines, title="which node meets which", width=420, height=260).mark_rule(color=INK)
     joined = drawn.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
-    looks = altair.Color("graph:N", title=None, scale=_cycle(list(names), PLOT_COLOURS))
+    looks = altair.Color("graph:N", title=None, scale=cycle(list(names), PLOT_COLOURS))
     return joined + altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1).encode(x, y, looks)
 
 
@@ -210,7 +203,8 @@ def _axis(shown: bool) -> Panel:
     return altair.Axis(labelExpr="datum.value + 1", labelAngle=0) if shown else altair.Axis(labels=False, ticks=False)
 
 
-def _cycle(names: Sequence[str], looks: Sequence[str]) -> Panel:
+def cycle(names: Sequence[str], looks: Sequence[str]) -> Panel:
+    """The scale that gives each name a look, again from the first where there are more names."""
     import altair
 
     return altair.Scale(domain=list(names), range=[looks[k % len(looks)] for k in range(len(names))])

@@ -29,6 +29,7 @@ from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, p
 from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, bound_of_guesses, format_row_mean
 from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.statement import list_statement_caveats
+from fedgraph.types import in_words_of
 
 _Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
 _BLANK = "[BLANK: to be filled in by whoever publishes]"
@@ -68,7 +69,14 @@ def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
 
 
 def make_model_sheet(
-    name: str, what: str, sha256: str, account: LedgerAccount, lines: Sequence[LedgerLine], said: Sequence[str], software: str
+    name: str,
+    what: str,
+    sha256: str,
+    account: LedgerAccount,
+    lines: Sequence[LedgerLine],
+    said: Sequence[str],
+    software: str,
+    one: str,
 ) -> PrivacySheet:
     """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
 
@@ -80,17 +88,20 @@ def make_model_sheet(
         lines: the others.
         said: its statement, one sentence each.
         software: what it was made with.
+        one: what a node of its data is called.
     """
     price, held = settle.of_account(account, lines), account.protection
-    verdict = f"ε = {phrase_upper_bound(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {held.unit.value}"
+    unit = in_words_of(one, held.unit.value)
+    verdict = f"ε = {phrase_upper_bound(price.epsilon, 4)}, δ = {account.delta:.3g}, for each {unit}"
     if math.isinf(price.epsilon):
-        verdict = f"It protects nothing: ε = ∞ for each {held.unit.value}. It must not be published as private."
+        verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
         "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
+        "unit": unit, "relation": in_words_of(one, held.relation.words),
         "releases": [f"{line.path}: {line.mechanism}, {line.count:,} ×" for line in lines] or ["nothing"],
         "theorem": price.theorem or "nothing is released",
-        "conditions": [held.sentence(a) for a in held.assumptions],
-        "statement": said, "software": software, "blank": _BLANK,
+        "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
+        "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
     }  # fmt: skip
     anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
     return PrivacySheet(anchor, load_template("model_sheet.html").render(told), None)
@@ -146,8 +157,9 @@ def _answer(run: SavedRun) -> Row:
 
 
 def _told(run: SavedRun, row: Row) -> _Told:
-    held, head, unit, environment = row.protection, row.head, row.protection.unit.value, run.environment
-    conditions = [held.sentence(a) for a in held.assumptions]
+    held, head, environment = row.protection, row.head, run.environment
+    unit = in_words_of(row.one, held.unit.value)
+    conditions = list(row.assumptions)
     verdict = f"ε = {phrase_upper_bound(row.provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
     if math.isinf(row.provable):
         verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
@@ -175,12 +187,13 @@ def _told(run: SavedRun, row: Row) -> _Told:
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(_shares(row, held)),
         "utility": list(_utility(run, row)),
-        "notes": list(dict.fromkeys(note for e in row.results for note in e.notes)),
+        "notes": [in_words_of(row.one, note) for note in dict.fromkeys(note for e in row.results for note in e.notes)],
         "unprotected": [sentence for sentence in conditions if "public" in sentence],
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
         "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
         "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrase_number, "rounded_up": phrase_upper_bound,
+        "say": in_words_of,
     }  # fmt: skip
 
 
@@ -234,7 +247,7 @@ def _delta_words(row: Row, people: int) -> str:
     delta, one = row.delta, row.head.facts.one
     if delta * people < 0.01:
         return ""
-    many, allowed = "people" if one == "node" else f"{one}s", "publishes one of them, drawn at random, in full"
+    many, allowed = f"{one}s" if one == "graph" else "people", "publishes one of them, drawn at random, in full"
     if delta * people < 1 - 1e-9:
         allowed = f"publishes one of them in full with probability {delta * people:.2g}"
     return fill_phrase("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)

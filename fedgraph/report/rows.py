@@ -25,13 +25,13 @@ from fedgraph.errors import DataError
 from fedgraph.privacy import Protection, Trust
 from fedgraph.report import chance
 from fedgraph.report.phrases import (
-    phrase_count,
     phrase_first,
     phrase_lower_bound,
     phrase_number,
     phrase_upper_bound,
     read_phrases,
 )
+from fedgraph.types import counted, in_words_of
 
 LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
@@ -235,7 +235,7 @@ class Row:
         """For which reading of ε the noise was chosen."""
         return self.head.calibrated_by
 
-    @property
+    @cached_property
     def asked(self) -> tuple[str, ...]:
         """Rows can be compared only where this is equal: data set, metric, protocol, split, what is public unless usual."""
         facts = self.head.facts
@@ -276,7 +276,7 @@ class Row:
     def assumptions(self) -> tuple[str, ...]:
         """What must hold, one phrase each."""
         held = self.head.protection
-        return () if held is None else tuple(held.sentence(assumption) for assumption in held.assumptions)
+        return () if held is None else tuple(in_words_of(self.one, held.sentence(one)) for one in held.assumptions)
 
     @property
     def unit(self) -> str:
@@ -616,14 +616,13 @@ def find_doubt(rows: Sequence[Row]) -> str:
     worst = max(kept, key=lambda row: row.delta, default=None)
     why = []
     if fewest is not None and fewest.tested < _FEWEST_TESTED:
-        was, what = "was" if fewest.tested == 1 else "were", _TESTED.get(fewest.kind, fewest.one)
-        why.append(f"only {phrase_count(fewest.tested, what)} {was} tested, at least {_FEWEST_TESTED} are needed")
+        was, what = "was" if fewest.tested == 1 else "were", in_words_of(fewest.one, _TESTED.get(fewest.kind, "node"))
+        why.append(f"only {counted(fewest.tested, what)} {was} tested, at least {_FEWEST_TESTED} are needed")
     if least is not None and least < _FEWEST_OF_A_CLASS:
-        what = _TESTED.get(rows[0].kind, rows[0].one)
-        why.append(f"the smallest class has {phrase_count(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
+        what = in_words_of(rows[0].one, _TESTED.get(rows[0].kind, "node"))
+        why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
     if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
-        one = worst.one if worst.unit == "node" else worst.unit
-        allowed = f"the guarantee may fail for one {one} in {1 / worst.delta:.0f}"
+        allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
         why.append(f"δ = {phrase_number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
     return "; ".join(why)
 

@@ -12,6 +12,7 @@ from fedgraph.privacy import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import Row
+from fedgraph.types import in_words_of
 
 
 def list_statement_caveats(secret: bool) -> tuple[str, ...]:
@@ -27,7 +28,8 @@ def add_up(results: Iterable[Result]) -> tuple[str, ...]:
     spent: dict[tuple[str, str], list[float]] = {}
     for one in results:
         if one.protection is not None and one.paths and math.isfinite(one.epsilon_provable):
-            spent.setdefault((one.dataset, one.protection.unit.value), []).append(one.epsilon_provable)
+            unit = in_words_of(one.facts.one, one.protection.unit.value)
+            spent.setdefault((one.dataset, unit), []).append(one.epsilon_provable)
     return tuple(
         fill_phrase("outside", "together", dataset=dataset, unit=unit, runs=len(each), epsilon=phrase_upper_bound(sum(each), 4))
         for (dataset, unit), each in spent.items()
@@ -62,10 +64,9 @@ def make_statement(row: Row) -> Statement:
     protection = row.protection
     target = "no budget" if math.isinf(row.head.epsilon) else f"ε = {phrase_number(row.head.epsilon)}"
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
-    notes = tuple(dict.fromkeys(note for e in row.results for note in e.notes))
-    conditions = tuple(protection.sentence(a) for a in protection.assumptions)
-    said = tuple(_sentences(row, protection))
-    return Statement(row.anchor, row.who, row.head.world.words, f"{target}{reading}", said, conditions, notes)
+    notes = tuple(in_words_of(row.one, note) for note in dict.fromkeys(note for e in row.results for note in e.notes))
+    said = tuple(in_words_of(row.one, sentence) for sentence in _sentences(row, protection))
+    return Statement(row.anchor, row.who, row.head.world.words, f"{target}{reading}", said, row.assumptions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -85,7 +86,7 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
         listed = f"the path {names} is" if len(open_paths) == 1 else f"the paths {names} are"
         found.append(f"As a whole this row protects nothing {who}: {listed} sent in clear, ε = ∞.")
     else:
-        found += [f"Here each node is one whole {row.head.facts.one}."] if row.head.facts.one != "node" else []
+        found += ["Here each row is one whole graph."] if row.one == "graph" else []
         found.append(f"Protects each {unit}: two worlds are compared, where {relation}.")
         cost = f"ε = {phrase_upper_bound(row.provable, 4)} with δ = {row.head.delta:.3g} ({row.head.theorem})"
         found += [f"Protected {who}.", f"{row.head.world.words}: what is seen in the two worlds differs by at most {cost}."]

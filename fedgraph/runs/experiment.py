@@ -24,12 +24,14 @@ import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
 from fedgraph import cells, data, plugins, runtime, seeds
 from fedgraph.cells import Cell, store
+from fedgraph.documents import canonical
 from fedgraph.errors import DataError, PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.learning import public_cache
 from fedgraph.methods import Plan, method_kinds
@@ -41,7 +43,7 @@ from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.scenario import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph, GraphCollection, describe_graph
+from fedgraph.types import Graph, GraphCollection, GraphProvenance, describe_graph
 
 _Graphs = Sequence[Graph | GraphCollection]
 
@@ -136,7 +138,7 @@ def _compute(
 def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) -> Iterator[None]:
     """The folder belongs to this run, of this scenario on these data; it is given back where nothing could begin."""
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
-    store.claim_folder(out, _text(ready), comparable + "".join(repr(g.provenance) for g in graphs), resume)
+    store.claim_folder(out, _text(ready), comparable + "".join(map(_content, graphs)), resume)
     cache = public_cache.opened() if ready.scenario.runtime.engine == "ray" else contextlib.nullcontext()
     with store.lock_folder(out), cache:
         try:
@@ -144,6 +146,14 @@ def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) 
         except (ScenarioError, DataError, PrivacyError):
             store.disclaim_folder(out)
             raise
+
+
+def _content(found: Graph | GraphCollection) -> str:
+    """All that a run reads of a data set; of what is said of it, the source alone."""
+    bare = GraphProvenance(found.provenance.source, "")
+    if isinstance(found, GraphCollection):
+        found = replace(found, graphs=tuple(replace(graph, provenance=bare) for graph in found.graphs))
+    return canonical.text(replace(found, provenance=bare))
 
 
 def _text(ready: ReadyScenario) -> str:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from fedgraph import run
 from fedgraph.documents.settings import _MOST, _MOST_SETTING_COUNT, InfiniteSetting, Settings
 from fedgraph.documents.sources import _MOST_BYTES, _MOST_SOURCE_DEPTH, YamlSource
 from fedgraph.errors import ScenarioError
@@ -43,62 +42,36 @@ def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None)
     return message
 
 
-def test_the_good_one_is_good(tmp_path: Path) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text(GOOD, encoding="utf-8")
-    assert read.from_file(path).tasks[0].params.epsilons == [1.0, float("inf")]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "parts"),
     [
         ("seeds: 2", "seeds: true", [":2: ", "true and false"]),
         ("seeds: 2", "seeds: .inf", [":2: ", "seeds"]),
-        ("seeds: 2", "seeds: .nan", [":2: ", "seeds"]),
         ("seeds: 2", "seeds: 1000000000", [":2: ", "at most 10,000"]),
-        ("epsilons: [1, inf]", "epsilons: [true]", [":7: ", "true and false"]),
         ("epsilons: [1, inf]", "epsilons: [.nan]", [":7: ", "found"]),
         ("epsilons: [1, inf]", "epsilons: [1e300]", [":7: ", "too large"]),
-        ("epsilons: [1, inf]", "epsilons: [1e-300]", [":7: ", "too small"]),
         ("epsilons: [1, inf]", "epsilons: [1, 1]", [":7: ", "twice"]),
-        ("delta: 1e-3", "delta: true", [":8: ", "true and false"]),
-        ("delta: 1e-3", "delta: .nan", [":8: "]),
         ("delta: 1e-3", "delta: {libary: 1e-5}", [":8: ", "unknown data set 'libary'", "allowed: embedded/library"]),
-        ("trust: [curator]", "trust: [curator, curator]", [":9: ", "'curator' appears twice"]),
-        ("hidden: 8", "hidden: true", [":13: ", "true and false"]),
         ("hidden: 8", "hidden: 1000000", [":13: ", "too large", "16,384"]),
         ("hidden: 8", "clip: .inf", [":13: ", "infinite"]),
         ("hidden: 8", "learning_rate: .nan", [":13: ", "learning_rate"]),
-        ("hidden: 8", "label: 3", [":13: ", "not text"]),
         ("hidden: 8", "epsilons: []", [":11: ", "epsilons of this row"]),
-        ("hidden: 8", "epsilons: [1, 1]", [":11: ", "epsilons of this row", "appears twice"]),
-        ("hidden: 8", "epsilons: [true]", [":11: ", "epsilons of this row", "true and false"]),
-        ("hidden: 8", "epsilons: [.nan]", [":11: ", "epsilons of this row"]),
         ("hidden: 8", "trust: []", [":11: ", "trust of this row"]),
-        ("hidden: 8", "trust: [curator, curator]", [":11: ", "trust of this row", "appears twice"]),
         ("hidden: 8", "trust: [curater]", [":11: ", "trust of this row"]),
         ("delta: 1e-3", "attack: {epsilons: [3]}", [":6: ", "attack.epsilons", "no row runs"]),
-        ("delta: 1e-3", "attack: {trust: [own-client]}", [":6: ", "attack.trust", "no row runs"]),
         ("seeds: 2", "seeds: 1:30", [":2: ", "base 60"]),
         ("name: embedded/library", "name: embedded/library\n    label: '..'", [":5: ", "no name of a file"]),
-        ("name: embedded/library", "name: embedded/library\n    label: '  '", [":5: ", "printable"]),
         ("name: embedded/library", 'name: embedded/library\n    label: "a\\u202eb"', [":5: ", "printable"]),
-        ("hidden: 8", "label: a/b", [":13: ", "without '/'"]),
-        ("hidden: 8", 'label: "a\\nb"', [":13: ", "printable"]),
         ("  - task: node", "  - label: [1]\n    task: node", [":6: ", "not text"]),
-        ("  - task: node", "  - label: ..\n    task: node", [":6: ", "no name of a file"]),
         ("  - task: node", f"  - label: {'x' * 300}\n    task: node", [":6: ", "1 to 80"]),
         ("embedded/library", "embedded/libary", [":4: ", "did you mean 'embedded/library'"]),
         ("name: embedded/library", "name: embedded/library\n    parameters: {a: 1}", [":5: ", "takes neither"]),
         ("name: embedded/library", "name: own/csv", ["path", ":4: "]),
         ("name: embedded/library", "name: synthetic/block_model\n    parameters: {nodes: .inf}", [":5: ", "nodes"]),
-        ("name: embedded/library", "name: synthetic/block_model\n    parameters: {nods: 3}", [":5: ", "did you mean 'nodes'"]),
         ("name: tiny", "name: 2024-13-45", [":1: ", "cannot be read"]),
         ("seeds: 2", "seeds: " + "9" * 5000, [":2: ", "cannot be read"]),
         ("seeds: 2", "seeds: !!python/object/apply:os.system ['true']", [":2: ", "tag"]),
-        ("seeds: 2", "seeds: !!int '2'", [":2: ", "tag"]),
         ("seeds: 2", "1: 2", [":2: ", "key '1' is not text"]),
-        ("seeds: 2", "on: 2", [":2: ", "key 'on' is not text"]),
         ("seeds: 2", "? [a, b]\n: 2", [":2: ", "key a list or mapping is not text"]),
         ("seeds: 2", "seeds: &a [*a]", [":2: ", "contains itself"]),
         ("seeds: 2", "seeds: " + "[" * 40 + "]" * 40, [":2: ", "inside each other"]),
@@ -132,12 +105,6 @@ def test_a_bomb_of_aliases_is_refused_at_once(tmp_path: Path) -> None:
 )
 def test_what_is_no_text(tmp_path: Path, content: bytes) -> None:
     refused(tmp_path, content)
-
-
-def test_a_folder_a_pipe_and_a_name_with_a_null(tmp_path: Path) -> None:
-    for path in (tmp_path, Path("/dev/null"), tmp_path / "a\0b"):
-        with pytest.raises(ScenarioError):
-            read.from_file(path)
 
 
 def test_a_byte_order_mark_and_anchors_are_fine(tmp_path: Path) -> None:
@@ -208,14 +175,3 @@ def test_depth_counts_what_aliases_add() -> None:
     text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, _MOST_SOURCE_DEPTH + 2))
     with pytest.raises(ScenarioError, match="inside each other"):
         YamlSource("x", text)
-
-
-def test_options_that_exclude_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_text(GOOD, encoding="utf-8")
-    assert run.main([str(path), "--dry-run", "--resume", str(tmp_path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    with pytest.raises(SystemExit) as caught:
-        run.main([str(path), "--seeds", "many"])
-    assert caught.value.code == 2
-    assert capsys.readouterr().err.count("\n") == 1

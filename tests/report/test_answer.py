@@ -20,7 +20,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, outputs, page, statement
 from fedgraph.report.answer import Question
-from fedgraph.report.rows import Row, answering, compare_rows, group_rows
+from fedgraph.report.rows import Row, answering, group_rows
 from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
@@ -81,14 +81,6 @@ def test_what_an_attacker_can_believe_is_never_said_too_small(epsilon: float, mo
     assert ("the proof alone protects little" in question.strength) == (epsilon > 5)
 
 
-def test_what_a_delta_of_one_over_the_people_covers_is_told() -> None:
-    (question,) = ask(cell("a", 0.7, delta=1e-3, facts=NodeClassificationCellFacts(train_nodes=1_000)))
-    allowed = "δ = 0.001, which would also cover publishing one of the 1,000 nodes, drawn at random, in full."
-    assert question.strength.endswith(allowed)
-    (question,) = ask(cell("a", 0.7, delta=5e-4, facts=NodeClassificationCellFacts(train_nodes=1_000)))
-    assert "publishing one of the 1,000 nodes with probability 0.5, drawn" in question.strength
-
-
 def test_the_interval_holds_the_tested_and_every_seed() -> None:
     """Two standard errors of 400 tested nodes around the least and the largest seed."""
     (row,) = rows(*seeds("a", 0.5, 0.7, facts=NodeClassificationCellFacts(tested=400)))
@@ -140,32 +132,29 @@ def test_small_classes_and_a_large_delta_conclude_nothing(change: dict[str, Any]
     assert ask(cell("one", 0.67, facts=NodeClassificationCellFacts(tested=1_000, least_class=200)))[0].doubt == ""
 
 
-def test_a_table_with_a_row_for_each_graph_is_answered_about_graphs() -> None:
-    """A node of such a table is a whole graph, and nothing that is said of it calls it a node."""
-    facts = NodeClassificationCellFacts(one="graph", protocol="asking", tested=500, least_class=50, train_nodes=1_000)
-    cells = [*seeds("sums", 0.67, 0.69, facts=facts, delta=1e-3), *seeds("clear", 0.76, 0.76, epsilon=math.inf, facts=facts)]
-    (question,) = ask(*cells)
-    assert question.title == "Graph level: classify whole graphs"
-    assert "node" not in f"{question.finding} {question.strength}"
-    assert statement.make_statement(group_rows(cells)[0]).sentences[0] == "Here each node is one whole graph."
-
-
-def test_the_data_say_what_a_node_is_called() -> None:
-    facts = NodeClassificationCellFacts(one="person", protocol="inductive", tested=500)
-    (question,) = ask(cell("a", 0.7, facts=facts))
-    assert question.title == "Person level: classify persons"
-    assert "node" not in f"{question.finding} {question.strength} {question.title}"
+@pytest.mark.parametrize(
+    ("one", "title", "covered"),
+    [
+        ("node", "Edge level: classify the unlabelled nodes of one graph", "one of the 1,000 nodes, drawn"),
+        ("person", "Tie level: classify the unlabelled people of one graph", "one of the 1,000 people, drawn"),
+        ("graph", "Edge level: classify whole graphs", "one of the 1,000 graphs, drawn"),
+    ],
+)
+def test_the_data_say_what_a_node_is_called(one: str, title: str, covered: str) -> None:
+    facts = NodeClassificationCellFacts(one=one, protocol="transductive", tested=500, least_class=50, train_nodes=1_000)
+    (row,) = rows(cell("a", 0.7, facts=facts, unit="edge", delta=1e-3))
+    (question,) = answer.ask([row])
+    said = statement.make_statement(row)
+    assert question.title == title
+    assert covered in question.strength
+    everything = " ".join((question.finding, question.strength, question.title, *said.sentences, *said.conditions))
+    assert ("node" in everything, "edge" in everything.casefold()) == (one == "node", one != "person")
 
 
 def test_a_row_that_takes_edges_as_public_is_never_said_to_protect_them() -> None:
     held = Protection(Relation.NODE_REPLACE, Viewer.WORLD, (Assumption.EDGES_PUBLIC,))
     (question,) = ask(*seeds("open", 0.7, 0.72, protection=held, trust=Trust.NOBODY))
     assert page._level_words(question) == "One node's features and label are private; its edges are public"
-
-
-def test_a_private_row_above_the_one_without_privacy_is_told() -> None:
-    cells = [*seeds("hop", 0.86, 0.85, 0.87), *seeds("clear", 0.78, 0.79, 0.80, epsilon=math.inf)]
-    assert "without privacy 79, below the best private row" in ask(*cells)[0].found
 
 
 def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
@@ -176,14 +165,6 @@ def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
     (question,) = ask(claims)
     assert question.pick is None
     assert "nothing here can be called private" in question.found
-
-
-def test_calibrated_to_a_claim_it_counts_at_its_provable_epsilon() -> None:
-    found = rows(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
-    assert answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
-    best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=4.0)
-    assert best is not None
-    assert best.short == "claims"
 
 
 def test_units_are_never_mixed() -> None:
@@ -261,13 +242,6 @@ def test_a_private_row_within_chance_of_what_releases_nothing_is_not_recommended
     assert "; own, which releases nothing private, is right for 76 of 100" in question.found
 
 
-def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
-    """It releases nothing of an edge, and everything else of a node."""
-    free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
-    node, edge = ask(free, cell("private", 0.5), cell("linked", 0.6, unit="edge"))
-    assert (node.free, edge.free and edge.free.short) == (None, "own-edges")
-
-
 def graphs(variant: str, ari: float, epsilon: float = 4.0, **rest: Any) -> Result:
     rest = {"unit": "graph", "trust": Trust.OWN_CLIENT, "metrics": {"ari": ari, "accuracy": 0.3}} | rest
     return cell("local_dp", 0.0, variant=variant, epsilon=epsilon, facts=GraphClusteringCellFacts(clients=120), **rest)
@@ -312,12 +286,6 @@ def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:
         assert "(AUROC of the rare class)" in " ".join(outputs.summarise([], [], [question])), "what 0.89 is"
 
 
-def test_an_interval_without_width_is_not_said() -> None:
-    sure = {"accuracy": 1.0, "majority_share": 0.93, "auroc": 1.0, "recall_at_alerts": 1.0, "precision_at_alerts": 1.0}
-    (question,) = ask(cell("a", 1.0, metrics=sure, facts=NodeClassificationCellFacts(tested=1_000_000)))
-    assert "(AUROC 1.00; 0.5 is chance)" in question.found
-
-
 def test_a_precision_has_an_interval_and_alerts_are_said() -> None:
     """10 of 100 are of the class: of 400 tested, 0.14 is no more than chance, and 0.5 is (Boyd, Eng & Page, 2013)."""
     facts, rare = NodeClassificationCellFacts(tested=400), {"accuracy": 0.9, "majority_share": 0.9, "precision_at_alerts": 0.6}
@@ -339,17 +307,6 @@ def test_no_two_questions_have_one_title() -> None:
     assert len({question.title for question in found}) == len(found) == 5
 
 
-def test_what_is_public_is_a_question_of_its_own() -> None:
-    told = functools.partial(NodeClassificationCellFacts, protocol="inductive")
-    first, second, third = ask(
-        cell("a", 0.7, facts=told(public="test-graph")), cell("a", 0.6, task="n", facts=told(public="nothing")),
-        cell("a", 0.65, task="s", facts=told(public="share 0.1")),
-    )  # fmt: skip
-    assert first.title == "Node level: classify nodes of a public test graph"
-    assert second.title == "Node level: classify nodes when nothing is public"
-    assert "10 % of the nodes are public" in third.title
-
-
 def test_several_questions_are_told_apart() -> None:
     other = NodeClassificationCellFacts(protocol="transductive")
     found = rows(cell("a", 0.5), cell("a", 0.6, dataset="e"), cell("a", 0.7, task="u", facts=other))
@@ -358,28 +315,6 @@ def test_several_questions_are_told_apart() -> None:
     assert questions[0].title.endswith("· d")
     with pytest.raises(ValueError, match="several questions"):
         answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0)
-
-
-def test_rows_without_a_metric_to_compare_have_no_answer() -> None:
-    assert ask(cell("claim", 0.5, metrics={"epsilon_lower_bound": 2.0})) == ()
-
-
-def test_no_two_rows_of_a_run_have_one_name() -> None:
-    cells = [
-        cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u"), cell("b", 0.5, variant="a"),
-        cell("a", 0.5, calibrated_by="published"), cell("a", 0.5, dataset="e"),
-    ]  # fmt: skip
-    names = [row.row for row in group_rows(cells)]
-    assert len(set(names)) == len(cells)
-    assert names[1] == "a, curator, ε=8"
-
-
-def test_anchors_are_unique_and_stay_the_same() -> None:
-    scores = compare_rows(group_rows([cell("a", 0.5), cell("a", 0.5, epsilon=8.0), cell("a", 0.5, task="u")]))
-    anchors = [s.anchor for s in scores]
-    assert len(set(anchors)) == 3
-    assert anchors[1] == "row-a-curator-eps-8"
-    assert anchors == [s.anchor for s in compare_rows(list(scores))]
 
 
 def test_conditions_begin_with_the_most_unusual() -> None:

@@ -10,8 +10,6 @@ from fedgraph.audit import one_run
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import (
     CanaryAttackCellFacts,
-    NamedAttackCellFacts,
-    NamedAttacksCellFacts,
     NodeClassificationCellFacts,
 )
 from fedgraph.privacy.trust import Trust
@@ -60,20 +58,6 @@ def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     assert "canaries, seen somewhere" in about
 
 
-def test_rows_that_were_not_attacked_show_a_dash_and_say_nothing() -> None:
-    found = row(entry(None))
-    assert phrase_lower_bound(found.measured) == "—"
-    assert attack_bounds.explain([found]) == []
-    assert "measured by an attack: —" in " ".join(statement.make_statement(found).sentences)
-
-
-def test_more_than_was_proven_is_shouted_first() -> None:
-    assert attack_bounds.contradictions([row(entry(65))]) == []
-    said = attack_bounds.explain([row(entry(95))])
-    assert said[0].startswith("CONTRADICTION")
-    assert "provable ε = 1" in said[0]
-
-
 def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction() -> None:
     """Alone it would be one; among forty attacked rows a bound like this is to be expected."""
     above = entry(83, variant="above")
@@ -85,19 +69,6 @@ def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction()
     assert all(found.status == "ok" for found in compare_rows([row(above), *others]))
     (still,) = attack_bounds.contradictions([row(entry(95)), *others])
     assert still.startswith("CONTRADICTION")
-
-
-def test_the_closest_bound_is_that_of_canaries_where_attacks_by_name_have_bounds_too() -> None:
-    attacked = entry(60)
-    by_name = NamedAttackCellFacts(
-        "lira", "somebody", "the plan", "server", "one from the other", 0.9, 0.8, (0.1, 0.2), 50, 50, "node-zero-out", 0.9,
-        True, "", "counting-tight", ((500, 100, 95),), None, "viewer", {},
-    )  # fmt: skip
-    both = replace(attacked, facts=replace(attacked.facts, named=NamedAttacksCellFacts((by_name,), {})))
-    (said,) = attack_bounds.summarise([row(attacked), row(entry(55, variant="b"))])
-    assert "2 lower bounds on ε were measured. The closest to its proof is" in said
-    (said,) = attack_bounds.summarise([row(both)])
-    assert "2 lower bounds on ε were measured. Of those with canaries, the closest to its proof is" in said
 
 
 def test_more_than_was_published_is_said() -> None:

@@ -52,9 +52,3 @@ def test_no_better_stands_only_for_a_difference_within_chance() -> None:
         near[np.flatnonzero(first)[:fewer]] = False
         (question,) = ask(graded("whole", first), graded("sums", near, trust=Trust.SUMS))
         assert ("one trusted curator would be no better" in question.found) == said
-
-
-def test_an_interval_is_said_beside_every_share() -> None:
-    (question,) = ask(graded("one", np.arange(1000) % 3 > 0))
-    assert "is right for 67 of 100 (64 to 70)" in question.found
-    assert math.isclose(question.kept[0].mean, 0.666)

@@ -15,7 +15,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import attack_bounds, page
 from fedgraph.report.rows import Row, group_rows
-from fedgraph.report.sections import base, named_attacks
+from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
@@ -73,17 +73,6 @@ def test_what_cannot_be_held_against_the_price_is_marked_and_accuses_nobody() ->
     assert not told.sentences[0].startswith("CONTRADICTION")
     (line,) = told.tables[0].rows
     assert line[3].endswith("*")
-
-
-def test_no_attack_by_name_no_section() -> None:
-    (plain,) = group_rows([entry(NodeClassificationCellFacts())])
-    assert section(plain) == base.Section()
-
-
-def test_needs_reference_and_reasons_are_shown() -> None:
-    told = section(row(verdict(60)))
-    assert "somebody 2022" in told.tables[0].rows[0]
-    assert any("linkteller on m (it says nothing here)" in s for s in told.sentences)
 
 
 def test_who_is_at_risk_is_a_distribution() -> None:

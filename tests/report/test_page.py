@@ -9,17 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from benchmarks.page import measure
 from fedgraph.cells.result import Result
-from fedgraph.cells.task_facts import GraphClusteringCellFacts, NodeClassificationCellFacts
+from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.report import charts, page, plots, references, statement, sweeps
+from fedgraph.report import charts, page, plots, references, sweeps
 from fedgraph.report import rows as found_rows
-from fedgraph.report.phrases import read_phrase_asset
-from fedgraph.report.sections import base
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.worlds.world import world_of_trust
 from tests.report.test_answer import ask, cell
@@ -97,36 +94,6 @@ def test_a_matrix_of_many_clients_is_a_picture() -> None:
     assert len(figure.jpeg) < 40_000
 
 
-def test_a_single_point_is_no_chart() -> None:
-    one = charts.ChartPoint("p", "y", "a", 1.0, 0.5)
-    assert charts.draw_lines("f", "c", [one], None, across="x") == charts.draw_lines("f", "c", [], None, across="x") == ()
-    two = [replace(one, panel="q", line=line, x=x) for line in "ab" for x in (1.0, 2.0)]
-    (figure,) = charts.draw_lines("f", "c", [one, *two], None, across="x")
-    assert len(figure.panels) == 1
-
-
-def test_panels_never_mix_units() -> None:
-    cells = [
-        cell(name, 0.4, epsilon=epsilon, unit=unit) for name, unit in (("e", "edge"), ("n", "node")) for epsilon in (1.0, 8.0)
-    ]
-    cells.append(cell("clear", 0.9, epsilon=math.inf, unit="edge"))
-    questions = ask(*cells)
-    assert [{row.short for row in q.kept} for q in questions] == [{"n"}, {"e"}]
-    assert [q.ceiling and q.ceiling.short for q in questions] == ["clear", "clear"], "a row in clear is a ceiling everywhere"
-
-
-def test_a_question_without_a_private_answer_has_no_picture() -> None:
-    made = content(cell("a", 0.5, provable=math.inf))
-    assert made.picture is None
-    assert "nothing here can be called private" in page.render_report_page(made)
-
-
-def test_questions_about_whole_graphs_come_after_those_about_nodes() -> None:
-    facts = GraphClusteringCellFacts(clients=200)
-    graph = cell("g", 0.9, facts=facts, task="graphs", dataset="e", unit="graph", trust=Trust.OWN_CLIENT)
-    assert [q.of_graphs for q in ask(graph, cell("n", 0.5))] == [False, True]
-
-
 def test_the_page_says_the_finding_once_and_what_to_type() -> None:
     made = replace(content(cell("features", 0.5), cell("features", 0.6, epsilon=8.0)), folder="runs/a")
     text = page.render_report_page(made)
@@ -140,12 +107,12 @@ def test_the_page_says_the_finding_once_and_what_to_type() -> None:
     assert typed[1:] == ['fedgraph sheet runs/a "features, curator, ε=1"', "fedgraph explain runs/a"]
 
 
-def test_commands_run_as_they_stand() -> None:
+def test_commands_are_written_as_a_shell_reads_them() -> None:
     """A row that takes a test graph as public is fit with a graph of other people; names may hold what a shell would read."""
     facts = NodeClassificationCellFacts(protocol="inductive", split="random", public="test-graph")
     made = replace(content(cell("features", 0.5, facts=facts)), folder="runs/my $HOME")
-    typed = [line for line, _ in page.commands(made)]
-    assert typed[0] == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
+    typed = page.commands(made)[0][0]
+    assert typed == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
 
 
 def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:
@@ -155,24 +122,6 @@ def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended
     )
     assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
     assert 'data-say="would be recommended"' in page.render_report_page(short)
-
-
-def test_what_is_signed_stands_before_the_picture() -> None:
-    """Unit, relation, δ, whom one trusts, and how many conditions there are."""
-    text = page.render_report_page(content(cell("features", 0.5, trust=Trust.SUMS)))
-    header = text[text.index("<header>") : text.index("</header>")]
-    assert "One node with its features, label and edges is private (relation: node-replace)" in header
-    assert Trust.SUMS.words in header
-    assert re.search(r'Row: <a href="#[^"]+">features, sums, ε=1</a>', header), "what it was reached by, as one types it"
-    assert "δ = 0.00001" in header
-    assert "It holds only if 2 conditions do" in header
-
-
-def test_the_table_says_what_its_numbers_are() -> None:
-    rare = {"accuracy": 0.93, "majority_share": 0.93, "auroc": 0.89, "recall_at_alerts": 0.6, "precision_at_alerts": 0.6}
-    head = '<tr class="head"><th scope="col">Node level<small>AUROC of the rare class</small>'
-    assert head in page.render_report_page(content(cell("a", 0.93, metrics=rare)))
-    assert head not in page.render_report_page(content(cell("a", 0.93)))
 
 
 def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,47 +145,29 @@ def test_conditions_beyond_three_are_folded_in_place() -> None:
     assert "<summary>1 more</summary>" in page.render_report_page(content(cell("a", 0.5, protection=held)))
 
 
-def test_somebodys_own_data_are_told_as_they_were_read() -> None:
-    rows = found_rows.group_rows([cell("a", 0.5)])
-    read = {"d": page.PageDataset("d: 10 people", ("label: column group", "column id was dropped"))}
-    text = page.render_report_page(page.make_page_content(rows, "t", "l", [], (), read))
-    assert "<li>Label: column group" in text
-    assert "<li>Column id was dropped" in text
-
-
-def test_one_setting_that_varies_is_on_the_axis() -> None:
-    parts = [record(f"{c}", [cell("a", 0.5 + c / 100, facts=held_by(c))], partition={"clients": c}) for c in (2, 5, 7, 10)]
-    (sweep,) = sweeps.group_sweeps(parts)
-    assert (sweep.thing, sweep.at) == ("clients", (2.0, 5.0, 7.0, 10.0))
-    (figure,), (table,) = sweeps.draw_sweep(sweep, None)
-    assert [p["x"] for p in marks(figure.specs[0], "point")] == ["2", "5", "7", "10"]
-    assert table.rows[0][-4:] == ("0.520", "0.550", "0.570", "0.600")
-
-
-def test_clients_are_the_axis_where_several_settings_follow_them() -> None:
-    parts = [
-        record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
-        record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
-    ]
-    assert sweeps.group_sweeps(parts)[0].thing == "number of clients"
-
-
-def test_data_sets_are_the_axis_of_one_task() -> None:
-    parts = [record("t", [cell("a", 0.5)], "one"), record("t", [cell("a", 0.6)], "two")]
-    (sweep,) = sweeps.group_sweeps(parts)
-    assert (sweep.thing, sweep.at) == ("data set", ("one", "two"))
-    assert sweeps.draw_sweep(sweep, None)[1][0].header[-2:] == ("one", "two")
-
-
-def test_a_share_that_varies_between_the_methods_of_one_task_is_on_the_axis() -> None:
-    methods = [{"method": "m", "split": s, "label": f"split {s}"} for s in (0.1, 0.2, 0.3, 0.5)]
-    facts = NodeClassificationCellFacts(protocol="inductive")
-    entries = [cell("m", 0.5 + s["split"], variant=s["label"], facts=facts) for s in methods]
-    part = record("t", entries, methods=methods)
-    assert list(sweeps._varied_within(part)) == ["split"]
-    (figure,), _ = sweeps.draw_sweep(sweeps.group_sweeps([part])[0], None)
-    assert f'id="figure-{figure.name}"' in page.render_report_page(content(*part.entries, records=(part,)))
-    assert {p["line"] for p in marks(figure.specs[0], "point")} == {"m — curator"}
+@pytest.mark.parametrize(
+    ("parts", "thing", "at"),
+    [
+        ([record(f"{c}", [cell("a", 0.5, facts=held_by(c))], hops={"deep": c}) for c in (2, 5, 7)], "deep", (2, 5, 7)),
+        (
+            [
+                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
+                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
+            ],
+            "number of clients", (1, 10),
+        ),
+        ([record("t", [cell("a", 0.5)], "one"), record("t", [cell("a", 0.6)], "two")], "data set", ("one", "two")),
+        ([record("a", [cell("x", 0.5)])], None, ()),
+    ],
+)  # fmt: skip
+def test_the_one_thing_that_varies_between_tasks_is_on_the_axis(
+    parts: list[SectionRecords], thing: str | None, at: tuple[object, ...]
+) -> None:
+    (sweep, alone) = sweeps.group_sweeps([*parts, record("other rows", [cell("y", 0.5)])])
+    assert (sweep.thing, sweep.at, alone.thing) == (thing, at, None)
+    figures, tables = sweeps.draw_sweep(sweep, None)
+    assert [p["x"] for f in figures for p in marks(f.specs[0], "point")] == [f"{x:g}" if thing != "data set" else x for x in at]
+    assert all(len(table.rows[0]) == 2 + len(at) for table in tables)
 
 
 def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
@@ -258,43 +189,18 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     assert table.header[-1] == "steps = ∞"
 
 
-def test_two_values_are_no_axis() -> None:
-    methods = [{"method": "m", "hops": n, "label": f"{n}"} for n in (1, 2)]
-    part = record("t", [cell("m", 0.5, variant=s["label"]) for s in methods], methods=methods)
-    assert sweeps._varied_within(part) == {}
-    assert list(sweeps._varied_within(replace(part, short=True))) == ["hops"], "--quick keeps the outer two"
-
-
-def test_columns_of_words_are_told_from_columns_of_numbers() -> None:
-    assert page._word_columns(base.SectionTable("t", ("a", "b", "c"), (("x", "1", "—"), ("“y”", "2 ± 1", "")))) == frozenset(
-        {0}
-    )
-
-
-def test_tasks_with_other_rows_stand_alone() -> None:
-    assert len(sweeps.group_sweeps([record("a", [cell("x", 0.5)]), record("b", [cell("y", 0.5)])])) == 2
-
-
-def test_every_kind_of_task_says_what_its_table_has() -> None:
-    from fedgraph import plugins
-
-    assert {*plugins.names("tasks"), "participation"} == set(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
-    nothing = SectionRecords("n", "a kind of its own", "t", "d", {}, (cell("a", 0.5),), ({},))
-    assert base.build_sections(nothing, None) == base.Section()
-
-
 def test_every_method_names_a_paper_that_can_be_followed() -> None:
     from fedgraph import plugins
 
-    for name in plugins.names("methods"):
-        found = references.find_method_references(name)
-        assert found, name
-        assert references.describe_referenced_method(name)
-        for reference in found:
-            assert reference.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", reference.doi), reference
-    rows = found_rows.group_rows([cell("features", 0.5, dataset="planetoid/cora")])
-    methods, datasets, papers = page._page_library(rows, {}, [])
-    assert set(methods[0].references) | set(datasets[0].references) <= {r.key for r in papers}
+    used = [references.describe_referenced_method(name) for name in plugins.names("methods")]
+    used.append(references.describe_referenced_data("planetoid/citeseer"))
+    papers = references.collect_references([*used, references.describe_referenced_method("graph size")], geometry=True)
+    assert all(entry.papers for entry in used)
+    assert {paper.key for entry in used for paper in entry.papers} <= {paper.key for paper in papers}
+    for paper in papers:
+        assert paper.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", paper.doi), paper
+        assert not re.search(r"[{}@]", paper.text), paper
+    assert any("Abadi et al. Deep Learning with Differential Privacy" in paper.text for paper in papers)
 
 
 def test_text_cannot_break_out_of_the_page() -> None:
@@ -302,13 +208,6 @@ def test_text_cannot_break_out_of_the_page() -> None:
     text = page.render_page_of_runs(found_rows.group_rows(bad), ["one"])
     assert "<i>" not in text
     assert text.count("</script>") == 3
-
-
-def test_a_statement_keeps_the_notes_of_its_plan() -> None:
-    row = found_rows.group_rows([cell("a", 0.5, notes=("Mind the gap.",)), cell("a", 0.6, seed=1, notes=("Mind the gap.",))])[0]
-    said = statement.make_statement(row)
-    assert said.notes == ("Mind the gap.",)
-    assert "one run" in said.sentences[-1]
 
 
 @pytest.fixture(scope="module")
@@ -350,3 +249,4 @@ def test_a_column_that_tells_the_label_is_said_on_the_first_screen_and_in_no_let
     assert f"<b>Look at the data first: </b>{doubt}." in first
     assert f"Look at the data first: {doubt}." in made.sentences
     assert made.notices == ()
+    assert "<li>Column blocked alone tells" in page.render_report_page(made), "what was read, line by line"

@@ -133,41 +133,11 @@ def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
     assert found.difference(joined_key, alone_key) == pytest.approx(0.01)
 
 
-def test_both_sides_are_the_clients_own_best() -> None:
-    """Client a keeps a noised model of its own that is better than the one that is best for everybody: that is its base."""
-    given = entries()
-    given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.35), ("a", 0.8), ("b", 0.1))]
-    found = client_choices.read(of(seeded(given)))
-    letter = owner_letters.write_owner_letters(found, "d")[0]
-    assert "a model that you keep to yourself: 80 of 100" in " ".join(letter.sentences)
-    assert (found.gain("a", 4.0) or 0.0) <= 0.0
-    assert "joining helps" not in letter.answer
-
-
 def test_a_short_run_gives_no_advice() -> None:
     section = participation.build(of(entries(), short=True), None)
     assert all("cannot say whether you should join" in letter.answer for letter in section.letters)
     assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
     assert section.first == ()
-
-
-def test_alerts_are_told_as_shares_found() -> None:
-    """Ten of 100 tested accounts can be looked at and 20 are looked for: a perfect list has half of them."""
-    given = entries()
-    for one in given:
-        for found in one["facts"]["results"]:
-            share = found["metrics"]["accuracy"] / 2
-            found |= {"tested": 100, "sought": 20}
-            found["metrics"] |= {"recall_at_alerts": share, "precision_at_alerts": 2 * share, "average_precision_positive": 0.1}
-    section = participation.build(of(given, ACCOUNTS), None)
-    text = section.letters[0].sentences[0]
-    assert "100 accounts of d. You can look at 10 of every 100 accounts" in text
-    assert "No model can find more than 50 of 100" in text
-    assert "Differences below 28 may be chance" in text, "20 accounts that are looked for, and .25 found alone"
-    assert [t.title for t in section.tables[:2]] == [
-        "Each choice, share found among the alerts",
-        "Each choice, average precision",
-    ]
 
 
 def sought(given: list[dict[str, Any]], tested: int, of_class: int, found: int) -> None:
@@ -215,27 +185,6 @@ def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
     assert owner_letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
     assert owner_letters._alike(found, "a", 1 / tested, 0.0)
     assert found.chance("a", 1.0) <= 1.0
-
-
-def test_what_the_largest_class_alone_gives_is_said() -> None:
-    given = entries()
-    for one in given:
-        for found in one["facts"]["results"]:
-            found["metrics"]["majority_share"] = {"all": 0.6, "a": 0.5, "b": 0.8}[found["client"]]
-    section = participation.build(of(given), None)
-    assert "always would be right for 0.600 (majority share)" in section.sentences[0]
-    assert "The most frequent answer, given for everybody, would be right for 80 of 100." in section.letters[1].sentences[0]
-    clients = next(t for t in section.tables if t.title.startswith("Each client at ε = 4"))
-    assert clients.header[2] == "majority share"
-    assert [row[2] for row in clients.rows] == ["0.500", "0.800"]
-
-
-def test_one_person_is_not_people() -> None:
-    given = entries()
-    for one in given:
-        for found in one["facts"]["results"]:
-            found["nodes"] = 1
-    assert "you bring 1 person of d." in owner_letters.write_owner_letters(client_choices.read(of(given)), "d")[0].sentences[0]
 
 
 def test_owners_whose_names_are_alike_get_a_page_each() -> None:
@@ -300,17 +249,3 @@ def test_every_client_has_its_rows_in_the_table() -> None:
     (left,) = (r for r in rows if r["participation"] == "left-out")
     assert (left["client"], left["epsilon_provable"], left["value"]) == ("a", 0.0, 0.45)
     assert all(r["participation"] and r["client"] for r in rows)
-
-
-def test_trainings_on_the_same_people_are_counted_and_composed() -> None:
-    (said,) = [s for s in participation.build(of(entries()), None).sentences if s.startswith("To compare")]
-    assert said.startswith("To compare, each row trains up to 2 times")
-    assert "up to 2 times that ε, at 2 times the δ" in said
-    alone = [entry(ALONE_WORLD, 4.0, [record("alone", c, 0.5, 4.0) for c in ("all", "a", "b")])]
-    assert not [s for s in participation.build(of(alone), None).sentences if s.startswith("To compare")]
-    both = [
-        *entries(),
-        entry(World(WorldKind.TOGETHER, Trust.SUMS, LeftOutOfWorld(1, "b")), 4.0, [record("left-out", "b", 0.4, 0.0)]),
-    ]
-    (said,) = [s for s in participation.build(of(both), None).sentences if s.startswith("To compare")]
-    assert "up to 2 times" in said, "each client's people are in the joint training and in the one without the other client"

@@ -12,8 +12,8 @@ from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import phrases, references, statement
-from fedgraph.report.rows import Row, format_row_mean, group_rows
+from fedgraph.report import statement
+from fedgraph.report.rows import Row, group_rows
 from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
@@ -26,23 +26,6 @@ def entry(**changes: Any) -> Result:
         1.0, None, "theorem", {"model": 1.0}, (), 0.1, (),
     )  # fmt: skip
     return replace(made, **changes)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(None, "—"), (math.inf, "∞"), (math.nan, "—"), (1.0, "1"), (0.12345, "0.123"), (0.00012345, "0.000123"), (0.0, "0")],
-)
-def test_numbers(value: float | None, text: str) -> None:
-    assert phrases.phrase_number(value) == text
-
-
-def test_rows_average_over_seeds_and_keep_the_largest_price() -> None:
-    entries = [entry(seed=s, metrics={"accuracy": a}, epsilon_provable=e) for s, a, e in ((0, 0.4, 1.0), (1, 0.6, 2.0))]
-    (row,) = group_rows(entries)
-    assert row.mean_of("accuracy") == pytest.approx(0.5)
-    assert row.deviation_of("accuracy") == pytest.approx(0.1414, abs=1e-3)
-    assert row.provable == 2.0
-    assert format_row_mean(row, "accuracy") == "0.500 ± 0.141"
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
@@ -93,16 +76,6 @@ def test_rows_on_raw_data_are_not_called_public() -> None:
     assert "ε = ∞" in " ".join(statement.make_statement(raw).sentences)
     sizes = Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),), "m")
     assert "only public sizes" in " ".join(statement.make_statement(sizes).sentences)
-
-
-def test_bibliography_reads_the_methods_own_bibtex() -> None:
-    lines = [
-        r.text
-        for r in references.collect_references(["features", "local_dp", "graph size"], ["planetoid/citeseer"], geometry=True)
-    ]
-    assert any("Abadi et al. Deep Learning with Differential Privacy" in line for line in lines)
-    assert any("Gromov-Wasserstein Discrepancy with Local Differential Privacy" in line for line in lines)
-    assert not any("{" in line or "@" in line for line in lines)
 
 
 def test_a_row_that_cannot_be_private_says_what_it_is() -> None:

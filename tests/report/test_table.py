@@ -118,19 +118,6 @@ def test_a_row_of_the_table_is_the_row_of_the_report() -> None:
     assert grouped.loc["m, curator, ε=1", "tested"] == 60
 
 
-def test_a_row_with_a_missing_value_has_no_mean() -> None:
-    grouped = table.group(table.tabulate([ENTRY, replace(ENTRY, seed=1, metrics={})], {}))
-    assert math.isnan(grouped["mean"].item())
-    assert grouped["seeds"].item() == 2
-
-
-def test_what_is_asked_and_chance_stand_in_the_table() -> None:
-    line = table.tabulate(several(), {}).iloc[0]
-    assert line["question"] == "t · d · accuracy · inductive · random · node"
-    assert (line["chance"], line["tested"], line["trust"], line["name"]) == (0.4, 60, "curator", "m")
-    assert table.tabulate(several(), {})["metric"].iloc[3] == "ari"
-
-
 def test_every_assumption_stands_in_table_and_statement() -> None:
     stated = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.CLIENTS_DISJOINT)
     entry = replace(ENTRY, protection=Protection(Relation.NODE_REPLACE, Viewer.SERVER, stated))

@@ -14,11 +14,12 @@ import pytest
 
 import fedgraph
 from fedgraph.commands import base as cli
-from fedgraph.errors import ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.export import project
 from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger
-from fedgraph.report import outside
+from fedgraph.report import outside, saved_run
+from fedgraph.report.rows import Row
 from fedgraph.runs.run import Run
 
 PEOPLE, TESTED = 90, range(60, 90)
@@ -115,18 +116,17 @@ def test_no_digest_of_private_files_is_written_anywhere(run: Run, people: Path) 
     assert json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["data"][0]["sha256"] == {}
 
 
-def test_the_mark_of_resume_is_keyed_and_still_knows_the_data(people: Path, run: Run, tmp_path: Path) -> None:
-    again = run_on(people, tmp_path / "again")
+def test_the_mark_of_resume_is_keyed_and_knows_the_data_whatever_is_said_of_them(run: Run, tmp_path: Path) -> None:
+    own = write_people(tmp_path / "people")
+    again = run_on(own, tmp_path / "again")
     mark, other = ((one.folder / "cells" / "scenario.sha256").read_text(encoding="utf-8") for one in (run, again))
     assert mark.split()[1] != other.split()[1], "two runs on the same data have other marks"
-    scenario = str(again.folder / "scenario.yaml")
-    assert cli.main(["run", scenario, "--resume", str(again.folder)]) == 0
-    moved = write_people(tmp_path / "moved" / "people")
-    other_label(moved)
-    (people_now := tmp_path / "scenario.yaml").write_text(
-        Path(scenario).read_text(encoding="utf-8").replace(str(people), str(moved)), encoding="utf-8"
-    )
-    assert cli.main(["run", str(people_now), "--resume", str(again.folder)]) == 2
+    goes_on = ["run", str(again.folder / "scenario.yaml"), "--resume", str(again.folder)]
+    with (own / "edges.csv").open("a", encoding="utf-8") as edges:
+        edges.write("p1,p1\n")  # a remark of the reading, and another checksum; the same graph
+    assert cli.main(goes_on) == 0
+    other_label(own)
+    assert cli.main(goes_on) == 2
 
 
 def test_exact_accuracies_on_private_people_are_withheld_with_the_reason(run: Run) -> None:
@@ -167,6 +167,36 @@ def test_the_ledger_outside_prices_what_is_stated(run: Run) -> None:
     declared = [json.loads(line) for line in (run.folder / outside.OUTSIDE / "plans.jsonl").read_text("utf-8").splitlines()]
     assert [[release["path"] for release in plan["releases"]] for plan in declared] == [["model"], ["model"]]
     assert {plan["row"] for plan in declared} == {score.row for score in run.scores}
+
+
+def test_a_sheet_that_is_handed_out_is_not_chosen_by_exact_accuracies(run: Run) -> None:
+    kept = saved_run.load_saved_run(run.folder)
+    with pytest.raises(DataError, match=r'cannot choose by them\. Name a ROW, one of: "features, curator'):
+        outside.make_outside_sheet(kept)
+    page = outside.make_outside_sheet(kept, run.scores[0].row).html
+    assert "withheld" in page
+    assert "Finished" not in page
+    assert "Command" not in page
+
+
+def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_seed(
+    run: Run, people: Path, tmp_path: Path
+) -> None:
+    text = (run.folder / outside.OUTSIDE / "README.txt").read_text(encoding="utf-8")
+    assert "DO NOT HAND THIS OUT IF THE PEOPLE ARE REAL" in text
+    assert "at person level, all 2 private trainings here together cost at most ε = 4." in text
+    entries = tuple(row.head for row in run.rows)
+    assert Row(entries, "features").provable <= 2
+    assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())
+
+
+def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: Path) -> None:
+    row = run.score(run.scores[0].row)
+    content = row.fit(str(people)).to_bytes()
+    for name in FILES:
+        assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
+    assert b"self-loops" not in content
+    assert b"own graph people" not in content
 
 
 def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:

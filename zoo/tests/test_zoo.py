@@ -73,7 +73,7 @@ def test_every_method_has_a_page_and_a_paper(name: str) -> None:
     for part in ("**Idea.**", "**Guarantee.**", "**What we found.**", "**Reference.**"):
         assert part in page
     assert f"(docs/{name}.md)" in (ZOO / "README.md").read_text(encoding="utf-8")
-    assert all(reference.doi for reference in references.find_method_references(name))
+    assert all(reference.doi for reference in references.describe_referenced_method(name).papers)
 
 
 @pytest.mark.parametrize("name", ATTACKS)

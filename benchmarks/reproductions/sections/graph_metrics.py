@@ -8,9 +8,10 @@ from scipy.stats import spearmanr
 from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase
 from fedgraph.report import plots
-from fedgraph.report.phrases import phrase_count, phrase_number
+from fedgraph.report.phrases import phrase_number
 from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.types import counted
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
 
@@ -24,7 +25,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
     facts = rows[0].head.facts_as(GraphMetricsCellFacts)
     sentences = [
-        fill_phrase("graph_metrics", "collection", facts=facts, repeated=phrase_count(len(rows[0].results), "repetition")),
+        fill_phrase("graph_metrics", "collection", facts=facts, repeated=counted(len(rows[0].results), "repetition")),
         *_alike(rows, arrays),
         *_moved(rows),
     ]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
 from fedgraph.report import charts, plots
-from fedgraph.report.phrases import phrase_average, phrase_count, phrase_number
+from fedgraph.report.phrases import phrase_average, phrase_number
 from fedgraph.report.rows import Row, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.types import counted
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
 
@@ -24,7 +25,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     seeds = len(rows[0].results)
     means = phrase_average(seeds, "repetition", "error")
     sentences = [
-        fill_phrase("graph_starts", "asked", repeated=phrase_count(seeds, "repetition"), facts=facts, means=means),
+        fill_phrase("graph_starts", "asked", repeated=counted(seeds, "repetition"), facts=facts, means=means),
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
     ]
     return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))

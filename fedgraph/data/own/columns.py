@@ -37,7 +37,7 @@ from pydantic import Field
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.documents import Settings
 from fedgraph.errors import DataError
-from fedgraph.types import GraphColumns
+from fedgraph.types import GraphColumns, counted
 
 _TRUE, _FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 _NO_NUMBER = frozenset(
@@ -454,7 +454,7 @@ class OwnLabels:
     remarks: tuple[str, ...]  # whole sentences about what counted as missing, and what looks as if it should
 
 
-def read_own_labels(values: Iterable[str | None], where: str, what: str = "node") -> OwnLabels:
+def read_own_labels(values: Iterable[str | None], where: str, what: str = "person") -> OwnLabels:
     """The class of each node, or of each graph.
 
     Missing is None, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter); where 1 and −1 are all there is, −1 is a
@@ -498,10 +498,10 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "node"
         listed = "; ".join(" and ".join(map(repr, sorted(own))) for own in several[:3])
         remarks.append(f"spellings that differ in capitals alone are one class: {listed}")
     if missing := int((numbers < 0).sum()):
-        remarks.append(f"{missing:,} of {numbers.size:,} {what}s have no label (None, NaN, −1, empty)")
+        remarks.append(f"{missing:,} of {counted(numbers.size, what)} have no label (None, NaN, −1, empty)")
     if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
-        counted = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
-        counts = f"the label {doubtful[0]!r} of {counted:,} {what}s counts as a class"
+        some = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
+        counts = f"the label {doubtful[0]!r} of {counted(some, what)} counts as a class"
         remarks.append(f"{counts}; if it means that nobody knows, leave it empty")
     return OwnLabels(numbers, tuple(known), tuple(remarks))
 

@@ -25,7 +25,17 @@ from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_numb
 from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import WRITTEN_AFTER, Graph, GraphCollection, GraphMasks, GraphNames, GraphProvenance, counted, plain_graph
+from fedgraph.types import (
+    WRITTEN_AFTER,
+    Graph,
+    GraphCollection,
+    GraphMasks,
+    GraphNames,
+    GraphProvenance,
+    counted,
+    in_words_of,
+    plain_graph,
+)
 
 _MOST_TEXTS = 50  # different texts of a column that become columns; more are names, and left out
 _FEW = 20  # people of a class below which nothing can be said about it
@@ -141,10 +151,10 @@ def of_roles(
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
     classes = counted(len(labels.classes), "class") if labels.classes else "no labels"
-    many = f"{counted(n, 'node')}, {counted(cleaned.adjacency.nnz // 2, 'edge')}"
+    many = f"{counted(n, 'person')}, {counted(cleaned.adjacency.nnz // 2, 'tie')}"
     detail = [f"{title}: {many}, {classes}", *labels.remarks]
     detail += [f"not used: {', '.join(unused)}"] if unused else []
-    detail += [*adjacencies.describe_adjacency_cleaning([cleaned]), *notes]
+    detail += [*(in_words_of("person", said) for said in adjacencies.describe_adjacency_cleaning([cleaned])), *notes]
     checksums = found.checksums
     if not checksums:
         for sentence in (*(f"not used: {what}" for what in unused), *labels.remarks, *notes):
@@ -157,7 +167,7 @@ def of_roles(
     ids = () if roles.holders and roles.holders[0].table.numbered else tuple(roles.ids)
     graph = replace(
         graph, masks=masks, columns_from_rows=from_rows, features_from_edges=from_edges,
-        names=GraphNames(ids, read.names if headed else (), labels.classes),
+        names=GraphNames(ids, read.names if headed else (), labels.classes, one="person"),
         columns=own_columns.own_column_scales(matrix, read.names, read.bounded),
     )  # fmt: skip
     if owners.size:

@@ -5,13 +5,15 @@ kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tas
 what one kind has beside: it defines ``KINDS`` and ``build(records, notice) -> Section``.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -29,13 +31,13 @@ from fedgraph.report import attack_bounds, charts, plots
 from fedgraph.report.phrases import (
     load_template,
     phrase_average,
-    phrase_count,
     phrase_number,
     phrase_upper_bound,
     read_phrase_asset,
 )
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.rows import Row, format_row_mean, group_rows
+from fedgraph.types import counted, in_words_of
 from fedgraph.worlds import WorldKind
 
 _Line = TypeVar("_Line")
@@ -49,6 +51,11 @@ class SectionTable:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+
+    def in_words_of(self, one: str) -> SectionTable:
+        """The same, with ``types.in_words_of`` around it; its lines may hold names."""
+        title, note, *header = (in_words_of(one, text) for text in (self.title, self.note, *self.header))
+        return SectionTable(title, tuple(header), self.rows, note)
 
 
 def tabulate_section(
@@ -102,17 +109,10 @@ class SectionRecords:
         return group_rows(self.entries)
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What a kind of task has in its table and its picture."""
-
-    metrics: Mapping[str, str]  # columns: metric → title
-    drawn: str = ""  # the metric that is drawn against ε; empty: none, for the picture of the answer does
-
-
 @functools.cache
-def _told() -> Mapping[str, _Told]:
-    return {kind: _Told(**told) for kind, told in yaml.safe_load(read_phrase_asset("templates/tasks.yaml")).items()}
+def _told() -> dict[str, dict[str, Any]]:
+    """Kind of task → ``metrics`` of its table (metric → title), and ``drawn``: the one that is drawn against ε, if any."""
+    return dict(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
 
 
 def build_sections(records: SectionRecords, notice: str | None) -> Section:
@@ -128,8 +128,8 @@ def _of_task(records: SectionRecords, notice: str | None) -> Section:
     told = _told().get(records.kind)
     if told is None:
         return Section()
-    table = tabulate_task(records.rows, told.metrics)
-    figures = [*_against_epsilon(records, told.drawn, notice), *_curves(records, notice), *_maps(records, notice)]
+    table = tabulate_task(records.rows, told["metrics"])
+    figures = [*_against_epsilon(records, told.get("drawn", ""), notice), *_curves(records, notice), *_maps(records, notice)]
     said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
     return Section(tuple(said), (table,) if len(table.header) > 3 else (), tuple(figures))
 
@@ -144,12 +144,12 @@ def _sentences(records: SectionRecords) -> list[str]:
     text = load_template("tasks.txt", escaped=False).render(
         kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
         settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
-        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=phrase_count, time=_time,
+        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted, time=_time,
         majority=sum(shares) / len(shares) if shares else None,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
         apart=max((f.cut_edges or 0 for f in every), default=0), **_solver(solved),
     )  # fmt: skip
-    return [line for line in text.splitlines() if line.strip()]
+    return [in_words_of(every[0].one, line) for line in text.splitlines() if line.strip()]
 
 
 def _solver(facts: Sequence[SolverFacts]) -> dict[str, object]:
@@ -229,7 +229,7 @@ def _at_most(row: Row) -> str:
 def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -> tuple[PlotFigure, ...]:
     """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
     rows = [row for row in records.rows if row.values(metric)]
-    title = _told()[records.kind].metrics.get(metric, metric)
+    title = _told()[records.kind]["metrics"].get(metric, metric)
     points = [
         charts.ChartPoint(row.short, title, row.head.world.words, row.target, row.mean_of(metric), row.deviation_of(metric))
         for row in sorted(rows, key=lambda row: row.target)

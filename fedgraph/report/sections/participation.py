@@ -9,15 +9,16 @@ from fedgraph.cells import Result
 from fedgraph.privacy import Trust, Unit
 from fedgraph.report import charts, client_choices, owner_letters
 from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoices, OwnFit, join
-from fedgraph.report.phrases import fill_phrase, phrase_count, phrase_number, phrase_upper_bound
+from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.types import counted, in_words_of
 from fedgraph.worlds import WorldKind
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
 _PART = "participation"
 _DRAWN = (ALONE, *(join(Trust.SUMS, own) for own in OwnFit), join(Trust.OWN_CLIENT), CURATOR)
-_PROTECTED = {Unit.EDGE: "tie", Unit.NODE: "node with all its ties", Unit.ENTITY: "owner with all its records"}
+_PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTITY: "owner with all its records"}
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
@@ -29,7 +30,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         unit, entries = _of_one_unit(records.entries)
         records = replace(records, entries=tuple(entries))
         found = replace(client_choices.read(records), unit=unit.value)
-        beside = [one for metric in client_choices.OTHER_METRICS if (one := client_choices.read(records, metric)).values]
+        beside = [also for metric in client_choices.OTHER_METRICS if (also := client_choices.read(records, metric)).values]
         sentences = [fill_phrase(_PART, "ties", unit=_PROTECTED[unit])]
     else:
         found = client_choices.read(records)
@@ -39,8 +40,10 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         ranked = [_everybody(client_choices.read(records, client_choices.PRECISION))]
     tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
     letters = owner_letters.write_owner_letters(found, records.dataset, beside)
-    first = () if found.undecided else _first(found, records.label)
-    return Section(tuple(sentences), tuple(t for t in tables if t.rows), _figure(records.name, found, notice), letters, first)
+    one = records.entries[0].facts.one
+    first = () if found.undecided else _first(found, records.label, one)
+    said, figures = tuple(in_words_of(one, sentence) for sentence in sentences), _figure(records.name, found, notice, one)
+    return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), figures, letters, first)
 
 
 def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
@@ -57,7 +60,7 @@ def _held(records: SectionRecords, found: ClientChoices) -> str:
     said = fill_phrase(
         _PART, "hold", clients=len(sizes), nodes=sum(sizes), least=min(sizes), most=max(sizes), facts=records.entries[0].facts,
         what=client_choices.METRICS[found.metric] + alerts, delta=found.delta,
-        seeds=phrase_count(len({e.seed for e in records.entries}), "seed"),
+        seeds=counted(len({e.seed for e in records.entries}), "seed"),
     )  # fmt: skip
     share = found.usual.get(client_choices.EVERYBODY)
     if share is None or found.metric != client_choices.ACCURACY:
@@ -74,7 +77,7 @@ def _same_people(records: SectionRecords, clients: int) -> list[str]:
     return [fill_phrase(_PART, "same_people", own=own)] if own > 1 else []
 
 
-def _first(found: ClientChoices, label: str) -> tuple[str, ...]:
+def _first(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
     told = []
     for epsilon in (e for e in found.epsilons if math.isfinite(e)):
         gains = {c: g for c in found.clients if (g := found.gain(c, epsilon)) is not None}
@@ -87,8 +90,8 @@ def _first(found: ClientChoices, label: str) -> tuple[str, ...]:
         told.append(f"at ε = {phrase_number(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
     if not told:
         return ()
-    said = {client_choices.RECALL: "nodes found", client_choices.AUC: "pairs that a hidden tie is put above, out"}
-    what = said.get(found.metric, "right answers")
+    said = {client_choices.RECALL: "nodes found", client_choices.AUC: "pairs that a hidden edge is put above, out"}
+    what = in_words_of(one, said.get(found.metric, "right answers"))
     return (fill_phrase(_PART, "first", label=label, told="; ".join(told), what=what),)
 
 
@@ -140,14 +143,14 @@ def _share(value: float | None) -> str:
     return "—" if value is None else f"{value:.3f}"
 
 
-def _figure(name: str, found: ClientChoices, notice: str | None) -> tuple[PlotFigure, ...]:
+def _figure(name: str, found: ClientChoices, notice: str | None, one: str) -> tuple[PlotFigure, ...]:
     points = [
-        charts.ChartPoint(learner, client_choices.METRICS[found.metric], choice.words, epsilon, value)
+        charts.ChartPoint(learner, in_words_of(one, client_choices.METRICS[found.metric]), choice.words, epsilon, value)
         for learner in found.learners
         for choice in found.present(_DRAWN)
         for epsilon in found.epsilons
         if (value := found.value(learner, epsilon, choice)) is not None
     ]
-    caption = "Each choice against ε, over everybody's test nodes."
+    caption = in_words_of(one, "Each choice against ε, over everybody's test nodes.")
     drawn = points if len(found.epsilons) > 1 else ()
     return charts.draw_lines(f"{name}-choices", caption, drawn, notice, across="ε", shared=True)

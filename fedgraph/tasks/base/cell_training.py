@@ -102,6 +102,7 @@ class TrainedCell(_Settled):
         partition, shared = self.federation.partition, self.plan.facts.cut_edges_shared
         dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
         dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
+        dealt = replace(dealt, one=self.federation.held.names.one)
         return replace(dealt, public=self.federation.public, broken_promise=self.settled.broken_words)
 
     @property

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import softmax
 
 from fedgraph.errors import RuntimeFailure
+from fedgraph.types import counted
 
 _RARE = 0.15  # share of the tested: of a class below it accuracy says little
 _FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
@@ -67,7 +68,8 @@ def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
     number = int((truth >= 0).sum())
     if number >= _FEWEST:
         return ()
-    return (f"Accuracy is measured on {number} test {one}s only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
+    many = counted(number, f"test {one}")
+    return (f"Accuracy is measured on {many} only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
 
 
 def least_class(labels: np.ndarray) -> int:
@@ -91,7 +93,7 @@ def warn_of_small_classes(labels: np.ndarray, names: Sequence[str], one: str = "
         return ()
     listed = ", ".join(f"{name} {count}" for name, count in few[:8]) + (", …" if len(few) > 8 else "")
     many = f"Of {len(few)} classes with" if len(few) > 1 else "Of a class with"
-    said = f"{many} fewer than {_FEWEST_OF_A_CLASS} {one}s ({listed}) nothing can be said"
+    said = f"{many} fewer than {counted(_FEWEST_OF_A_CLASS, one)} ({listed}) nothing can be said"
     return (f"{said}: merge it with another, or leave its label empty.",)
 
 

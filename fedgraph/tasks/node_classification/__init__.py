@@ -146,19 +146,18 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     attacked = (params.attack, made, cell, context, world.partition, world.held, world.asked)
     measured = whole_run.measure_canaries(*attacked, trained.state)
     told = named.measure_all(*attacked, settled.epsilon)
-    one = context.data.names.one if isinstance(context.data, Graph) else "node"
     went = attendance.facts_of(made, trained)
     metrics |= paid | measured.metrics | told.metrics | attendance.metrics_of(went)
     facts = done.facts(NodeClassificationCellFacts, params.protocol)
     right = task_facts.pack_answers((answers.argmax(axis=1) == world.truth)[known])
-    facts = replace(facts, one=one, train_nodes=world.num_train, split=params.split, tested=int(known.sum()), right=right)
+    facts = replace(facts, train_nodes=world.num_train, split=params.split, tested=int(known.sum()), right=right)
     curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     everybody = context.data.labels if isinstance(context.data, Graph) else world.held.labels
     facts = replace(facts, least_class=measures.least_class(everybody), curve=curve, sent=went, choice=done.choice)
     facts = replace(facts, attack=measured.attack, named=told.facts)
     facts = replace(facts, public_metrics=public, public_notes=done.said)
-    small = measures.warn_of_small_classes(everybody, world.held.names.classes, one)
-    notes = [*measures.warn_of_few(world.truth, one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
+    small = measures.warn_of_small_classes(everybody, world.held.names.classes, facts.one)
+    notes = [*measures.warn_of_few(world.truth, facts.one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [*done.said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_result(cell, metrics, facts, tuple(notes), *shown)

@@ -63,7 +63,7 @@ def test_a_table_of_people_becomes_columns_on_one_scale(tmp_path: Path) -> None:
     assert table[:, 3].tolist() == [1, 0, 1, 0], "member"
     assert table[:, 4:].tolist() == [[0, 0, 1], [0, 1, 0], [0, 0, 1], [1, 0, 0]], "city: missing, Oslo, Rome"
     assert graph.columns_from_rows, "which texts there are was read from the rows"
-    for phrase in ("1 of 4 nodes have no label", "not used: column 'since' of edges.csv", "a column for each text of city"):
+    for phrase in ("1 of 4 people have no label", "not used: column 'since' of edges.csv", "a column for each text of city"):
         assert phrase in graph.provenance.detail
     assert np.abs(table).max() <= 1
 

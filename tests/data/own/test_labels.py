@@ -29,7 +29,7 @@ def test_missing_is_missing_beside_every_kind_of_label(missing: object, known: l
     read = labels([*known, missing, known[0]], "here")
     assert (read.numbers < 0).tolist() == [False, False, True, False]
     assert len(read.classes) == 2
-    assert "1 of 4 nodes have no label" in read.remarks[0]
+    assert "1 of 4 people have no label" in read.remarks[0]
 
 
 @given(st.lists(st.one_of(st.text(max_size=5), st.integers(), st.none(), st.floats()), min_size=1, max_size=20))
@@ -53,7 +53,7 @@ def test_whole_numbers_come_in_the_order_of_their_values() -> None:
 @pytest.mark.parametrize("word", ["unknown", "N/A", "?"])
 def test_a_word_that_may_mean_missing_gets_one_line_of_advice(word: str) -> None:
     remarks = " ".join(labels(["red", word, word], "here").remarks)
-    assert f"the label '{word}' of 2 nodes counts as a class" in remarks
+    assert f"the label '{word}' of 2 people counts as a class" in remarks
     assert "leave it empty" in remarks
 
 
@@ -63,5 +63,5 @@ def test_numbers_to_predict_are_no_classes() -> None:
 
 
 def test_no_label_at_all_is_refused() -> None:
-    with pytest.raises(DataError, match="no node has a label"):
+    with pytest.raises(DataError, match="no person has a label"):
         labels([None, "", -1], "here")

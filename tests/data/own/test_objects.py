@@ -38,7 +38,7 @@ def test_what_a_pyg_object_holds_beside_is_named() -> None:
     data = pyg.Data(x=torch.ones(4, 2), edge_index=torch.tensor([[0, 1], [1, 2]]), y=torch.tensor([0, 1, -1, 1]))
     data.edge_attr, data.time, data.train_mask = torch.ones(2, 1), torch.arange(2), torch.ones(4, dtype=torch.bool)
     detail = read(data).graph.provenance.detail
-    for what in ("edge_attr", "time", "masks (a split needs train_mask and test_mask)", "1 of 4 nodes have no label"):
+    for what in ("edge_attr", "time", "masks (a split needs train_mask and test_mask)", "1 of 4 people have no label"):
         assert what in detail
     data.y = torch.zeros(4, 3)
     with pytest.raises(DataError, match="one label per node"):

@@ -64,9 +64,9 @@ def test_nodes_are_called_by_their_client_and_id(two: Path) -> None:
 
 def test_a_federation_of_links_says_that_nobody_has_a_label(two: Path) -> None:
     graph = data.load("own/federation", path=two, parameters={"label": ""})
-    assert graph.provenance.detail.startswith(f"own federation {two.name} of 2 clients: 5 nodes, 4 edges, no labels")
+    assert graph.provenance.detail.startswith(f"own federation {two.name} of 2 clients: 5 people, 4 ties, no labels")
     assert "have no label (" not in graph.provenance.detail
-    assert describe_graph(graph).startswith("own/federation: 5 nodes, 4 edges, 3 features, no labels (own")
+    assert describe_graph(graph).startswith("own/federation: 5 people, 4 ties, 3 features, no labels (own")
 
 
 STRICT = {"text": "refuse", "empty": "refuse"}
@@ -281,10 +281,10 @@ def test_further_columns_of_edges_are_named_where_there_are_some_and_only_there(
 def test_missing_labels_of_all_clients_are_counted(two: Path) -> None:
     there = load(two)
     missing = int((there.labels < 0).sum())
-    assert (f"; {missing} of {there.num_nodes} nodes have no label" in there.provenance.detail) == (missing > 0)
+    assert (f"; {missing} of {there.num_nodes} people have no label" in there.provenance.detail) == (missing > 0)
     write(two, "north", labels="id,label\n")
     fewer = load(two)
-    assert f"; {(fewer.labels < 0).sum()} of {fewer.num_nodes} nodes have no label" in fewer.provenance.detail
+    assert f"; {(fewer.labels < 0).sum()} of {fewer.num_nodes} people have no label" in fewer.provenance.detail
 
 
 def test_what_is_cleaned_away_is_counted(two: Path) -> None:
@@ -293,7 +293,7 @@ def test_what_is_cleaned_away_is_counted(two: Path) -> None:
     write(two, "north", edges=lines)
     detail = load(two).provenance.detail
     assert "not used: column 'amount'" in detail
-    assert "2 edges listed in one direction, read in both, 1 repeated edges coalesced, 1 self-loops dropped" in detail, (
+    assert "2 ties listed in one direction, read in both, 1 repeated ties coalesced, 1 self-loops dropped" in detail, (
         "one is of south"
     )
 

@@ -43,7 +43,7 @@ def test_csv_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     assert graph.features.toarray().tolist() == [[1, 0], [0, 2.5], [0, 0], [4, 1]]
     assert graph.labels.tolist() == [1, 0, -1, 1]
     assert graph.provenance.source == "own"
-    for phrase in ("1 of 4 nodes have no label", "1 edges listed in one direction", "1 repeated edges", "1 self-loops"):
+    for phrase in ("1 of 4 people have no label", "1 ties listed in one direction", "1 repeated ties", "1 self-loops"):
         assert phrase in graph.provenance.detail
     assert set(graph.provenance.checksums) == {"edges.csv", "features.csv", "labels.csv"}
 
@@ -72,7 +72,7 @@ def test_a_graph_of_one_node(tmp_path: Path) -> None:
 
 def test_labels_of_persons_may_have_a_header(tmp_path: Path) -> None:
     graph = data.load("own/csv", path=folder(tmp_path, labels="person,group\nada,red\nbob,blue\ndan,red\n"))
-    assert "1 of 4 nodes have no label" in graph.provenance.detail
+    assert "1 of 4 people have no label" in graph.provenance.detail
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_labels_of_persons_may_have_a_header(tmp_path: Path) -> None:
         ),
         ({"labels": LABELS + "eve,red\n"}, "labels.csv:5: unknown node 'eve'"),
         ({"labels": LABELS + "ada,red\n"}, "labels.csv:5: node 'ada' appears a second time"),
-        ({"labels": "id,label\n"}, "no node has a label"),
+        ({"labels": "id,label\n"}, "no person has a label"),
     ],
 )
 def test_csv_errors_name_file_line_found_and_allowed(files: dict[str, str], message: str, tmp_path: Path) -> None:
@@ -161,9 +161,9 @@ def test_npz_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     assert graph.labels.tolist() == [0, 1, -1, 0]
     assert graph.num_classes == 2
     for phrase in (
-        "1 of 4 nodes have no label",
+        "1 of 4 people have no label",
         "not used: edge weights (4 edges)",
-        "1 edges listed in one direction",
+        "1 ties listed in one direction",
         "1 self-loops",
     ):
         assert phrase in graph.provenance.detail
@@ -192,7 +192,7 @@ def test_pickled_members_that_nobody_needs_are_left_alone(tmp_path: Path) -> Non
         ({"labels": np.array([1, 2, 3])}, "labels of shape (3,)"),
         ({"labels": np.array([0.5, 1, 2, 3])}, "labels are of type float64"),
         ({"labels": np.array([0, 1, -7, 0])}, "the least label is -7"),
-        ({"labels": np.array([-1, -1, -1, -1])}, "no node has a label"),
+        ({"labels": np.array([-1, -1, -1, -1])}, "no person has a label"),
         ({"attr_data": np.array([1.0, np.nan, 4.0, 1.0])}, "a feature of node 1 is NaN"),
         ({"adj_data": np.array([1.0, np.inf, 1.0, 1.0])}, "an edge weight is NaN or infinite"),
         ({"adj_indices": np.array([1, 0, 99, 3])}, "adj_* is not a sparse matrix"),
