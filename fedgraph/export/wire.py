@@ -21,7 +21,7 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.export.owner import read_app
-from fedgraph.export.site import SitePlan
+from fedgraph.export.site import SitePlan, asked_clients, releases_of
 from fedgraph.pricing import price
 from fedgraph.privacy import LedgerLine, Viewer, settle
 
@@ -144,7 +144,7 @@ def _number(value: np.ndarray | None) -> int | None:
 
 
 def _asked(agreed: SitePlan, round_: int) -> Sequence[int]:
-    return agreed.cohorts[round_] if agreed.cohorts else range(agreed.plan.facts.num_clients)
+    return asked_clients(agreed.plan, agreed.cohorts, round_)
 
 
 def _against_plan(client: int, round_: int, messages: Sequence[_Message], agreed: SitePlan) -> Iterator[str]:
@@ -210,13 +210,8 @@ def _ledger(spent: Mapping[tuple[str, int, int], int], agreed: SitePlan) -> list
 def _difference(spent: Mapping[tuple[str, int, int], int], agreed: SitePlan) -> str:
     """Why what left does not cost what the project states."""
     plan, said = agreed.plan, list[str]()
-    whole = {
-        (r.path, client, round_)
-        for r in plan.schedule.releases
-        for round_ in r.rounds
-        for client in _asked(agreed, round_)
-        if r.client in (None, client)
-    }
+    clients = range(plan.facts.num_clients)
+    whole = {(r.path, k, n) for k in clients for r in releases_of(plan, agreed.cohorts, k) for n in r.rounds}
     if missing := sorted({round_ for _, _, round_ in whole - spent.keys()}):
         said.append(f"rounds {', '.join(map(str, missing))} did not leave, or not of every client")
     twice = sorted(
