@@ -324,8 +324,9 @@ def package(name: str) -> Any:
 def training(rows: int = 60, batch: int = 6, data: Any = None, **options: Any) -> tuple[Any, ...]:
     """(model, optimizer, loader, data set, engine) of Opacus on a small table."""
     opacus, torch = package("opacus"), package("torch")
-    torch.manual_seed(0)
-    data = torch.utils.data.TensorDataset(torch.rand(rows, 4), torch.randint(0, 2, (rows,))) if data is None else data
+    if data is None:
+        torch.manual_seed(0)
+        data = torch.utils.data.TensorDataset(torch.rand(rows, 4), torch.randint(0, 2, (rows,)))
     model, engine = torch.nn.Linear(4, 2), opacus.PrivacyEngine()
     made = engine.make_private(
         module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), max_grad_norm=1.0,
