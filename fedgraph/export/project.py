@@ -19,7 +19,7 @@ import numpy as np
 
 from fedgraph import data as datasets
 from fedgraph import pricing, privacy, runtime, seeds
-from fedgraph.cells import Cell, CellContext
+from fedgraph.cells import CellContext
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.export import deployable, site
 from fedgraph.export.deployable import DEPLOYABLE_PATH
@@ -84,7 +84,8 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
                 )
             plan, partition = deployable.training_of(whole), clients(params, cell, stage.context)
             deployable.require(plan)
-            cohorts = _round_cohorts(plan, cell, stage.context) if isinstance(params, Params) else []
+            who = attendance.draw(plan, cell, stage.context) if isinstance(params, Params) else None
+            cohorts = [] if who is None else [np.flatnonzero(here).tolist() for here in who]
             again = privacy.settle.of_releases(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]
             if not math.isclose(again, said, abs_tol=_AGREES / 10):
@@ -121,11 +122,6 @@ def _reading(ready: ReadyScenario, context: CellContext) -> tuple[GraphNames, Ma
     return names, datasets.read(told.path, columns=rules).parameters
 
 
-def _row_words(found: ProjectSource) -> str:
-    head = found.row.head
-    return f"{head.method} · {head.variant}, {head.world.words}, of the run {found.run.title}"
-
-
 def _accuracy(found: ProjectSource) -> tuple[str, ...]:
     """What may leave of the row's accuracy, one sentence."""
     seen = outside.see_from_outside(found.run).find(found.row.row)
@@ -133,12 +129,6 @@ def _accuracy(found: ProjectSource) -> tuple[str, ...]:
     if not told:
         return (f"Accuracy {outside.explain_withheld(seen.head) or 'is not stated'}",)
     return (f"In the run that it was chosen by ({found.run.title}): {', '.join(told)}.",)
-
-
-def _round_cohorts(plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
-    """The clients of each round, as the run drew them; empty where all of them answer."""
-    who = attendance.draw(plan, cell, context)
-    return [] if who is None else [np.flatnonzero(here).tolist() for here in who]
 
 
 def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
@@ -185,9 +175,9 @@ def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     if facts.public_graph is not None:  # without the answers of public test nodes, which nobody needs who deploys it
         facts = dataclasses.replace(facts, public_graph=graph_without_labels(facts.public_graph))
     plan = dataclasses.replace(found.plan, facts=facts)
-    agreed = site.SitePlan(
-        plan, found.names, found.reading, _row_words(found), _accuracy(found), tuple(map(tuple, found.cohorts))
-    )
+    head, cohorts = found.row.head, tuple(map(tuple, found.cohorts))
+    row = f"{head.method} · {head.variant}, {head.world.words}, of the run {found.run.title}"
+    agreed = site.SitePlan(plan, found.names, found.reading, row, _accuracy(found), cohorts)
     site.write_site_file(place, agreed)
     if (size := place.stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")

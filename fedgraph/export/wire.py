@@ -77,7 +77,12 @@ def audit_wire(capture: Path, app: Path, owners: Sequence[Path] = ()) -> WireAud
             spent[(path, client, round_)] = times
     faults += _sums(rounds, agreed)
     if owners:
-        faults += _both_sides(told, {_parts(line) for line in sent})
+        known = {_parts(line) for line in sent}  # what was sent and never came is paid by its owner, and seen by nobody here
+        faults += [
+            f"{message.place}: came from client {message.client}, and no owner has written down that it left"
+            for message in told
+            if message.parts not in known
+        ]
     epsilon = settle.of_releases(agreed.plan.guarantee, _ledger(spent, agreed)).epsilon
     total = price(app).headline.total
     stated = math.inf if total is None else total.epsilon
@@ -189,13 +194,6 @@ def _sums(rounds: Mapping[tuple[int, int], Sequence[_Message]], agreed: SitePlan
                 total = np.sum([one[name] for one in last], axis=0, dtype=np.int64)
             if total.size >= 8 and np.abs(total.astype(float)).max() > _OPEN:
                 yield f"round {round_}: the masks of {name} do not cancel, so it is no sum of these clients"
-
-
-def _both_sides(told: Sequence[_Message], sent: set[frozenset[tuple[str, str]]]) -> Iterator[str]:
-    """What came and no owner wrote down. (What was sent and never came is paid by its owner, and seen by nobody here.)"""
-    for message in told:
-        if message.parts not in sent:
-            yield f"{message.place}: came from client {message.client}, and no owner has written down that it left"
 
 
 def _ledger(spent: Mapping[tuple[str, int, int], int], agreed: SitePlan) -> list[LedgerLine]:
