@@ -44,15 +44,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from fedgraph.errors import PricingError
-
-    try:
-        return _run(options)
-    except KeyboardInterrupt:
-        raise PricingError("fedgraph price: interrupted") from None
-
-
-def _run(options: argparse.Namespace) -> int:
     from fedgraph import pricing
     from fedgraph.errors import PricingError
     from fedgraph.pricing import quotes
@@ -79,7 +70,10 @@ def _run(options: argparse.Namespace) -> int:
         print("\n\n".join(quotes.text(q) for q in found))
     if options.edges is not None:
         print(_worth_of_edges(found[0], options.edges))
-    return 0 if options.at_most is None else max(_verdict(q, options.at_most) for q in found)
+    if options.at_most is None:
+        return 0
+    totals = [q.headline.total for q in found]  # the first row of each is what its file claims
+    return max(2 if total is None else int(total.epsilon > options.at_most) for total in totals)
 
 
 _SEEDS = 3  # of the comparison
@@ -113,14 +107,6 @@ def _worth_of_edges(quote: Quote, data: str) -> str:
         f"  with ties  {told[_TIED]}: {tied - alone:+.3f}\n"
         "  exact accuracies of private people, for the eyes of the data's holder alone"
     )
-
-
-def _verdict(quote: Quote, limit: float) -> int:
-    """0: at most the limit for the first row; 1: above it; 2: a missing fact leaves it open."""
-    total = quote.headline.total
-    if total is None:
-        return 2
-    return int(total.epsilon > limit)
 
 
 def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:

@@ -11,10 +11,11 @@ share is larger by as much.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import Plan, PlanSchedule, PlanSums
+from fedgraph.pricing import ExportedSum
 from fedgraph.privacy import (
     Assumption,
     ClippedSum,
@@ -36,49 +37,8 @@ from fedgraph.privacy import (
 
 _FINE = 1e-7  # of the sensitivity, which rounding may cost
 _FEWEST_BITS = 26  # so that the discrete law is the Gaussian's to within 1e-9 in ε for a million numbers
-_WORDS = "whole numbers of steps (share / steps), exact discrete Gaussian noise from the operating system, sums modulo 2^64"
 DEPLOYABLE_PATH = "model"  # the path of what is trained together
 _FEDERATED = (Viewer.SERVER_SECURE_AGGREGATION, Viewer.SERVER, Viewer.ACTIVE_SERVER)
-
-
-@dataclass(frozen=True)
-class _PlannedSum:
-    """The numbers of one path."""
-
-    kind: str  # ``gaussian``, or ``answers`` (randomised by each record)
-    bound: str  # what bounds one client's value, by the name of its class
-    clip: float | None  # the norm of one unit's contribution, where the bound has one
-    sensitivity: float  # Δ₂ under the relation; of answers their ε
-    share: float  # standard deviation of one client's noise, in data units
-    steps: int  # the share is so many steps
-    largest: float  # the norm that no client's value exceeds
-    dimension: int  # entries of one value
-    first: int  # the first round
-    rounds: int  # how many follow one another
-
-
-@dataclass(frozen=True)
-class DeployableManifest:
-    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release."""
-
-    framework: str  # ``flower`` or ``nvflare``
-    row: Mapping[str, str]  # names of the run, the row, its method, data and trust
-    protection: Mapping[str, object]  # unit, relation, viewer and assumptions
-    delta: float  # δ
-    epsilon: float  # of all that is deployed
-    clients: int  # how many there are
-    least_survivors: int  # answers that a round needs
-    colluders: int  # clients that may tell the server their noise
-    masked: bool  # sums are hidden behind masks
-    rounds: int  # how many there are
-    releases: Mapping[str, _PlannedSum]  # path → its numbers
-    ledger_sha256: str  # of the ledger of the row
-    plan_sha256: str  # of the file of the plan
-    cohorts: list[list[int]]  # the clients of each round; empty where all of them answer in every round
-    sampling: str  # who is asked, in words
-    weights: int = 1  # of each client's message in a sum
-    number_format: str = _WORDS  # how numbers travel, in words
-    fedgraph_export: int = 1  # version of this format
 
 
 def training_of(plan: Plan) -> Plan:
@@ -161,7 +121,7 @@ def _largest(bound: SensitivityBound) -> float:
     return float(bound.max_terms) ** 1.5 if isinstance(bound, NeighbourSums) else 0.0
 
 
-def list_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, _PlannedSum]:
+def list_sums(plan: Plan, dimensions: Mapping[str, int]) -> dict[str, ExportedSum]:
     """Per path, the numbers of its release. dimensions: entries of one value, per path."""
     return {r.path: _planned_sum(r, dimensions[r.path], _num_honest(plan)) for r in plan.schedule.releases}
 
@@ -171,16 +131,17 @@ def _num_honest(plan: Plan) -> int:
     return plan.schedule.min_clients - plan.facts.colluders if plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else 1
 
 
-def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> _PlannedSum:
+def _planned_sum(release: PlannedRelease, dimension: int, honest: int) -> ExportedSum:
     bound, event, mechanism = release.bound, release.event, release.mechanism
-    kind = type(bound).__name__
-    where = (dimension, _span(release).start, len(release.rounds))
+    kind, where = type(bound).__name__, {"first": _span(release).start, "rounds": len(release.rounds), "dimension": dimension}
     if not (isinstance(mechanism, GaussianNoise) and isinstance(event, Gaussian)):
-        return _PlannedSum("answers", kind, None, event.epsilon if isinstance(event, PureDP) else math.inf, 0.0, 1, 0.0, *where)
-    clip = bound.radius if isinstance(bound, L2Ball) else None
-    if isinstance(bound, (ClippedSum, Rows)):
-        clip = bound.clip
+        spent = event.epsilon if isinstance(event, PureDP) else math.inf
+        return ExportedSum(kind="answers", bound=kind, clip=None, sensitivity=spent, share=0.0, steps=1, largest=0.0, **where)
+    clip = bound.radius if isinstance(bound, L2Ball) else bound.clip if isinstance(bound, (ClippedSum, Rows)) else None
     sensitivity = mechanism.std * math.sqrt(honest) / event.noise_multiplier
     share = mechanism.std * (1 + _FINE)  # the price is then at most the plan's, rounding included
     steps = 2 ** max(_FEWEST_BITS, math.ceil(math.log2(share * math.sqrt(dimension) / (_FINE * sensitivity))))
-    return _PlannedSum("gaussian", kind, clip, sensitivity, share, steps, _largest(bound), *where)
+    largest = _largest(bound)
+    return ExportedSum(
+        kind="gaussian", bound=kind, clip=clip, sensitivity=sensitivity, share=share, steps=steps, largest=largest, **where
+    )

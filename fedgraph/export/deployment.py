@@ -40,12 +40,11 @@ def open_model(answer: Path) -> Model:
 
 def released_lines(plan: Plan, cohorts: tuple[tuple[int, ...], ...], rounds: list[int]) -> list[LedgerLine]:
     """The lines of a ledger for everything that the plan releases in some rounds, each client in those that ask it."""
-    clients, lines = range(plan.facts.num_clients), []
+    lines = []
     for release in plan.schedule.releases:
         words = release.mechanism.words
         for round_ in (r for r in rounds if r in release.rounds):
-            asked = cohorts[round_] if cohorts else clients
-            who = ledger.spans(k for k in asked if release.client in (None, k))
+            who = ledger.spans(k for k in site.asked_clients(plan, cohorts, round_) if release.client in (None, k))
             lines.append(
                 LedgerLine("deployment", release.path, who, ((round_, round_),), release.per_round, words, release.event)
             )

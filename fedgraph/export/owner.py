@@ -13,11 +13,9 @@ from fedgraph.errors import DataError
 from fedgraph.export import site
 from fedgraph.export.site import SitePlan
 from fedgraph.models import match_columns
-from fedgraph.pricing import exported_layouts
+from fedgraph.pricing import EXPORTED_MANIFEST, exported_plan
 from fedgraph.privacy import budget_book
 from fedgraph.types import Graph, Subgraph
-
-_MANIFEST = "fedgraph_export.json"
 
 
 def read_app(app: Path) -> tuple[SitePlan, Path]:
@@ -26,14 +24,14 @@ def read_app(app: Path) -> tuple[SitePlan, Path]:
     Raises:
         DataError: neither is there, or the plan is not the one of the manifest.
     """
-    manifest = app / _MANIFEST
+    manifest = app / EXPORTED_MANIFEST
     if not manifest.is_file():
         if not (app / "plan.json").is_file():
             raise DataError(f"{app}: no project of fedgraph export, and no folder that a deployment wrote")
         return site.read_agreed_plan(app / "plan.json"), app / "plan.json"
     try:
         said = json.loads(manifest.read_text(encoding="utf-8"))
-        plan = app / Path(exported_layouts()[said["framework"]]["shared/planned.py.j2"]).with_name("plan.json")
+        plan = app / exported_plan(said["framework"])
         return site.read_agreed_plan(plan, said["plan_sha256"]), plan
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"{manifest}: not as fedgraph export writes it ({type(error).__name__}: {error})") from error

@@ -16,17 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
 
 from fedgraph import data as datasets
 from fedgraph import pricing, privacy, runtime, seeds
-from fedgraph.cells import Cell, CellContext
+from fedgraph.cells import CellContext
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.export import deployable, site
-from fedgraph.export.deployable import DEPLOYABLE_PATH, DeployableManifest
+from fedgraph.export.deployable import DEPLOYABLE_PATH
 from fedgraph.export.site import Site
 from fedgraph.methods import Plan, method_kinds
-from fedgraph.pricing import exported_layouts, exported_template
+from fedgraph.pricing import EXPORTED_MANIFEST, ExportedManifest, ExportedRow, exported_plan, exported_wheel
 from fedgraph.privacy import PlannedRelease, Viewer
 from fedgraph.report import Row, SavedRun, load_saved_run, outside
 from fedgraph.runs import Console, experiment
@@ -37,9 +36,7 @@ from fedgraph.types import Graph, GraphNames, Partition
 from fedgraph.worlds import graph_without_labels
 
 _AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
-_PLAN = "plan.json"
 _MOST_BYTES = 9_000_000  # of the plan: Flower sends at most 10 MB
-_MANIFEST = "fedgraph_export.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +84,8 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
                 )
             plan, partition = deployable.training_of(whole), clients(params, cell, stage.context)
             deployable.require(plan)
-            cohorts = _round_cohorts(plan, cell, stage.context) if isinstance(params, Params) else []
+            who = attendance.draw(plan, cell, stage.context) if isinstance(params, Params) else None
+            cohorts = [] if who is None else [np.flatnonzero(here).tolist() for here in who]
             again = privacy.settle.of_releases(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]
             if not math.isclose(again, said, abs_tol=_AGREES / 10):
@@ -124,11 +122,6 @@ def _reading(ready: ReadyScenario, context: CellContext) -> tuple[GraphNames, Ma
     return names, datasets.read(told.path, columns=rules).parameters
 
 
-def _row_words(found: ProjectSource) -> str:
-    head = found.row.head
-    return f"{head.method} · {head.variant}, {head.world.words}, of the run {found.run.title}"
-
-
 def _accuracy(found: ProjectSource) -> tuple[str, ...]:
     """What may leave of the row's accuracy, one sentence."""
     seen = outside.see_from_outside(found.run).find(found.row.row)
@@ -138,21 +131,11 @@ def _accuracy(found: ProjectSource) -> tuple[str, ...]:
     return (f"In the run that it was chosen by ({found.run.title}): {', '.join(told)}.",)
 
 
-def _round_cohorts(plan: Plan, cell: Cell, context: CellContext) -> list[list[int]]:
-    """The clients of each round, as the run drew them; empty where all of them answer."""
-    who = attendance.draw(plan, cell, context)
-    return [] if who is None else [np.flatnonzero(here).tolist() for here in who]
-
-
 def _attended(plan: Plan, cohorts: list[list[int]]) -> Sequence[PlannedRelease]:
     """Every release, in the rounds in which its client is asked."""
-    releases = plan.schedule.releases
     if not cohorts:
-        return releases
-    clients = range(plan.facts.num_clients)
-    asked = {client: {r for r, here in enumerate(cohorts) if client in here} for client in clients}
-    own = [(r, k, tuple(round_ for round_ in r.rounds if round_ in asked[k])) for r in releases for k in clients]
-    return [dataclasses.replace(r, client=k, rounds=rounds) for r, k, rounds in own]
+        return plan.schedule.releases
+    return [release for client in range(plan.facts.num_clients) for release in site.releases_of(plan, cohorts, client)]
 
 
 def write(found: ProjectSource, framework: str, out: Path, force: bool = False) -> float:
@@ -161,7 +144,7 @@ def write(found: ProjectSource, framework: str, out: Path, force: bool = False) 
     Raises:
         ScenarioError: ``out`` is there, and no earlier export to be replaced, or the files are not worth the ledger's ε.
     """
-    if out.exists() and not (force and (out / _MANIFEST).is_file()):
+    if out.exists() and not (force and (out / EXPORTED_MANIFEST).is_file()):
         raise ScenarioError(f"{out}: exists already; allowed: a new folder, or --force in the place of an earlier export")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
@@ -186,48 +169,40 @@ def _price_project(folder: Path, expected: float) -> float:
 
 def _write_files(found: ProjectSource, framework: str, folder: Path) -> None:
     """Every file of the project, all from one manifest."""
-    layout = exported_layouts()[framework]
-    home = folder / Path(layout["shared/planned.py.j2"]).parent
-    home.mkdir(parents=True)
+    place = folder / exported_plan(framework)
+    place.parent.mkdir(parents=True)
     facts = found.plan.facts
     if facts.public_graph is not None:  # without the answers of public test nodes, which nobody needs who deploys it
         facts = dataclasses.replace(facts, public_graph=graph_without_labels(facts.public_graph))
     plan = dataclasses.replace(found.plan, facts=facts)
-    agreed = site.SitePlan(
-        plan, found.names, found.reading, _row_words(found), _accuracy(found), tuple(map(tuple, found.cohorts))
-    )
-    site.write_site_file(home / _PLAN, agreed)
-    if (size := (home / _PLAN).stat().st_size) > _MOST_BYTES:
+    head, cohorts = found.row.head, tuple(map(tuple, found.cohorts))
+    row = f"{head.method} · {head.variant}, {head.world.words}, of the run {found.run.title}"
+    agreed = site.SitePlan(plan, found.names, found.reading, row, _accuracy(found), cohorts)
+    site.write_site_file(place, agreed)
+    if (size := place.stat().st_size) > _MOST_BYTES:
         raise ScenarioError(f"the public part of the plan has {size:,} bytes; a project holds at most {_MOST_BYTES:,}")
-    manifest = _make_manifest(found, framework, hashlib.sha256((home / _PLAN).read_bytes()).hexdigest())
-    text = json.dumps(dataclasses.asdict(manifest), indent=1, allow_nan=False)
-    (folder / _MANIFEST).write_text(f"{text}\n", encoding="utf-8")
-    wheel, content = pricing.own_wheel()
-    (folder / pricing.WHEELS).mkdir()
-    (folder / pricing.WHEELS / wheel).write_bytes(content)
-    writer = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-    for template, place in layout.items():
-        text = exported_template(template)
-        if template.endswith(".j2"):
-            text = writer.from_string(text).render(
-                m=manifest, wheel=wheel, name=f"{manifest.row['method'].replace('_', '-')}-fedgraph"
-            )
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        (folder / place).write_text(text, encoding="utf-8")
+    manifest = _make_manifest(found, framework, site.digest_of(place))
+    wheel, content = exported_wheel()
+    text = json.dumps(manifest.model_dump(), indent=1, allow_nan=False)
+    files = {**manifest.files(), EXPORTED_MANIFEST: f"{text}\n"}
+    for name, held in {wheel: content, **{name: text.encode() for name, text in files.items()}}.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(held)
 
 
-def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> DeployableManifest:
+def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> ExportedManifest:
     """The numbers of the row."""
     plan, head = found.plan, found.row.head
-    secure = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    clients = plan.facts.num_clients
+    secure, clients = plan.facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, plan.facts.num_clients
     asked = f"{len(found.cohorts[0])} of {clients} clients, by public coins," if found.cohorts else "every client"
-    named = {"run": found.run.title, "row": found.row.row, "method": head.method, "variant": head.variant}
     whole, protection = math.isclose(found.epsilon, head.epsilon_provable), plan.guarantee.protection
-    named |= {"dataset": head.dataset, "trust": head.world.words, "part": "all of it" if whole else "training, on its path"}
-    return DeployableManifest(
+    part = "all of it" if whole else "training, on its path"
+    return ExportedManifest(
         framework=framework,
-        row=named,
+        row=ExportedRow(
+            run=found.run.title, row=found.row.row, method=head.method, variant=head.variant, dataset=head.dataset,
+            trust=head.world.words, part=part,
+        ),
         protection=dataclasses.replace(protection, assumptions=deployable.assumed(protection)).to_dict(),
         delta=plan.guarantee.delta,
         epsilon=found.epsilon,
@@ -241,7 +216,7 @@ def _make_manifest(found: ProjectSource, framework: str, plan_sha256: str) -> De
         plan_sha256=plan_sha256,
         cohorts=found.cohorts,
         sampling=f"{asked} in every round; nothing is amplified",
-    )
+    )  # fmt: skip
 
 
 def _dimensions(found: ProjectSource) -> dict[str, int]:

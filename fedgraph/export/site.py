@@ -11,7 +11,6 @@ only. Nothing is unpickled, and no name in it is called (``models.model_file``).
 import base64
 import contextlib
 import csv
-import dataclasses
 import hashlib
 import json
 import os
@@ -98,7 +97,7 @@ class Site:
 
 def _in_clear(release: PlannedRelease) -> PlannedRelease:
     """The same bound and rounds; Gaussian noise is added outside."""
-    return release if not isinstance(release.mechanism, GaussianNoise) else dataclasses.replace(release, mechanism=_OUTSIDE)
+    return release if not isinstance(release.mechanism, GaussianNoise) else replace(release, mechanism=_OUTSIDE)
 
 
 @lru_cache(maxsize=4)
@@ -219,12 +218,22 @@ def price_of_another(agreed: SitePlan, held: Subgraph, digest: str, place: str) 
     return book.epsilon_with(row.dearest, book.people_of(_charged_ids(plan, _people(held)))), book.epsilon
 
 
+def asked_clients(plan: Plan, cohorts: Sequence[Sequence[int]], round_: int) -> Sequence[int]:
+    """The clients that a round asks: those of its cohort; all of them where there are no cohorts."""
+    return cohorts[round_] if cohorts else range(plan.facts.num_clients)
+
+
+def releases_of(plan: Plan, cohorts: Sequence[Sequence[int]], client: int) -> list[PlannedRelease]:
+    """What a plan lets a client release, in the rounds that ask it."""
+    return [
+        replace(r, client=client, rounds=tuple(k for k in r.rounds if client in asked_clients(plan, cohorts, k)))
+        for r in plan.schedule.of_client(client)
+    ]
+
+
 def _planned_row(plan: Plan, client: int, digest: str, cohorts: Sequence[Sequence[int]]) -> Candidate:
     """All that a plan lets a client release in one deployment."""
-    own = plan.schedule.of_client(client)
-    if cohorts:
-        asked = [r for r, here in enumerate(cohorts) if client in here]
-        own = tuple(dataclasses.replace(r, rounds=tuple(k for k in r.rounds if k in asked)) for r in own)
+    own = releases_of(plan, cohorts, client)
     return Candidate.planned(f"{plan.method}, plan {digest[:12]}", plan.guarantee, own)
 
 

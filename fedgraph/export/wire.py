@@ -21,7 +21,7 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.export.owner import read_app
-from fedgraph.export.site import SitePlan
+from fedgraph.export.site import SitePlan, asked_clients, releases_of
 from fedgraph.pricing import price
 from fedgraph.privacy import LedgerLine, Viewer, settle
 
@@ -77,7 +77,12 @@ def audit_wire(capture: Path, app: Path, owners: Sequence[Path] = ()) -> WireAud
             spent[(path, client, round_)] = times
     faults += _sums(rounds, agreed)
     if owners:
-        faults += _both_sides(told, {_parts(line) for line in sent})
+        known = {_parts(line) for line in sent}  # what was sent and never came is paid by its owner, and seen by nobody here
+        faults += [
+            f"{message.place}: came from client {message.client}, and no owner has written down that it left"
+            for message in told
+            if message.parts not in known
+        ]
     epsilon = settle.of_releases(agreed.plan.guarantee, _ledger(spent, agreed)).epsilon
     total = price(app).headline.total
     stated = math.inf if total is None else total.epsilon
@@ -144,7 +149,7 @@ def _number(value: np.ndarray | None) -> int | None:
 
 
 def _asked(agreed: SitePlan, round_: int) -> Sequence[int]:
-    return agreed.cohorts[round_] if agreed.cohorts else range(agreed.plan.facts.num_clients)
+    return asked_clients(agreed.plan, agreed.cohorts, round_)
 
 
 def _against_plan(client: int, round_: int, messages: Sequence[_Message], agreed: SitePlan) -> Iterator[str]:
@@ -191,13 +196,6 @@ def _sums(rounds: Mapping[tuple[int, int], Sequence[_Message]], agreed: SitePlan
                 yield f"round {round_}: the masks of {name} do not cancel, so it is no sum of these clients"
 
 
-def _both_sides(told: Sequence[_Message], sent: set[frozenset[tuple[str, str]]]) -> Iterator[str]:
-    """What came and no owner wrote down. (What was sent and never came is paid by its owner, and seen by nobody here.)"""
-    for message in told:
-        if message.parts not in sent:
-            yield f"{message.place}: came from client {message.client}, and no owner has written down that it left"
-
-
 def _ledger(spent: Mapping[tuple[str, int, int], int], agreed: SitePlan) -> list[LedgerLine]:
     known = {r.path: (r.mechanism.words, r.event) for r in agreed.plan.schedule.releases}
     return [
@@ -210,13 +208,8 @@ def _ledger(spent: Mapping[tuple[str, int, int], int], agreed: SitePlan) -> list
 def _difference(spent: Mapping[tuple[str, int, int], int], agreed: SitePlan) -> str:
     """Why what left does not cost what the project states."""
     plan, said = agreed.plan, list[str]()
-    whole = {
-        (r.path, client, round_)
-        for r in plan.schedule.releases
-        for round_ in r.rounds
-        for client in _asked(agreed, round_)
-        if r.client in (None, client)
-    }
+    clients = range(plan.facts.num_clients)
+    whole = {(r.path, k, n) for k in clients for r in releases_of(plan, agreed.cohorts, k) for n in r.rounds}
     if missing := sorted({round_ for _, _, round_ in whole - spent.keys()}):
         said.append(f"rounds {', '.join(map(str, missing))} did not leave, or not of every client")
     twice = sorted(

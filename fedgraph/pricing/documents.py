@@ -14,25 +14,25 @@ import json
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing.facts import QUESTIONS, Facts, Keys, Table, Tree, fault, model_of, scalar, table
+from fedgraph.pricing.facts import QUESTIONS, Facts, Table, Tree, fault, model_of, scalar, table
 
-DEEPEST = 60
-K = TypeVar("K", bound=Keys)
+Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
+_DEEPEST = 60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
-KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
+_KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class System:
     ignored: str = ""  # options, divided by spaces, that change no price
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
     options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.model_of``)
+    parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
 
 
 @cache
@@ -57,16 +58,23 @@ def catalogue() -> Mapping[str, System]:
     return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
 
 
+@cache
+def _model(system: str, part: str) -> type[BaseModel]:
+    entry = catalogue()[system]
+    return model_of(entry.parts[part] if part else entry.options)
+
+
 @dataclass(frozen=True)
 class Document:
-    """One file, read as data."""
+    """One file, read as data; or the record of a run."""
 
     path: Path  # the file, or the folder of a job
-    kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command`` or ``ledger``
+    kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``ledger`` or ``record``
     data: Table = field(default_factory=dict)  # of a file or a command line, by its keys
     command: tuple[str, ...] = ()  # the words of a command line
     text: str = ""  # of a Python program or a notebook
     lines: Mapping[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
+    records: Sequence[Said] = ()  # of processes (``recorder.Record``)
     facts: Facts = field(default_factory=Facts)  # what the user says of facts that the file leaves open
     system: str = ""  # the key of its reader; empty until that is known
 
@@ -75,21 +83,23 @@ class Document:
         """The sentences of its system."""
         return catalogue()[self.system].words
 
-    def options(self, data: object = None) -> Any:
-        """The keys that a price of its system needs, from all of the document or from ``data``."""
-        return self.checked(model_of(catalogue()[self.system].options), data)
-
     @property
     def louder(self) -> float:
         """What all noise of the file is multiplied by."""
         return self.facts.louder
 
-    def checked(self, model: type[K], data: object = None, *at: str) -> K:
-        """The mapping ``data``, which stands at the keys ``at``, or all of it, as a model; without what changes no price."""
+    def options(self, data: object = None, *at: str, part: str = "") -> Said:
+        """The keys that a price needs, without those that change none.
+
+        Args:
+            data: The mapping that holds them, and stands at the keys ``at``; None for the document.
+            part: The entry of ``parts`` that describes it, where it is not the whole.
+        """
         held = self.data if data is None else data
-        ignored = catalogue()[self.system].ignored.split()
         if isinstance(held, dict):
+            ignored = catalogue()[self.system].ignored.split()
             held = {key: value for key, value in held.items() if key not in ignored}
+        model = _model(self.system, part)
         try:
             return model.model_validate(held)
         except ValidationError as error:
@@ -101,9 +111,9 @@ class Document:
         if known is not None:
             return known
         said = QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
-        if said.whether:
-            return float(self.facts.whether(name, said.whether.format(**about)))
-        return self.facts.ask(name, said.ask.format(**about), said.values, said.worst)
+        if "whether" in said:
+            return float(self.facts.whether(name, said["whether"].format(**about)))
+        return self.facts.ask(name, said["ask"].format(**about), tuple(map(float, said["values"])), said.get("worst"))
 
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
         """An error at a key, or at the nearest one above it."""
@@ -134,17 +144,17 @@ def read(path: Path) -> Document:
             return _parsed(path, suffix, body)
         if suffix in (".py", ".ipynb"):
             return Document(path, "python", _json(path, body) if suffix == ".ipynb" else {}, text=body)
-        if suffix in KINDS or not suffix:
+        if suffix in _KINDS or not suffix:
             return from_text(path, body)
-        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(KINDS)}")
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}")
     except RecursionError:
-        raise PricingError(f"{path}:1: nested too deeply; at most {DEEPEST} levels are read") from None
+        raise PricingError(f"{path}:1: nested too deeply; at most {_DEEPEST} levels are read") from None
 
 
 def text(path: Path) -> str:
     """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
     try:
-        return sources.read_text(path, f"a configuration ({', '.join(KINDS)})")
+        return sources.read_text(path, f"a configuration ({', '.join(_KINDS)})")
     except ScenarioError as error:
         raise PricingError(str(error)) from None
 
@@ -154,18 +164,24 @@ def from_text(path: Path, body: str) -> Document:
     python = r"(^|\s|/)(python[\d.]*|torchrun|accelerate|\S+\.py|compute_dp_sgd_privacy\w*)\s"
     body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#"))
     runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]
-    if len(runs) != 1:
-        said = (
-            f"{len(runs)} command lines that run Python; one file prices one" if runs else "not a command line that runs Python"
-        )
-        raise PricingError(f"{path}:1: {said}")
+    if not runs:
+        raise PricingError(f"{path}:1: not a command line that runs Python")
+    if len(runs) > 1:
+        raise PricingError(f"{path}:1: {len(runs)} command lines that run Python; one file prices one")
     if re.search(r"[`$;|&<>]", runs[0]):
         raise PricingError(f"{path}:1: a command line with shell code ({runs[0].strip()[:60]}…); write its values out")
     try:
         words = shlex.split(runs[0])
     except ValueError as error:
         raise PricingError(f"{path}:1: not a command line: {error}") from None
-    return Document(path, "command", _flags(words), tuple(words))
+    flags: Table = {}  # --key value, --key=value and bare --flag (True); - in names becomes _
+    for word, after in itertools.zip_longest(words, words[1:], fillvalue="--end"):
+        if re.match("--?[A-Za-z]", word):
+            name, equals, value = word.lstrip("-").partition("=")
+            if not equals and not re.match("--?[A-Za-z]", after):
+                value, equals = after, "="
+            flags[name.replace("-", "_")] = scalar(value) if equals else True
+    return Document(path, "command", flags, tuple(words))
 
 
 def system_of(document: Document, named: str | None = None) -> str:
@@ -234,16 +250,8 @@ def _parsed(path: Path, suffix: str, body: str) -> Document:
     except (tomllib.TOMLDecodeError, ValueError) as error:
         line = re.search(r"line (\d+)", str(error))
         raise PricingError(f"{path}:{line[1] if line else 1}: not TOML: {error}") from None
-    lines: dict[SourceLocation, int] = {}
-    above: SourceLocation = ()
-    for number, row in enumerate(body.splitlines(), 1):
-        head, key = re.match(r"\s*\[+([^\[\]]+)\]+\s*(#.*)?$", row), re.match(r"\s*([\w.\"'-]+)\s*=", row)
-        if head:
-            above = tuple(part.strip(" \"'") for part in head[1].split("."))
-            lines.setdefault(above, number)
-        elif key:
-            lines[(*above, *(part.strip(" \"'") for part in key[1].split(".")))] = number
-    return Document(path, "toml", found, lines=lines)
+    heads = ((number, re.match(r"\s*\[([^\[\]]+)\]", row)) for number, row in enumerate(body.splitlines(), 1))
+    return Document(path, "toml", found, lines={tuple(head[1].split(".")): number for number, head in heads if head})
 
 
 def _json(path: Path, body: str) -> Table:
@@ -269,15 +277,3 @@ def _mapping(path: Path, found: object) -> Table:
     if not isinstance(found, dict):
         raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
     return {str(key): value for key, value in found.items()}
-
-
-def _flags(words: list[str]) -> Table:
-    """``--key value``, ``--key=value`` and bare ``--flag`` (True) of a command line; - in names becomes _."""
-    out: Table = {}
-    for word, after in itertools.zip_longest(words, words[1:], fillvalue="--end"):
-        if re.match("--?[A-Za-z]", word):
-            name, equals, value = word.lstrip("-").partition("=")
-            if not equals and not re.match("--?[A-Za-z]", after):
-                value, equals = after, "="
-            out[name.replace("-", "_")] = scalar(value) if equals else True
-    return out

@@ -1,8 +1,8 @@
-"""Facts that a file leaves open, and keys that it holds.
+"""Facts that a file leaves open, and the keys that it may hold.
 
 A reader asks ``Facts`` for each number that it needs. Where the file leaves it open, an answer of the user (``--given``) takes
 its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the reader reads again.
-``Keys`` is the base of the models of foreign mappings; a key that is not known is refused, and a fault is one line.
+``model_of`` makes a model of the keys of a mapping that ``catalogue.yaml`` describes.
 """
 
 from __future__ import annotations
@@ -37,20 +37,9 @@ class OpenFact:
     worst: float | None = None  # a value that bounds every other, used for the total; None: no total
 
 
-@dataclass(frozen=True)
-class _Question:
-    """An entry of ``questions.yaml``."""
-
-    ask: str = ""  # the question, with places in braces for what it is about
-    whether: str = ""  # the question, where yes or no answers it; ``no`` is then taken for granted
-    values: tuple[float, ...] = ()  # plausible answers for a table, worst first
-    worst: float | None = None  # an answer that bounds every other; None where there is none
-
-
-QUESTIONS: Mapping[str, _Question] = {
-    name: _Question(**{**entry, "values": tuple(map(float, entry.get("values", ())))})
-    for name, entry in yaml.safe_load(resources.files("fedgraph.pricing").joinpath("questions.yaml").read_text("utf-8")).items()
-}
+QUESTIONS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
+    resources.files("fedgraph.pricing").joinpath("questions.yaml").read_text("utf-8")
+)
 
 
 @dataclass
@@ -64,10 +53,6 @@ class Facts:
     notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
     used: set[str] = field(default_factory=set)  # answers that were looked up
     place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
-
-    def again(self, louder: float, tried: Mapping[str, float]) -> Facts:
-        """The same facts, for a file that is read again."""
-        return Facts(self.given, {**self.tried, **{fact_name(name): value for name, value in tried.items()}}, louder)
 
     def known(self, name: str) -> float | None:
         """The answer to a fact that is missing, if there is one."""
@@ -139,14 +124,12 @@ def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
     return out
 
 
-# Models of foreign mappings. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
+# Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
 
-def _number(
-    least: float = 0.0, *, above: bool = False, most: float = math.inf, whole: bool = False, words: str = ""
-) -> BeforeValidator:
+def _number(least: float = 0.0, above: bool = False, most: float = math.inf, whole: bool = False, words: str = "") -> Any:
     """Reads a number, also one that is quoted. None passes: where a key may be left out, its type says so."""
-    allowed = f"allowed: {'>' if above else '≥'} {least:g}"
+    allowed = words or f"allowed: {'>' if above else '≥'} {least:g}"
 
     def read(value: object) -> object:
         found = scalar(value) if isinstance(value, str) else value
@@ -157,72 +140,63 @@ def _number(
         if math.isfinite(found) and found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
             raise ValueError(f"found {found:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
         if found < least or (above and found == least) or found > most:
-            raise ValueError(f"found {found:g}; {words or allowed}")
+            raise ValueError(f"found {found:g}; {allowed}")
         if whole and not (math.isfinite(found) and found <= _MOST_WHOLE and found == int(found)):
             raise ValueError(f"found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
         return int(found) if whole else float(found)
 
-    return BeforeValidator(read)
+    return int if whole else float, BeforeValidator(read)
 
 
-_SHARE = _number(most=1.0, words="a rate or a probability lies in [0, 1]")
-_DELTA = _number(most=math.nextafter(1, 0), words="a δ lies in [0, 1)")
-Amount = Annotated[float, _number()]
-AmountOrNone = Annotated[float | None, _number()]
-Positive = Annotated[float, _number(above=True)]
-PositiveOrNone = Annotated[float | None, _number(above=True)]
-Share = Annotated[float, _SHARE]
-ShareOrNone = Annotated[float | None, _SHARE]
-Delta = Annotated[float, _DELTA]
-DeltaOrNone = Annotated[float | None, _DELTA]
-Times = Annotated[int, _number(whole=True)]
-TimesOrNone = Annotated[int | None, _number(whole=True)]
-Count = Annotated[int, _number(1, whole=True)]
-CountOrNone = Annotated[int | None, _number(1, whole=True)]
+# The kinds of ``catalogue.yaml``: a type, and what reads it.
+_KINDS: Mapping[str, tuple[Any, Any]] = {
+    "amount": _number(), "positive": _number(above=True), "number": _number(-1.0), "times": _number(whole=True),
+    "count": _number(1, whole=True), "share": _number(most=1.0, words="a rate or a probability lies in [0, 1]"),
+    "delta": _number(most=math.nextafter(1, 0), words="a δ lies in [0, 1)"),
+    "truth": (bool, None), "word": (str, None), "words": (list[str] | str, None),
+    "mapping": (dict[str, object], None), "any": (object, None),
+}  # fmt: skip
 
 
-class Keys(BaseModel):
-    """The keys of a mapping. Others are refused."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
-
-
-class SomeKeys(Keys):
+class _SomeKeys(BaseModel):
     """The keys of a mapping that a price needs. Others are told as not priced (``rest``)."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", strict=True, populate_by_name=True)
 
     @property
     def rest(self) -> tuple[str, ...]:
         return tuple(self.__pydantic_extra__ or ())
 
 
-_KINDS: Mapping[str, Any] = {
-    "amount": (float, _number()), "positive": (float, _number(above=True)), "number": (float, _number(-1.0)),
-    "delta": (float, _DELTA), "times": (int, _number(whole=True)), "count": (int, _number(1, whole=True)),
-    "truth": (bool, ...), "word": (str, ...), "any": (object, ...),
-}  # fmt: skip
+class Keys(_SomeKeys):
+    """The keys of a mapping. Others are refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
-def model_of(options: Mapping[str, object], name: str = "options") -> type[Keys]:
-    """The model of ``options`` of an entry of ``catalogue.yaml``: key → kind, or a mapping of such keys.
+def model_of(options: Mapping[str, object], name: str = "options") -> type[BaseModel]:
+    """The model of a mapping: key → kind, or a mapping of such keys, or a list of one such mapping for a list of them.
 
-    A kind is a name of ``_KINDS``, or words between | of which one is allowed.
+    A kind is a name of ``_KINDS``, or words between | of which one is allowed. A mapping that has a key without a default is
+    None where it is left out.
     """
     fields: dict[str, Any] = {}
     for key, said in options.items():
-        if isinstance(said, Mapping):
+        first, *others = key.split("|")
+        if isinstance(said, list):
+            fields[key] = (list[model_of(said[0], key)], Field(default_factory=list))  # type: ignore[misc]
+        elif isinstance(said, Mapping):
             inner = model_of(said, key)
-            fields[key] = (inner, inner())
+            fields[key] = (
+                (inner | None, None) if any(f.is_required() for f in inner.model_fields.values()) else (inner, inner())
+            )
         elif key != "only":
             kind, equals, default = str(said).partition(" = ")
-            held, check = _KINDS.get(kind) or (Literal[tuple(kind.split("|"))], ...)
-            first, *others = key.split("|")
+            held, check = _KINDS.get(kind) or (Literal[tuple(kind.split("|"))], None)
             start = scalar(default) if equals else ...
-            field = Field(start, validate_default=True, validation_alias=AliasChoices(first, *others))
-            fields[first] = (Annotated[held if start is not None else held | None, check], field)
-    base = Keys if options.get("only") else SomeKeys
-    return create_model(name, __base__=base, **fields)
+            set_ = Field(start, validate_default=True, validation_alias=AliasChoices(first, *others))
+            fields[first] = (Annotated[held if start is not None else held | None, check], set_)
+    return create_model(name, __base__=Keys if options.get("only") else _SomeKeys, **fields)
 
 
 def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ...], str]:
@@ -232,7 +206,7 @@ def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ..
     name, value = at[-1] if at else "", found["input"]
     kind, context = found["type"], found.get("ctx", {})
     if kind == "value_error":
-        return at, f"{f'{name}: ' if name and not str(context['error']).startswith('missing') else ''}{context['error']}"
+        return at, f"{name}: {context['error']}"
     if kind == "missing":
         return at, f"missing option {name!r}; it is needed to price this file"
     if kind == "extra_forbidden":
@@ -241,5 +215,6 @@ def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ..
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", str(context["expected"]))
         return at, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
-    wanted = {"bool_type": "true or false is allowed", "list_type": "a list is expected", "string_type": "a word is expected"}
-    return at, f"{name}: found {value!r}; {wanted.get(kind, 'a mapping of keys is expected')}"
+    wanted = {"bool_type": "true or false is allowed", "list_type": "a list is expected", "string_type": "a word is expected",
+              "model_type": "a mapping of keys is expected"}  # fmt: skip
+    return at, f"{name}: found {value!r}; {wanted.get(kind, found['msg'])}"

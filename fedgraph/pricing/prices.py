@@ -1,6 +1,5 @@
 """Recording, reading and asking: a reader's facts become a ``Quote``, an open fact a question with prices for answers."""
 
-import json
 import math
 import os
 import shlex
@@ -17,21 +16,16 @@ from fedgraph import plugins, privacy
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
 from fedgraph.pricing.documents import Document, catalogue
-from fedgraph.pricing.facts import Facts, OpenFact, answers, fact_name
+from fedgraph.pricing.facts import Facts, OpenFact, Tree, answers, fact_name
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
 from fedgraph.pricing.readings import Reading, Row
-from fedgraph.pricing.recorder import Recording, replayed
+from fedgraph.pricing.recorder import Record, Recording, replayed
 from fedgraph.privacy import Epsilon, Repeated
 
 _MOST_ROUNDS = 10**12
 _LOUDEST = 4.0**59  # times the noise of the file
 _LONGEST_END = 5.0  # seconds that processes of a command may run on after it
 _ANSWERS = (".yaml", ".yml", ".json", ".toml")
-
-
-def systems() -> list[str]:
-    """The keys of all systems that are read."""
-    return sorted(catalogue())
 
 
 class Recorded(Recording):
@@ -51,7 +45,7 @@ class Recorded(Recording):
         Raises:
             PricingError: Nothing private was seen, or an answer means nothing.
         """
-        return price_records([self.record()], {"delta": delta, **(given or {})}, fix)
+        return _price_records([self.record()], {"delta": delta, **(given or {})}, fix, "the recorded run")
 
 
 def recorded() -> Recorded:
@@ -81,9 +75,6 @@ def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, 
         given: Answers to questions, by their names; ``delta`` among them.
         fix: An ε > 0 to be bought, or None.
 
-    Returns:
-        The quote.
-
     Raises:
         PricingError: The command cannot be started, fails, or does nothing private that is seen.
     """
@@ -100,20 +91,11 @@ def run(command: str | Sequence[str], given: Mapping[str, float] | None = None, 
             raise PricingError(f"--run {shlex.join(words)}: ended with status {status}; what a broken run did is not priced")
         until = time.monotonic() + _LONGEST_END
         records = [replayed(path, until) for path in sorted(Path(folder).glob("*.jsonl"))]
-    return price_records(records, given, fix, shlex.join(words))
+    return _price_records(records, given, fix, shlex.join(words))
 
 
-def price_records(
-    records: Sequence[Mapping[str, object]],
-    given: Mapping[str, float] | None = None,
-    fix: float | None = None,
-    name: str = "the recorded run",
-) -> Quote:
-    """Price what ``Recording.record`` gave, of one process or of several."""
-    if not records:
-        raise PricingError(f"{name}: nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step")
-    document = Document(Path(name), "json", json.loads(json.dumps({"runs": list(records)})))
-    return _price_document(document, "record", fix, given)
+def _price_records(records: Sequence[Record], given: Mapping[str, float] | None, fix: float | None, name: str) -> Quote:
+    return _price_document(Document(Path(name), "record", records=records), "record", fix, given)
 
 
 def price(
@@ -124,7 +106,7 @@ def price(
     Args:
         path: The configuration: YAML, TOML or JSON of another system, a command line, or a neutral YAML. A Python file or a
             notebook is searched for its DP calls, and asks: what a program does only a recorded run tells (``run``).
-        system: A key of ``systems()``, where the file does not tell whose it is.
+        system: A key of ``catalogue.yaml`` (``fedgraph list systems``), where the file does not tell whose it is.
         fix: An ε > 0; the quote then holds the settings of the same system that honestly buy it.
         given: Answers to its questions, by their names, such as ``{"sampling rate": 0.01, "steps": 2000}``.
 
@@ -157,22 +139,20 @@ def given_facts(facts: Sequence[str]) -> dict[str, float]:
     Raises:
         PricingError: Something is neither of both, is no finite number, or is said twice.
     """
-    pairs = []
+    pairs: list[tuple[str, str, Tree]] = []
     for fact in facts:
         name, equals, said = fact.partition("=")
-        own = (
-            [(name, said)] if equals else list(documents.read(Path(fact)).data.items()) if Path(fact).suffix in _ANSWERS else []
-        )
-        if not own:
+        if equals:
+            pairs.append((fact, name, said))
+        elif Path(fact).suffix in _ANSWERS:
+            pairs += [(fact, key, value) for key, value in documents.read(Path(fact)).data.items()]
+        else:
             allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_ANSWERS}'
             raise PricingError(f"--given {fact!r}: {allowed}")
-        pairs += [(fact, key, value) for key, value in own]
     return answers(pairs)
 
 
-def _price_document(
-    document: Document, system: str, fix: float | None = None, given: Mapping[str, float] | None = None
-) -> Quote:
+def _price_document(document: Document, system: str, fix: float | None, given: Mapping[str, float] | None) -> Quote:
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
     facts = Facts({fact_name(name): float(value) for name, value in (given or {}).items()})
@@ -187,8 +167,11 @@ def _price_document(
         raise PricingError(f"{document.path}: a number in it is outside what can be priced ({error})") from None
 
 
-def _read(document: Document) -> Reading:
-    """What the system's reader finds in a document."""
+def _read(document: Document, louder: float = 1.0, **tried: float) -> Reading:
+    """What the system's reader finds in a document, with another factor on its noise, or another answer."""
+    if louder != 1.0 or tried:
+        facts = Facts(document.facts.given, {fact_name(name): value for name, value in tried.items()}, louder)
+        document = replace(document, facts=facts)
     module, _, function = catalogue()[document.system].reader.partition(".")
     found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
     return found
@@ -223,14 +206,9 @@ def _total(row: Row) -> Epsilon:
     return replace(privacy.price(Repeated(row.event, row.rounds), row.delta), delta=row.delta)
 
 
-def _again(document: Document, louder: float = 1.0, **tried: float) -> Reading:
-    """The file read with another factor or answer."""
-    return _read(replace(document, facts=document.facts.again(louder, tried)))
-
-
 def _asked(document: Document, fact: OpenFact) -> Question:
     """The headline for each plausible answer."""
-    return Question(fact, tuple((v, _total(_again(document, **{fact.name: v}).rows[0]).epsilon) for v in fact.values))
+    return Question(fact, tuple((v, _total(_read(document, **{fact.name: v}).rows[0]).epsilon) for v in fact.values))
 
 
 def _fix(document: Document, reading: Reading, target: float) -> Fix:
@@ -239,7 +217,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
         return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
 
     def cost(factor: float) -> float:
-        return _total(_again(document, factor).rows[0]).epsilon
+        return _total(_read(document, factor).rows[0]).epsilon
 
     low, high = 1.0, 1.0
     while cost(high) > target:
@@ -253,7 +231,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
         low, high = (low, middle) if cost(middle) <= target else (middle, high)
     assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.facts.open.values()]
     why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
-    settings, noisier = (_again(document, factor).settings or {} for factor in (high, high * 2))
+    settings, noisier = (_read(document, factor).settings or {} for factor in (high, high * 2))
     out: dict[str, float] = {}
     for name, value in settings.items():  # six digits, towards more noise: up where more noise is a larger number
         if value > 0 and math.isfinite(value):

@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from fedgraph.pricing.documents import System
@@ -18,7 +17,6 @@ from fedgraph.pricing.readings import Claim, Reading, Row
 from fedgraph.privacy import Epsilon
 
 _WIDTH, _TITLE = 110, 13  # columns of a terminal, and of what stands before a sentence
-_HERE = resources.files("fedgraph.pricing")
 _RULES = {
     "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
     "too-dear": "The provable ε lies above what was asked for.",
@@ -41,12 +39,6 @@ class PricedRow:
         """The rounds that the theorem beside it prices: all of them, or one where the total is open."""
         rounds = f"{self.row.rounds:,} round{'' if self.row.rounds == 1 else 's'}"
         return f"one of {rounds}" if self.total is None and self.row.rounds > 1 else rounds
-
-    def to_dict(self, price: Epsilon | None) -> Table:
-        """One of its prices as JSON."""
-        theorem = f"{price.accountant}: {price.theorem}" if price else "a missing fact leaves the total open: see questions"
-        epsilon, delta = (_number(price.epsilon), price.delta) if price else (None, self.row.delta)
-        return {"epsilon": epsilon, "delta": delta, "unit": self.row.unit, "relation": self.row.relation, "theorem": theorem}
 
 
 @dataclass(frozen=True)
@@ -91,18 +83,28 @@ class Quote:
         and the order of steps, too.
         """
         top, reading, system, fix = self.headline, self.reading, self.system, self.fix
-        keys = ("epsilon", "delta", "scope", "words")
-        published: list[Tree] = [{key: _number(vars(p)[key]) for key in keys} for p in reading.published]
+        published = [{key: _number(vars(p)[key]) for key in ("epsilon", "delta", "scope", "words")} for p in reading.published]
+        open_ = "a missing fact leaves the total open: see questions"
+
+        def priced(of: Epsilon | None) -> Table:
+            said = {"epsilon": None if of is None else _number(of.epsilon), "delta": top.row.delta if of is None else of.delta}
+            return said | {"unit": top.row.unit, "relation": top.row.relation,
+                           "theorem": open_ if of is None else f"{of.accountant}: {of.theorem}"}  # fmt: skip
+
+        def asked(of: Question) -> Table:
+            name = of.unknown.name
+            answers: list[Tree] = [{name: value, "epsilon": _number(epsilon)} for value, epsilon in of.answers]
+            return {"missing": name, "question": of.unknown.question, "table": answers}
+
+        def guarantee(of: PricedRow) -> Table:
+            said: Table = {key: vars(of.row)[key] for key in ("unit", "relation", "viewer", "rounds", "delta")}
+            total = None if of.total is None else _number(of.total.epsilon)
+            return said | {"per_round": _number(of.per_round.epsilon), "total": total, "why": of.row.why}
+
         out: Table = {
-            "total": top.to_dict(top.total),
-            "per_round": top.to_dict(top.per_round),
-            "published": published[0] if published else None,
+            "total": priced(top.total), "per_round": priced(top.per_round), "published": published[0] if published else None,
             "unprotected": [*reading.unprotected, *(f"not priced: {name}" for name in reading.not_priced)],
-            "questions": [
-                {"missing": a.unknown.name, "question": a.unknown.question,
-                 "table": [{a.unknown.name: value, "epsilon": _number(epsilon)} for value, epsilon in a.answers]}
-                for a in self.asked
-            ],
+            "questions": [asked(a) for a in self.asked],
         }  # fmt: skip
         if fix is not None:
             settings = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
@@ -110,13 +112,8 @@ class Quote:
         if details:
             out["details"] = {
                 "file": self.path, "system": system.name, "version": system.version, "source": system.source,
-                "authors_say": system.said, "published": published, "assumed": list(reading.assumed),
-                "order": list(reading.order), "guarantees": [
-                    {"unit": row.unit, "relation": row.relation, "viewer": row.viewer, "rounds": row.rounds,
-                     "delta": row.delta, "per_round": _number(priced.per_round.epsilon),
-                     "total": None if priced.total is None else _number(priced.total.epsilon), "why": row.why}
-                    for priced in self.rows for row in (priced.row,)
-                ],
+                "authors_say": system.said, "published": [*published], "assumed": [*reading.assumed],
+                "order": [*reading.order], "guarantees": [guarantee(each) for each in self.rows],
             }  # fmt: skip
         return out
 
@@ -149,13 +146,13 @@ def claimed(said: Claim) -> str:
 
 def html(quotes: Sequence[Quote]) -> str:
     """One page for several quotes. It holds no script and no link, and is readable in the dark and on a phone."""
-    return render("page.html", True, quotes=quotes)
+    return _rendered("page.html", True, quotes=quotes)
 
 
 def text(quote: Quote) -> str:
     """One quote for a terminal, wrapped: what is published, provable and unprotected, the questions and the fix."""
     said = {key.replace("_", " "): vars(quote.reading)[key] for key in ("assumed", "order", "unprotected", "not_priced")}
-    return render("page.txt", False, q=quote, said=said, claim=claimed, wrapped=_wrapped).rstrip()
+    return _rendered("page.txt", False, q=quote, said=said, claim=claimed, wrapped=_wrapped).rstrip()
 
 
 def _wrapped(title: str, sentence: str) -> str:
@@ -164,12 +161,12 @@ def _wrapped(title: str, sentence: str) -> str:
     return wrapper.fill(" ".join(sentence.split()))
 
 
-def render(name: str, escaped: bool, folder: Traversable = _HERE, **values: object) -> str:
-    """A template of ``folder`` with ``values``. escaped: for HTML."""
+def _rendered(name: str, escaped: bool, **values: object) -> str:
     import jinja2  # only a page needs it
 
     settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
-    return settings.from_string(folder.joinpath(name).read_text(encoding="utf-8")).render(shown=readable, **values)
+    source = resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8")
+    return settings.from_string(source).render(shown=readable, **values)
 
 
 def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:

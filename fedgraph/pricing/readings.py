@@ -1,4 +1,4 @@
-"""The contract of a reader: what it finds in a foreign configuration, or in the record of a run.
+"""The one record of facts: what a reader finds in a foreign configuration, or in the record of a run.
 
 A reader is a function ``(document) -> Reading`` in a file of ``readers``; its entry of ``catalogue.yaml`` names it. It
 prices nothing: it says what the file says, as events of ``fedgraph.privacy``, and raises ``PricingError`` in one line for what
@@ -99,11 +99,10 @@ class Sums:
 
     @property
     def words(self) -> str:
-        how = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}
-        plain = (
-            "all units in each, no amplification" if self.sampling != "none" else "a row in one sum of each, no amplification"
-        )
-        said = how.get(self.sampling, plain).format(self.rate) if self.rate < 1 else plain
+        how = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}.get(self.sampling)
+        said = "a row in one sum of each, no amplification"
+        if how is not None:
+            said = how.format(self.rate) if self.rate < 1 else "all units in each, no amplification"
         noise = f"Laplace noise of scale {self.multiplier:.6g}" if self.laplace else f"noise std = {self.multiplier:.6g}"
         return f"{self.count:,} sum{'' if self.count == 1 else 's'} with {noise}·clip, {said}"
 

@@ -34,13 +34,13 @@ import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from typing import Self  # programs that are run may have an older Python
 
 Foreign = Any  # an object of a library that is not imported here
-VERSION = 2
 _MOST_ROWS = 5_000_000  # rows of parts of one data set that are told apart; beyond it all parts count as overlapping
 _MOST_VALUES = 50_000_000  # numbers of a data set that are compared by value
 _GRAPHS = ("torch_geometric", "dgl")
@@ -168,11 +168,11 @@ class Recording:
 
     # What is made of it.
 
-    def record(self) -> dict[str, Foreign]:
-        """What was recorded, as JSON holds it (``fedgraph.pricing.readers.record`` reads it)."""
+    def record(self) -> Record:
+        """What was recorded until now."""
         with self._lock:
             events = {number: ({"event": key[0], **dict(key[1:])}, times) for key, (number, times) in self._told.items()}
-            return _tables(events, self._gradients.values())
+            return _by_kind(events, self._gradients.values())
 
     def __enter__(self) -> Self:
         finder = _Finder(self, dict(WATCHED if self.watch is None else self.watch))
@@ -217,7 +217,6 @@ class Recording:
                 self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o600)
                 self._inode = os.fstat(self._file).st_ino
                 fcntl.flock(self._file, fcntl.LOCK_EX)  # held as long as this process lives
-                lines.insert(0, json.dumps({"fedgraph_record": VERSION}))
             elif (held := os.fstat(self._file)).st_ino != self._inode or not held.st_nlink:
                 raise OSError("the program closed or removed it")
             left = ("\n".join(lines) + "\n").encode()
@@ -372,7 +371,21 @@ class Recording:
         self._undo.append(lambda: setattr(owner, name, before))
 
 
-def replayed(path: str | os.PathLike[str], until: float) -> dict[str, Foreign]:
+@dataclass
+class Record:
+    """What one process did. An event has the fields that were told of it, and ``count``: how often it happened."""
+
+    doubt: str = ""  # why more may have happened than is known; empty where nothing says so
+    data: Sequence[Foreign] = ()  # data sets: name, rows, base, graph (what mixes its rows), standardised
+    cells: Sequence[Sequence[int]] = ()  # the sets of data that one row may be part of, of each base
+    sums: Sequence[Foreign] = ()  # noised sums of a kind: data, noise, clip, sampling, rate, draws, by, where, passes
+    clear: Sequence[Foreign] = ()  # steps without noise: data, where
+    messages: Sequence[Foreign] = ()  # of clients: by, who, viewer, noise, epsilon, said
+    weights: Sequence[str] = ()  # files that weights came from
+    claims: Mapping[tuple[float, str], float] = field(default_factory=dict)  # (δ, words) → the largest ε that was stated
+
+
+def replayed(path: str | os.PathLike[str], until: float) -> Record:
     """The record that a process left, whether it ended or was killed.
 
     Args:
@@ -395,71 +408,57 @@ def replayed(path: str | os.PathLike[str], until: float) -> dict[str, Foreign]:
         lines = file.read().split(b"\n")
     events: dict[int, tuple[Mapping[str, Foreign], int]] = {}
     unused: dict[int, tuple[int | None, str]] = {}
-    doubt, version = "" if ended else "a process ran on when the command had ended", VERSION
+    doubt = "" if ended else "a process ran on when the command had ended"
+    if lines[-1]:
+        doubt = "the record of a process ends in the middle of a line"
     try:
         for line in lines[:-1]:
             held: Foreign = json.loads(line)
-            if isinstance(held, int):
-                number, event, times = held, *events[held]
-            elif "fedgraph_record" in held:
-                version = held["fedgraph_record"]
-                continue
-            else:
-                number, event, times = held.pop("number"), held, 0
+            number, event, times = (held, *events[held]) if isinstance(held, int) else (held.pop("number"), held, 0)
             events[number] = event, times + 1
             if event["event"] == "gradients":
                 unused[number] = event["data"], event["where"]
             elif event["event"] in ("sum", "clear"):
                 unused.clear()
-    except (ValueError, KeyError, TypeError):
-        doubt = "the record of a process holds a line that is none"
-    if lines[-1]:
-        doubt = "the record of a process ends in the middle of a line"
-    return {**_tables(events, unused.values(), doubt), "fedgraph_record": version}
+        return _by_kind(events, unused.values(), doubt)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return Record("the record of a process holds a line that is none")
 
 
-def _tables(
+def _by_kind(
     events: Mapping[int, tuple[Mapping[str, Foreign], int]], unused: Iterable[tuple[int | None, str]], doubt: str = ""
-) -> dict[str, Foreign]:
+) -> Record:
     """What happened, kind by kind; gradients that nothing used in sight are a step in clear."""
-    kinds: dict[str, list[dict[str, Foreign]]] = {}
-    passes: dict[int, int] = {}
+    kinds: dict[str, list[SimpleNamespace]] = {}
     for number, (event, times) in events.items():
-        kinds.setdefault(event["event"], []).append({**event, "count": times, "number": number})
-        if event["event"] == "passes":
-            passes[event["of"]] = passes.get(event["of"], 0) + times * event["more"]
-    clear = {(c["data"], c["where"]): c["count"] for c in kinds.get("clear", ())}
+        kinds.setdefault(event["event"], []).append(SimpleNamespace(**event, count=times, number=number))
+    passes: dict[int, int] = {}
+    for more in kinds.get("passes", ()):
+        passes[more.of] = passes.get(more.of, 0) + more.count * more.more
+    clear = {(one.data, one.where): one.count for one in kinds.get("clear", ())}
     for key in unused:
         clear[key] = clear.get(key, 0) + 1
     claims: dict[tuple[float, str], float] = {}
-    for c in kinds.get("claim", ()):
-        claims[c["delta"], c["words"]] = max(c["epsilon"], claims.get((c["delta"], c["words"]), 0.0))
-    sums, data = kinds.get("sum", []), sorted(kinds.get("data", ()), key=lambda d: int(d["data"]))
-    reused, standardised = ({one["data"] for one in kinds.get(name, ())} for name in ("reused", "standardised"))
-    graphs = {one["data"]: one["why"] for one in kinds.get("graph", ())}
-    told = ("data", "noise", "clip", "rate", "draws", "by", "where", "count")
-    return {
-        "fedgraph_record": VERSION,
-        "doubt": doubt,
-        "data": [{"name": d["name"], "rows": d["rows"], "base": d["base"], "graph": graphs.get(d["data"], ""),
-                  "standardised": d["data"] in standardised} for d in data],
-        "cells": _cells(data, {s["data"] for s in sums}),
-        "sums": [{**{name: s[name] for name in told}, "sampling": "none" if s["data"] in reused else s["sampling"],
-                  "passes": max(passes.get(s["number"], 0), 1)} for s in sums],
-        "clear": [{"data": index, "where": where, "count": n} for (index, where), n in clear.items()],
-        "messages": [{name: m[name] for name in ("by", "who", "viewer", "noise", "epsilon", "said", "count")}
-                     for m in kinds.get("message", ())],
-        "weights": [w["file"] for w in kinds.get("weights", ())],
-        "claims": [{"epsilon": e, "delta": d, "words": w} for (d, w), e in claims.items()],
-    }  # fmt: skip
+    for claim in kinds.get("claim", ()):
+        claims[claim.delta, claim.words] = max(claim.epsilon, claims.get((claim.delta, claim.words), 0.0))
+    reused, standardised = ({one.data for one in kinds.get(name, ())} for name in ("reused", "standardised"))
+    graphs = {one.data: one.why for one in kinds.get("graph", ())}
+    data, sums = sorted(kinds.get("data", ()), key=lambda held: int(held.data)), kinds.get("sum", [])
+    for held in data:
+        held.graph, held.standardised = graphs.get(held.data, ""), held.data in standardised
+    for one in sums:
+        one.sampling, one.passes = "none" if one.data in reused else one.sampling, max(passes.get(one.number, 0), 1)
+    steps = [SimpleNamespace(data=index, where=where, count=n) for (index, where), n in clear.items()]
+    weights = [one.file for one in kinds.get("weights", ())]
+    return Record(doubt, data, _cells(data, {s.data for s in sums}), sums, steps, kinds.get("message", []), weights, claims)
 
 
-def _cells(data: Sequence[Mapping[str, Foreign]], used: set[int]) -> list[list[int]]:
+def _cells(data: Sequence[Foreign], used: set[int]) -> list[list[int]]:
     """The sets of data that one row may be part of, of each base."""
     cells: list[list[int]] = []
-    for base in dict.fromkeys(data[index]["base"] for index in sorted(used)):
-        parts = [index for index in sorted(used) if data[index]["base"] == base]
-        listed = {index: rows for index in parts if (rows := data[index]["indices"]) is not None}
+    for base in dict.fromkeys(data[index].base for index in sorted(used)):
+        parts = [index for index in sorted(used) if data[index].base == base]
+        listed = {index: rows for index in parts if (rows := data[index].indices) is not None}
         whole = [index for index in parts if index not in listed]
         if not any(listed.values()) or sum(map(len, listed.values())) > _MOST_ROWS:
             cells.append(parts)
@@ -526,15 +525,30 @@ def _shown(file: str) -> str:
     return os.path.basename(file) if below.startswith("..") else below
 
 
-def _where() -> str:
-    """File and line of the nearest caller that is part of no library."""
+def _caller(beyond: Sequence[str]) -> Foreign:
+    """The frame of the nearest caller that is neither of this file nor of these libraries; None where there is none."""
     frame = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if file != __file__ and str(frame.f_globals.get("__name__", "")).split(".")[0] not in _OTHERS:
-            return f"{_shown(file)}:{frame.f_lineno}"
+        if frame.f_code.co_filename != __file__ and _library(frame.f_globals.get("__name__", "")) not in beyond:
+            return frame
         frame = frame.f_back  # type: ignore[assignment]
-    return "?"
+    return None
+
+
+def _library(module: object) -> str:
+    return str(module).partition(".")[0]
+
+
+def _where() -> str:
+    """File and line of the nearest caller that is part of no library."""
+    frame = _caller(_OTHERS)
+    return "?" if frame is None else f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+def _of_opacus() -> bool:
+    """Whether the nearest caller beyond torch is Opacus."""
+    frame = _caller(("torch", "contextlib", "functools"))
+    return frame is not None and _library(frame.f_globals.get("__name__", "")) == "opacus"
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -613,7 +627,7 @@ def _rows(batch: Foreign) -> float:
 def _walk(recording: Recording, loader: Foreign) -> _Walk:
     """Which rows a loader of torch draws, and how."""
     data = recording._index(loader.dataset)
-    if type(loader).__module__.split(".")[0] in _GRAPHS:
+    if _library(type(loader).__module__) in _GRAPHS:
         recording._tell("graph", data=data, why=f"{type(loader).__name__} puts neighbours into a batch")
     sampler = loader.batch_sampler if loader.batch_sampler is not None else loader.sampler
     split = type(sampler).__name__ == "BatchSplittingSampler"
@@ -704,17 +718,6 @@ def _leaves(roots: Foreign) -> list[Foreign]:
         seen |= more
         nodes += more
     return found
-
-
-def _of_opacus() -> bool:
-    """Whether the nearest caller beyond torch is Opacus."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        name = str(frame.f_globals.get("__name__", "")).split(".")[0]
-        if name not in ("torch", "contextlib", "functools") and frame.f_code.co_filename != __file__:
-            return name == "opacus"
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
 
 
 def _names(made: Foreign, tensor: type, depth: int = 3) -> set[str]:
@@ -827,7 +830,7 @@ def _watch_opacus(recording: Recording, opacus: Foreign) -> None:
             index = recording._index(loader.dataset)
             _walk(recording, loader)
             for layer in module.modules() if module is not None else ():
-                if type(layer).__module__.split(".")[0] in _GRAPHS:
+                if _library(type(layer).__module__) in _GRAPHS:
                     recording._tell("graph", data=index, why=f"{type(layer).__name__} mixes the rows of a batch")
                 if path := getattr(getattr(layer, "config", None), "_name_or_path", ""):
                     recording._happened("weights", file=str(path))
@@ -935,25 +938,15 @@ def _watch_flare(recording: Recording, module: Foreign) -> None:
 
 
 def svt_epsilon(
-    size: float,
-    fraction: float,
-    epsilon: float,
-    noise_var: float,
-    first: float | None,
-    second: float | None,
-    release: float | None,
+    size: float,  # how many values the result has
+    fraction: float,  # the share of them that is sent
+    epsilon: float,  # its option of that name: threshold and queries together
+    noise_var: float,  # its option of that name: what each value costs that is sent, where ``release`` is None
+    first: float | None,  # ``epsilon_threshold``
+    second: float | None,  # ``epsilon_query``
+    release: float | None,  # ``epsilon_release``
 ) -> float:
-    """The pure ε of one result that passes ``SVTPrivacy`` (``docs/how_deployed_noise_is_priced.md``).
-
-    Args:
-        size: How many values the result has.
-        fraction: The share of them that is sent.
-        epsilon: Its option of that name: threshold and queries together.
-        noise_var: Its option of that name: what each value costs that is sent, where ``release`` is None.
-        first: ``epsilon_threshold``, or None.
-        second: ``epsilon_query``, or None.
-        release: ``epsilon_release``, or None.
-    """
+    """The pure ε of one result that passes ``SVTPrivacy`` (``docs/how_deployed_noise_is_priced.md``)."""
     uploads = max(1, -int(-size * fraction // 1))
     one = epsilon / (1 + (2 * uploads) ** (2 / 3)) if second is None else epsilon - second
     one = one if first is None else first

@@ -13,83 +13,56 @@ import fedgraph
 from fedgraph.export import project
 
 SECRET = 982_451_653  # the run's root seed, which nobody may find in a project
-SCENARIO = {
-    "name": "three",
-    "seed": SECRET,
-    "seeds": 3,
-    "runtime": {"engine": "serial"},
-    "datasets": [{"name": "embedded/library"}],
-    "tasks": [
-        {
-            "task": "node_classification",
-            "label": "nodes",
-            "epsilons": [8],
-            "delta": 1e-4,
-            "trust": ["curator", "sums", "own-client"],
-            "partition": {"partition": "uniform", "clients": 3},
-            "methods": [
-                {"method": "features", "label": "Features", "steps": 12},
-                {"method": "features", "label": "Net", "model": "mlp", "hidden": 4, "steps": 6, "trust": ["sums"]},
-                {"method": "label_hop", "label": "hop", "steps": 6, "trust": ["sums"]},
-                {"method": "nonprivate", "label": "clear", "model": "logistic", "rounds": 2, "trust": ["sums"]},
-                {"method": "dpar", "label": "walks", "epochs": 1, "batch_size": 60, "trust": ["sums"]},
-            ],
-        },
-        {
-            "task": "node_classification",
-            "label": "sampled",
-            "epsilons": [8],
-            "delta": 1e-4,
-            "trust": ["sums", "own-client"],
-            "partition": {"partition": "uniform", "clients": 3},
-            "federation": {"share": 0.67},
-            "methods": [{"method": "features", "label": "Some", "steps": 12}],
-        },
-        {
-            "task": "graph_clustering",
-            "label": "small",
-            "epsilons": [8],
-            "partition": {"partition": "ego", "clients": 6, "hops": 1},
-            "clusters": 2,
-            "num_init": 1,
-            "methods": [
-                {
-                    "method": "local_dp",
-                    "label": label,
-                    "training": training,
-                    "updates": updates,
-                    "unit": "graph",
-                    "rounds": 3,
-                    "projection": 16,
-                    "release": "mean",
-                }
-                for label, training, updates in (
-                    ("FedAvg", "dp_fedavg", "sum"),
-                    ("seen", "dp_fedavg", "each"),
-                    ("SGD", "dp_sgd", "sum"),
-                    ("clear", "fedavg", "sum"),
-                )
-            ],
-        },
-        {
-            "task": "node_classification",
-            "label": "edges",
-            "protocol": "transductive",
-            "epsilons": [8],
-            "delta": 1e-4,
-            "trust": ["sums"],
-            "partition": {"partition": "uniform", "clients": 3},
-            "methods": [{"method": "gap_edge", "label": "GAP", "epochs": 2, "hops": 1, "folds": 2, "hidden": 8}],
-        },
-    ],
-}
+SCENARIO = f"""
+name: three
+seed: {SECRET}
+seeds: 3
+runtime: {{engine: serial}}
+datasets: [{{name: embedded/library}}]
+tasks:
+  - &nodes
+    task: node_classification
+    label: nodes
+    epsilons: [8]
+    delta: 1.0e-4
+    trust: [curator, sums, own-client]
+    partition: {{partition: uniform, clients: 3}}
+    methods:
+      - {{method: features, label: Features, steps: 12}}
+      - {{method: features, label: Net, model: mlp, hidden: 4, steps: 6, trust: [sums]}}
+      - {{method: label_hop, label: hop, steps: 6, trust: [sums]}}
+      - {{method: nonprivate, label: clear, model: logistic, rounds: 2, trust: [sums]}}
+      - {{method: dpar, label: walks, epochs: 1, batch_size: 60, trust: [sums]}}
+  - <<: *nodes
+    label: sampled
+    trust: [sums, own-client]
+    federation: {{share: 0.67}}
+    methods: [{{method: features, label: Some, steps: 12}}]
+  - task: graph_clustering
+    label: small
+    epsilons: [8]
+    partition: {{partition: ego, clients: 6, hops: 1}}
+    clusters: 2
+    num_init: 1
+    methods:
+      - &own {{method: local_dp, label: FedAvg, training: dp_fedavg, updates: sum, unit: graph, rounds: 3,
+               projection: 16, release: mean}}
+      - {{<<: *own, label: seen, updates: each}}
+      - {{<<: *own, label: SGD, training: dp_sgd}}
+      - {{<<: *own, label: clear, training: fedavg}}
+  - <<: *nodes
+    label: edges
+    protocol: transductive
+    trust: [sums]
+    methods: [{{method: gap_edge, label: GAP, epochs: 2, hops: 1, folds: 2, hidden: 8}}]
+"""
 
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The run's folder."""
     place = tmp_path_factory.mktemp("export")
-    (place / "three.yaml").write_text(yaml.safe_dump(SCENARIO), encoding="utf-8")
+    (place / "three.yaml").write_text(yaml.safe_dump(yaml.safe_load(SCENARIO)), encoding="utf-8")
     return fedgraph.run(place / "three.yaml", out=place / "run").folder
 
 

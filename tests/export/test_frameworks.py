@@ -98,7 +98,7 @@ def test_every_round_ran_with_the_noise_of_the_plan(ran: tuple[str, Path], impor
     """The sums that the server opened, less the exact sums at the same models, are normal with the planned deviation."""
     name, place = ran
     file = place / HOMES[name] / "planned.py"
-    planned, digest = imported(file), file.with_name(project._PLAN)
+    planned, digest = imported(file), file.with_name("plan.json")
     graphs = place / ("clients" if name == "Flower" else "sites")
     sites = [open_site(digest, planned.PLAN_SHA256, graphs / f"client-{k}.json") for k in range(3)]
     rounds, beyond = np.load(place / ANSWERS[name] / "rounds.npz"), []
@@ -338,7 +338,7 @@ def test_a_sample_of_owners_goes_on_without_the_one_that_died(tmp_path: Path) ->
         "partition: {partition: natural}", "partition: {partition: natural}\n    federation: {share: 0.67}"
     )
     said = deployed("Flower", tmp_path, sampled, BACK="no", PATIENCE="45")
-    planned = json.loads((tmp_path / "place" / "app" / project._MANIFEST).read_text(encoding="utf-8"))
+    planned = json.loads((tmp_path / "place" / "app" / "fedgraph_export.json").read_text(encoding="utf-8"))
     cohorts = planned["cohorts"]
     assert cohorts == [[0, 2], [1, 2], [1, 2], [0, 2]]
     state = site.read_site_progress(tmp_path / "place" / "answer", planned["plan_sha256"])

@@ -1,6 +1,5 @@
 """A row becomes a project: what it says, what it adds, what it refuses, and that its price is the ledger's."""
 
-import ast
 import base64
 import hashlib
 import json
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ from fedgraph.export import project, site
 from fedgraph.export.deployable import _num_honest
 from fedgraph.export.site import Site, open_site
 from fedgraph.methods.base import method_kinds
-from fedgraph.pricing import exported_layouts
+from fedgraph.pricing import EXPORTED_MANIFEST, exported_layouts
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian, Repeated
@@ -47,11 +47,12 @@ def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
 @pytest.mark.parametrize("framework", sorted(exported_layouts()))
 @pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP, NET, SOME, SOME_SEEN])
 def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, opened: Opened, tmp_path: Path) -> None:
-    home, found = written(opened, row, framework, tmp_path), opened(row)
+    found = opened(row)
+    written(opened, row, framework, tmp_path)
     quote = pricing.price(tmp_path / "app")
     assert quote.headline.total is not None
     assert quote.headline.total.epsilon == pytest.approx(found.row.head.epsilon_provable, abs=1e-4)
-    said = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))
+    said = json.loads((tmp_path / "app" / EXPORTED_MANIFEST).read_text(encoding="utf-8"))
     assert said["clients"] == 3
     assert said["least_survivors"] == (2 if row in (SOME, SOME_SEEN) else 3)
     assert said["sampling"].startswith(
@@ -65,18 +66,14 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
             assert 1 <= held["share"] / release.mechanism.std <= 1 + 1e-6, "never less noise than was proven"
             assert held["steps"] >= 2**26
             assert held["rounds"] == len(release.rounds)
-    for file in home.rglob("*.py"):
-        ast.parse(file.read_text(encoding="utf-8"))
     everything = "".join(
         f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file() and f.suffix != ".whl"
     )
     assert str(SECRET) not in everything, "the root seed of the run is exported nowhere"
-    clients = "".join(f.read_text(encoding="utf-8") for f in home.glob("*.py") if f.name != "rounds.py")
-    assert "np.random" not in clients  # where the server starts is public
 
 
 def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:
-    plan = site.read_agreed_plan(written(opened, SUMS, "flower", tmp_path) / project._PLAN).plan
+    plan = site.read_agreed_plan(written(opened, SUMS, "flower", tmp_path) / "plan.json").plan
     graph, known = plan.facts.public_graph, opened(SUMS).plan.facts.public_graph
     assert graph is not None
     assert known is not None
@@ -90,53 +87,35 @@ def drawn_once(draw: Callable[[], dict[str, np.ndarray]]) -> dict[str, np.ndarra
     return draw()
 
 
+# What is changed in one file of a project: file, what stands there (None: it is added behind), what then does, and why not.
 CHANGES = {
-    "half of the noise": ("planned.py", '"share": ', '"share": 0.5 * ', "holds more than names and numbers"),
-    "less noise": ("planned.py", '"share": 0.', '"share": 0.0', "worth ε"),
-    "fewer must answer": ("planned.py", "LEAST = 3", "LEAST = 2", "least_survivors: 3 here"),
-    "messages seen": ("planned.py", "MASKED = True", "MASKED = False", "MASKED is False"),
-    "coarse steps": ("planned.py", '"steps": ', '"steps": 9, "": ', "allowed: > 0, at least"),
-    "code before the numbers": ("planned.py", '"""', 'exec("import numpy")\n"""', "holds more than names"),
-    "two names": ("planned.py", "ROUNDS = ", "ROUNDS = open = ", "is no number"),
+    "half of the noise": ("planned.py", '"share": ', '"share": 0.5 * ', "is not as"),
+    "fewer must answer": ("planned.py", "LEAST = 3", "LEAST = 2", "is not as"),
+    "code before the numbers": ("planned.py", '"""', 'exec("import numpy")\n"""', "is not as"),
     "a line twice": ("mods.py", "\n\n", "\n\n\n", "is not as"),
     "another law": ("private_sums.py", "sigma + 1", "sigma // 2", "is not as"),
     "no mod": ("client_app.py", "@app.train(mods=[PlannedNoise(planned)])", "@app.train()", "is not as"),
     "another app": ("../pyproject.toml", "client_app:app", "other_app:app", "is not as"),
+    "a line more": ("../pyproject.toml", None, "\n[tool.hatch.metadata]\nallow-direct-references = true\n", "is not as"),
     "another plan": ("plan.json", "Plan", "Plane", "is not the plan"),
-    "a smaller move": (f"../{project._MANIFEST}", '"sensitivity": 0.5', '"sensitivity": 0.25', "in plan.json, and"),
+    "another wheel": ("../{wheel}", None, "x", "is not the wheel of this fedgraph"),
+    "a wheel more": ("../wheels/numpy-1.0-py3-none-any.whl", None, "", "is no file of this export"),
+    "another package": ("../fedgraph/__init__.py", None, "", "is no file of this export"),
+    "another module": ("numpy.py", None, "", "is no file of this export"),
+    "compiled": ("__pycache__/rounds.cpython-311.pyc", None, "", "is no file of this export"),
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_change_is_noticed(change: str, opened: Opened, tmp_path: Path) -> None:
-    """Whether it is a number, a line of code or the manifest: the price moves, or the files are refused."""
-    file, old, new, why = CHANGES[change]
-    home = written(opened, SUMS, "flower", tmp_path)
-    text = (home / file).read_text(encoding="utf-8")
-    assert old in text
-    (home / file).write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises((PricingError, ScenarioError), match=why):
-        project._price_project(tmp_path / "app", opened(SUMS).row.head.epsilon_provable)
-
-
-PLANTED = {
-    "another wheel": ("../wheels/{wheel}", "x", "is not the wheel of this fedgraph"),
-    "a wheel more": ("../wheels/numpy-1.0-py3-none-any.whl", "", "is no file of this export"),
-    "another package": ("../fedgraph/__init__.py", "", "is no file of this export"),
-    "another module": ("numpy.py", "", "is no file of this export"),
-    "compiled": ("__pycache__/rounds.cpython-311.pyc", "", "is no file of this export"),
-    "a line more": ("../pyproject.toml", "\n[tool.hatch.metadata]\nallow-direct-references = true\n", "is not as"),
-}
-
-
-@pytest.mark.parametrize("plant", PLANTED)
-def test_what_the_export_did_not_write_is_not_priced(plant: str, opened: Opened, tmp_path: Path) -> None:
+def test_what_the_export_did_not_write_is_not_priced(change: str, opened: Opened, tmp_path: Path) -> None:
     """A folder ``fedgraph`` beside the app is imported in place of the package, and its noise with it."""
-    file, more, why = PLANTED[plant]
-    path = written(opened, SUMS, "flower", tmp_path) / file.format(wheel=pricing.own_wheel()[0])
+    file, old, new, why = CHANGES[change]
+    path = written(opened, SUMS, "flower", tmp_path) / file.format(wheel=pricing.exported_wheel()[0])
     assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 0
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes((path.read_bytes() if more else b"") + more.encode())
+    content = path.read_bytes() if path.exists() else b""
+    assert old is None or old.encode() in content
+    path.write_bytes(content + new.encode() if old is None else content.replace(old.encode(), new.encode(), 1))
     with pytest.raises(PricingError, match=why):
         pricing.price(tmp_path / "app")
     assert cli.main(["price", str(tmp_path / "app"), "--at-most", "inf"]) == 2
@@ -159,15 +138,66 @@ def test_a_wheel_of_another_line_of_code_is_noticed(opened: Opened, tmp_path: Pa
             pricing.price(tmp_path / "app")
 
 
-def test_half_of_the_noise_costs_more(opened: Opened, tmp_path: Path) -> None:
-    home = written(opened, SUMS, "flower", tmp_path)
-    text = (home / "planned.py").read_text(encoding="utf-8")
-    share = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))["releases"]["model"]["share"]
-    (home / "planned.py").write_text(text.replace(repr(share), repr(share / 2)), encoding="utf-8")
-    total = pricing.price(tmp_path / "app").headline.total
-    assert total is not None
-    assert total.epsilon > 15
-    assert cli.main(["price", str(tmp_path / "app"), "--at-most", "8"]) == 1
+def made_again(app: Path, said: dict[str, Any]) -> None:
+    """Another manifest, and the files that an export would have written of it."""
+    (app / EXPORTED_MANIFEST).write_text(json.dumps(said), encoding="utf-8")
+    for place, text in pricing.ExportedManifest.model_validate(said).files().items():
+        (app / place).write_text(text, encoding="utf-8")
+
+
+def halved(said: dict[str, Any], *keys: str) -> None:
+    for key in keys:
+        said["releases"]["model"][key] /= 2
+
+
+# What a whole project says otherwise, its code too: row, the change, why it is refused.
+OTHERWISE: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
+    "half of the noise": (SUMS, lambda m: halved(m, "share"), "worth ε = 1[5-9]"),
+    "fewer must answer": (SUMS, lambda m: m.update(least_survivors=2), "in plan.json, and"),
+    "nobody is honest": (SUMS, lambda m: m.update(colluders=3), "nobody is honest"),
+    "messages seen": (SUMS, lambda m: m.update(masked=False), "masked is False"),
+    "coarse steps": (SUMS, lambda m: m["releases"]["model"].update(steps=9), "allowed: > 0, at least"),
+    "no noise, as answers": (SUMS, lambda m: m["releases"]["model"].update(kind="answers"), "in plan.json, and"),
+    "nothing is released": (SUMS, lambda m: m["releases"].clear(), "nothing is released"),
+    "a smaller move": (SUMS, lambda m: halved(m, "sensitivity"), "in plan.json, and"),
+    "a smaller clip": (SUMS, lambda m: halved(m, "clip"), "in plan.json, and"),
+    "both": (SUMS, lambda m: halved(m, "sensitivity", "clip"), "in plan.json, and"),
+    "another plan": (SUMS, lambda m: m.update(plan_sha256="0" * 64), "plan_sha256"),
+    "another relation": (SUMS, lambda m: m["protection"].update(relation="node-replace"), "plan.json"),
+    "often the same": (SOME, lambda m: m.update(cohorts=[[0, 1]] * 12), "worth ε"),
+    "somebody twice": (SOME, lambda m: m.update(cohorts=[[0, 0], *[[0, 1]] * 11]), "cohorts: "),
+    "too few": (SOME, lambda m: m.update(cohorts=[[0], *[[0, 1]] * 11]), "cohorts: "),
+    "nobody there": (SOME, lambda m: m.update(cohorts=[[0, 3], *[[0, 1]] * 11]), "cohorts: "),
+    "always all": (SOME, lambda m: m.update(cohorts=[]), "worth ε"),
+}
+
+
+@pytest.mark.parametrize("change", OTHERWISE)
+def test_a_project_that_says_something_else_is_worth_something_else(change: str, opened: Opened, tmp_path: Path) -> None:
+    """Manifest and code agree with each other, and not with the plan: refused, or dearer than what was proven."""
+    row, edit, why = OTHERWISE[change]
+    written(opened, row, "flower", tmp_path)
+    said = json.loads((tmp_path / "app" / EXPORTED_MANIFEST).read_text(encoding="utf-8"))
+    edit(said)
+    made_again(tmp_path / "app", said)
+    with pytest.raises((PricingError, ScenarioError), match=why):
+        project._price_project(tmp_path / "app", opened(row).row.head.epsilon_provable)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("plan_sha256", '0" + x() + "'), ("clients", "3\nimport numpy"), ("rounds", True), ("cohorts", "[]"), ("steps", "9"),
+     ("kind", 'gaussian" + x() + "'), ("method", 'x"\nclientapp = "other')],
+)  # fmt: skip
+def test_no_code_comes_in_by_the_manifest(key: str, value: object, opened: Opened, tmp_path: Path) -> None:
+    written(opened, SUMS, "flower", tmp_path)
+    file = tmp_path / "app" / EXPORTED_MANIFEST
+    said = json.loads(file.read_text(encoding="utf-8"))
+    [held] = [held for held in (said, said["row"], said["releases"]["model"]) if key in held][:1]
+    held[key] = value
+    file.write_text(json.dumps(said), encoding="utf-8")
+    with pytest.raises(PricingError, match=rf"{key}: found"):
+        pricing.price(tmp_path / "app")
 
 
 @pytest.mark.parametrize(
@@ -194,27 +224,6 @@ def test_the_command_says_one_line(finished: Path, tmp_path: Path, capsys: pytes
     assert cli.main([*words, "--force"]) == 0
     assert cli.main([*words[:-1], "tff"]) == 2
     assert "allowed: flower" in capsys.readouterr().err
-    (tmp_path / "file").write_text("", encoding="utf-8")
-    assert cli.main([*words[:3], str(tmp_path / "file" / "app"), *words[4:]]) == 1
-    assert "--resume" not in capsys.readouterr().err, "an export has no cells to go on with"
-    (finished / "scenario.yaml").rename(finished / "kept.yaml")
-    try:
-        assert cli.main([*words, "--force"]) == 2
-        assert "scenario.yaml is missing" in capsys.readouterr().err
-    finally:
-        (finished / "kept.yaml").rename(finished / "scenario.yaml")
-
-
-def test_text_without_code_keeps_every_bit(opened: Opened, tmp_path: Path) -> None:
-    subgraph = opened(SUMS).partition.subgraphs[0]
-    site.write_site_file(tmp_path / "graph.json", subgraph)
-    again = site.read_site_file(tmp_path / "graph.json", Subgraph)
-    assert (again.graph.features != subgraph.graph.features).nnz == 0
-    assert again.graph.features.dtype == subgraph.graph.features.dtype
-    assert np.array_equal(again.nodes, subgraph.nodes)
-    (tmp_path / "graph.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match="not as fedgraph writes it"):
-        site.read_site_file(tmp_path / "graph.json", Subgraph)
 
 
 def test_the_discrete_gaussian_has_its_law(opened: Opened, imported: Imported, tmp_path: Path) -> None:
@@ -260,7 +269,7 @@ def test_a_whole_run_without_a_framework(row: str, opened: Opened, imported: Imp
     sums, planned = imported(home / "private_sums.py"), imported(home / "planned.py")
     rounds = imported(home / "rounds.py").Rounds(tmp_path / "out")
     files = project.write_clients(found, tmp_path / "clients")
-    sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
+    sites = [open_site(home / "plan.json", planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}
     noise: list[np.ndarray] = []
@@ -345,24 +354,6 @@ def test_a_round_of_some_clients_hears_nobody_else(opened: Opened, imported: Imp
     assert pricing.price(tmp_path / "app").headline.total.epsilon == pytest.approx(alone, abs=1e-4)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    "cohorts", [[[0, 1]] * 12, [[0, 0], *[[0, 1]] * 11], [[0], *[[0, 1]] * 11], [[0, 3], *[[0, 1]] * 11], []]
-)
-def test_other_cohorts_are_noticed(cohorts: list[list[int]], opened: Opened, tmp_path: Path) -> None:
-    """Also where the manifest says the same: a round of too few, of somebody twice, or of nobody who is there."""
-    home, found = written(opened, SOME, "flower", tmp_path), opened(SOME)
-    file = home / "planned.py"
-    text = file.read_text(encoding="utf-8")
-    assert f"COHORTS = {found.cohorts}" in text
-    file.write_text(text.replace(f"COHORTS = {found.cohorts}", f"COHORTS = {cohorts}"), encoding="utf-8")
-    with pytest.raises(PricingError, match="cohorts: "):
-        pricing.price(tmp_path / "app")
-    manifest = tmp_path / "app" / project._MANIFEST
-    manifest.write_text(json.dumps(json.loads(manifest.read_text(encoding="utf-8")) | {"cohorts": cohorts}), encoding="utf-8")
-    with pytest.raises((PricingError, ScenarioError)):
-        project._price_project(tmp_path / "app", found.row.head.epsilon_provable)
-
-
 DEPLOYMENT = "0123456789abcdef" * 2
 
 
@@ -412,8 +403,8 @@ def test_an_owner_is_charged_once_for_a_deployment_and_again_for_every_other(
     graph = project.write_clients(opened(SUMS), tmp_path / "clients")[0]
 
     def charge(row: str, name: str) -> float:
-        digest = hashlib.sha256((homes[row] / project._PLAN).read_bytes()).hexdigest()
-        site.charge_site(open_site(homes[row] / project._PLAN, digest, graph), graph, digest, name)
+        digest = hashlib.sha256((homes[row] / "plan.json").read_bytes()).hexdigest()
+        site.charge_site(open_site(homes[row] / "plan.json", digest, graph), graph, digest, name)
         return budget_book.read(f"{graph}.budget").groups()[0].epsilon
 
     said = opened(SUMS).epsilon
@@ -458,11 +449,11 @@ def test_where_clients_are_sampled_a_round_is_left_out(opened: Opened, imported:
 def test_an_owner_with_fewer_people_is_filled_up(opened: Opened, tmp_path: Path) -> None:
     """Nodes of nobody add nothing: what leaves is the same as for the same people alone."""
     home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
-    digest = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))["plan_sha256"]
+    digest = json.loads((tmp_path / "app" / EXPORTED_MANIFEST).read_text(encoding="utf-8"))["plan_sha256"]
     own, most = found.partition.subgraphs[0], found.plan.facts.clients[0]
     few = np.arange(most - 7)
     site.write_site_file(tmp_path / "few.json", Subgraph(0, own.graph.induced(few), own.nodes[few]))
-    filled = open_site(home / project._PLAN, digest, tmp_path / "few.json")
+    filled = open_site(home / "plan.json", digest, tmp_path / "few.json")
     assert filled.subgraph.graph.num_nodes == most
     assert len(set(filled.subgraph.nodes.tolist())) == most
     labels = own.graph.labels.copy()
@@ -474,37 +465,12 @@ def test_an_owner_with_fewer_people_is_filled_up(opened: Opened, tmp_path: Path)
         made.bounded(model, 0)["gradient"][1] for made in (filled, Site(found.plan, whole, method.prepare(found.plan, whole)))
     )
     assert np.allclose(one, other, rtol=1e-4, atol=1e-5)
-
-
-def test_nodes_of_nobody_have_the_numbers_of_their_own_client(opened: Opened, tmp_path: Path) -> None:
-    """Where each node answers, other numbers would say how many people there are, and speak for somebody else's."""
-    home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
-    digest = json.loads((tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8"))["plan_sha256"]
     clients = found.plan.facts.clients
     few, first = np.arange(clients[1] - 7), clients[0]
     graph = found.partition.subgraphs[1].graph.induced(few)
-    site.write_site_file(tmp_path / "few.json", Subgraph(1, graph, first + few))
-    filled = open_site(home / project._PLAN, digest, tmp_path / "few.json")
-    assert filled.subgraph.nodes.tolist() == list(range(first, first + clients[1]))
-
-
-@pytest.mark.parametrize("field", ["sensitivity", "clip", "both", "plan_sha256", "relation"])
-def test_the_manifest_is_bound_to_the_plan(field: str, opened: Opened, tmp_path: Path) -> None:
-    """A smaller clip that the manifest alone says, with the sensitivity that would fit it, lowers no price."""
-    written(opened, SUMS, "flower", tmp_path)
-    file = tmp_path / "app" / project._MANIFEST
-    said = json.loads(file.read_text(encoding="utf-8"))
-    for key in ("sensitivity", "clip"):
-        if field in (key, "both"):
-            said["releases"]["model"][key] /= 2
-    if field == "plan_sha256":
-        said["plan_sha256"] = "0" * 64
-    if field == "relation":
-        assert said["protection"]["relation"] == "node-zero-out"
-        said["protection"]["relation"] = "node-replace"
-    file.write_text(json.dumps(said), encoding="utf-8")
-    with pytest.raises(PricingError, match=r"plan\.json|plan_sha256"):
-        pricing.price(tmp_path / "app")
+    site.write_site_file(tmp_path / "next.json", Subgraph(1, graph, first + few))
+    numbers = open_site(home / "plan.json", digest, tmp_path / "next.json").subgraph.nodes.tolist()
+    assert numbers == list(range(first, first + clients[1])), "other numbers would speak for somebody else's people"
 
 
 def test_a_plan_of_less_clipping_is_priced_as_it_is(opened: Opened, tmp_path: Path) -> None:
@@ -512,20 +478,18 @@ def test_a_plan_of_less_clipping_is_priced_as_it_is(opened: Opened, tmp_path: Pa
     home = written(opened, SUMS, "flower", tmp_path)
     (release,) = opened(SUMS).plan.schedule.releases
     assert isinstance(release.event, Gaussian)
-    told = json.loads((home / project._PLAN).read_text(encoding="utf-8"))
+    told = json.loads((home / "plan.json").read_text(encoding="utf-8"))
     content = zlib.decompress(base64.b64decode(told["bytes"]))
     size = int.from_bytes(content[:8], "little")
     two = (repr(release.event.noise_multiplier).encode(), repr(release.event.noise_multiplier * 2).encode())
     assert two[0] in content[:size]
     header = content[8 : 8 + size].replace(*two)
     told["bytes"] = base64.b64encode(zlib.compress(len(header).to_bytes(8, "little") + header + content[8 + size :])).decode()
-    old = hashlib.sha256((home / project._PLAN).read_bytes()).hexdigest()
-    (home / project._PLAN).write_text(json.dumps(told), encoding="utf-8")
-    new, file = hashlib.sha256((home / project._PLAN).read_bytes()).hexdigest(), tmp_path / "app" / project._MANIFEST
-    (home / "planned.py").write_text((home / "planned.py").read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    said = json.loads(file.read_text(encoding="utf-8").replace(old, new))
-    said["releases"]["model"]["sensitivity"] /= 2
-    file.write_text(json.dumps(said), encoding="utf-8")
+    (home / "plan.json").write_text(json.dumps(told), encoding="utf-8")
+    said = json.loads((tmp_path / "app" / EXPORTED_MANIFEST).read_text(encoding="utf-8"))
+    said["plan_sha256"] = hashlib.sha256((home / "plan.json").read_bytes()).hexdigest()
+    halved(said, "sensitivity")
+    made_again(tmp_path / "app", said)
     with pytest.raises(PricingError, match=r"its bound has 0\.5"):
         pricing.price(tmp_path / "app")
 
@@ -533,18 +497,18 @@ def test_a_plan_of_less_clipping_is_priced_as_it_is(opened: Opened, tmp_path: Pa
 def test_a_site_has_the_graph_that_was_planned(opened: Opened, tmp_path: Path) -> None:
     home, found = written(opened, SUMS, "flower", tmp_path), opened(SUMS)
     files, digest = project.write_clients(found, tmp_path / "clients"), json.loads(
-        (tmp_path / "app" / project._MANIFEST).read_text(encoding="utf-8")
+        (tmp_path / "app" / EXPORTED_MANIFEST).read_text(encoding="utf-8")
     )["plan_sha256"]  # fmt: skip
     with pytest.raises(DataError, match="not the plan that was exported"):
-        open_site(home / project._PLAN, "0" * 64, files[0])
+        open_site(home / "plan.json", "0" * 64, files[0])
     other = found.partition.subgraphs[0]
     more = Subgraph(0, other.graph.induced(np.arange(len(other.nodes)).repeat(2)), other.nodes.repeat(2))
     site.write_site_file(files[1], more)
     with pytest.raises(DataError, match="planned for client 0: at most"):
-        open_site(home / project._PLAN, digest, files[1])
-    shutil.copy(home / project._PLAN, files[2])
+        open_site(home / "plan.json", digest, files[1])
+    shutil.copy(home / "plan.json", files[2])
     with pytest.raises(DataError, match="holds SitePlan; allowed: Subgraph"):
-        open_site(home / project._PLAN, digest, files[2])
+        open_site(home / "plan.json", digest, files[2])
 
 
 def test_one_unit_moves_a_value_by_at_most_the_sensitivity(opened: Opened) -> None:
@@ -580,7 +544,7 @@ def test_of_dp_fedavg_the_training_is_deployed(
     assert set(planned.RELEASES) == {"model"}
     assert masked is planned.MASKED
     rounds, files = imported(home / "rounds.py").Rounds(tmp_path / "out"), project.write_clients(found, tmp_path / "clients")
-    sites = [open_site(home / project._PLAN, planned.PLAN_SHA256, file) for file in files]
+    sites = [open_site(home / "plan.json", planned.PLAN_SHA256, file) for file in files]
     secrets = [sums.new_key() for _ in files]
     board, noise = {k: sums.public_key(secret) for k, secret in enumerate(secrets)}, []
     for round_ in range(planned.ROUNDS):

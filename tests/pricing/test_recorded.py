@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,174 +22,189 @@ from fedgraph.pricing import Recorded
 from tests.pricing import truths
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-DELTA = 1e-5
+DELTA, INF = 1e-5, math.inf
 PERSON = "examples of one person"
+APART = {"data sets hold different people": 1.0}
+Given = dict[str, float]
 
 
-def total(recording: Recorded, given: dict[str, float] | None = None, delta: float = DELTA) -> float | None:
-    priced = recording.price(delta, given).headline.total
+def total(recording: Recorded, given: Given | None = None) -> float | None:
+    priced = recording.price(DELTA, given).headline.total
     return None if priced is None else priced.epsilon
 
 
-def dp_sgd(recording: Recorded, data: object, steps: int, rate: float = 0.05, noise: float = 1.0) -> np.ndarray:
-    """DP-SGD of a mean in numpy, which tells what it does."""
-    rows, model, coins = np.asarray(data, dtype=float), np.zeros(np.shape(data)[1]), np.random.default_rng(0)
-    for _ in range(steps):
-        recording.batch(data, rate=rate)
-        drawn = rows[coins.random(len(rows)) < rate]
-        gradients = model - drawn
-        clipped = gradients / np.maximum(np.linalg.norm(gradients, axis=1, keepdims=True), 1.0)
-        recording.noised(noise, clip=1.0)
-        model = model - 0.1 * (clipped.sum(0) + noise * coins.normal(size=len(model))) / (rate * len(rows))
-    return np.asarray(model)
+def sampled(rate: float, steps: int, noise: float = 1.0) -> Any:
+    return pytest.approx(truths.poisson(noise, rate, steps, DELTA), rel=6e-3)
+
+
+def whole(mu: float) -> Any:
+    return pytest.approx(truths.gaussian(mu, DELTA), rel=1e-6)
 
 
 def table(rows: int = 40, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).random((rows, 3))
 
 
-def test_a_loop_of_ones_own_has_the_price_of_its_steps() -> None:
+def told(
+    r: Recorded, data: object, steps: int, rate: float = 0.05, noise: float = 1.0, batches: int = 1, sums: int = 1, **how: Any
+) -> None:
+    """Steps of a loop that tells of some batches and sums in each."""
+    for _ in range(steps):
+        for _ in range(batches):
+            r.batch(data, rate=rate, **how)
+        for _ in range(sums):
+            r.noised(noise)
+
+
+class Subset:
+    def __init__(self, dataset: object, indices: range) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def parts(r: Recorded, *held: range) -> None:
+    data = range(100)
+    for indices in held:
+        told(r, Subset(data, indices), 20)
+
+
+def passes(r: Recorded, sampling: str) -> None:
+    for _ in range(3):
+        told(r, r, 4, 0.25, 2.0, sampling=sampling, rows=8)
+        r.new_pass()
+
+
+def two_noises_in_a_pass(r: Recorded) -> None:
+    data = table()
+    for noise in (2.0, 1.0):
+        told(r, data, 1, 0.5, noise, sampling="shuffled")
+
+
+def standardised(r: Recorded) -> None:
+    data = table()
+    told(r, (data - data.mean(0)) / data.std(0), 5)
+
+
+def clear_step(r: Recorded) -> None:
+    data = table()
+    told(r, data, 5)
+    r.clear(data)
+
+
+def messages(r: Recorded, *more: str) -> None:
+    r.message("LocalDpMod", "client 1", "server", noise=2.0)
+    for by in more:
+        r.message(by, "client 1", "server")
+
+
+PUBLIC = {"means and deviations are public": 1.0}
+# What a loop of one's own tells, the answers, and the price.
+LOOPS: dict[str, tuple[Callable[[Recorded], object], Given, Any]] = {
+    "steps": (lambda r: told(r, table(), 30), {}, sampled(0.05, 30)),
+    "disjoint parts": (lambda r: parts(r, range(50), range(50, 100)), {}, sampled(0.05, 20)),
+    "row 50 is in both": (lambda r: parts(r, range(51), range(50, 100)), {}, sampled(0.05, 40)),
+    "the same part twice": (lambda r: parts(r, range(50), range(50)), {}, sampled(0.05, 40)),
+    "shuffled": (lambda r: passes(r, "shuffled"), {}, whole(math.sqrt(3) / 2)),
+    "no coins": (lambda r: passes(r, "none"), {}, whole(math.sqrt(12) / 2)),
+    "a pass whose noise changes counts for both": (two_noises_in_a_pass, {}, whole(math.sqrt(1 / 4 + 1))),
+    "a batch of several sums": (lambda r: told(r, table(), 5, 0.01, sums=2), {}, whole(math.sqrt(10))),
+    "no loader": (lambda r: told(r, None, 10, batches=0), {}, whole(math.sqrt(10))),
+    "a step in clear": (clear_step, {}, INF),
+    "standardised": (standardised, {}, INF),
+    "standardised by public numbers": (standardised, PUBLIC, sampled(0.05, 5)),
+    "a person whose neighbours' examples change: 2k - 1 clips": (lambda r: r.noised(8.0), {PERSON: 4}, whole(7 / 8)),
+    "a filter": (messages, {}, whole(0.5)),
+    "a reply that passes no filter": (lambda r: messages(r, "ClientApp"), {}, INF),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_told_has_its_price(name: str) -> None:
+    run, given, truth = LOOPS[name]
     with fedgraph.recorded() as r:
-        dp_sgd(r, table(), 30)
-    quote = r.price(DELTA)
-    assert quote.headline.total is not None
-    assert quote.headline.total.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 30, DELTA), rel=6e-3)
-    sight = " ".join(quote.reading.unprotected)
-    assert all(
-        words in sight for words in ("other people's rows", "steps in clear on the same data", "weights that came from files")
-    )
+        run(r)
+    assert total(r, given) == truth
 
 
 def test_trainings_on_the_same_rows_compose_and_other_rows_are_asked_about() -> None:
     same, other = table(), table(seed=1)
-    with fedgraph.recorded() as r:
-        dp_sgd(r, same, 10)
-        dp_sgd(r, same, 20, noise=2.0)
-        dp_sgd(r, other, 10)
-    worst, apart = total(r), total(r, {"data sets hold different people": 1})
     with fedgraph.recorded() as alone:
-        dp_sgd(alone, same, 10)
-        dp_sgd(alone, same, 20, noise=2.0)
-    assert apart == pytest.approx(total(alone))
+        told(alone, same, 10)
+        told(alone, same, 20, noise=2.0)
+        before = total(alone)
+        told(alone, other, 10)
+    worst, apart = total(alone), total(alone, APART)
+    assert apart == pytest.approx(before)
     assert worst is not None
     assert apart is not None
     assert worst > apart > truths.poisson(1.0, 0.05, 10, DELTA)
 
 
-def test_parts_of_one_data_set_are_told_apart_by_their_rows() -> None:
-    class Subset:
-        def __init__(self, dataset: object, indices: range) -> None:
-            self.dataset, self.indices = dataset, indices
-
-        def __len__(self) -> int:
-            return len(self.indices)
-
-    def priced(*parts: range) -> float | None:
-        whole = range(100)
-        with fedgraph.recorded() as r:
-            for indices in parts:
-                part = Subset(whole, indices)
-                for _ in range(20):
-                    r.batch(part, rate=0.05)
-                    r.noised(1.0)
-        return total(r)
-
-    one, two = truths.poisson(1.0, 0.05, 20, DELTA), truths.poisson(1.0, 0.05, 40, DELTA)
-    assert priced(range(50), range(50, 100)) == pytest.approx(one, rel=6e-3)
-    assert priced(range(51), range(50, 100)) == pytest.approx(two, rel=6e-3), "row 50 is in both"
-    assert priced(range(50), range(50)) == pytest.approx(two, rel=6e-3)
-
-
-@pytest.mark.parametrize("sampling", ["shuffled", "none"])
-def test_without_coins_nothing_is_amplified(sampling: str) -> None:
+def test_who_has_more_records_or_draws_pays_more() -> None:
     with fedgraph.recorded() as r:
-        for _ in range(3):
-            for _ in range(4):
-                r.batch(r, rate=0.25, sampling=sampling, rows=8)
-                r.noised(2.0)
-            r.new_pass()
-    times = 3 if sampling == "shuffled" else 12
-    assert total(r) == pytest.approx(truths.gaussian(math.sqrt(times) / 2.0, DELTA), rel=1e-6)
-
-
-def test_a_batch_of_several_sums_or_of_no_loader_gains_nothing_by_sampling() -> None:
-    data = table()
-    with fedgraph.recorded() as reused:
-        for _ in range(5):
-            reused.batch(data, rate=0.01)
-            reused.noised(1.0)
-            reused.noised(1.0)
-    with fedgraph.recorded() as unseen:
-        for _ in range(10):
-            unseen.noised(1.0)
-    assert total(reused) == total(unseen) == pytest.approx(truths.gaussian(math.sqrt(10), DELTA), rel=1e-6)
-
-
-def test_several_draws_in_one_sum_cost_what_several_records_cost() -> None:
-    data = table()
-    with fedgraph.recorded() as r:
-        for _ in range(10):
-            for _ in range(3):
-                r.batch(data, rate=0.05)
-            r.noised(1.0)
-    one = truths.poisson(1.0, 0.05, 10, DELTA)
-    found = total(r)
-    assert found == pytest.approx(pricing.price_records([r.record()], {"delta": DELTA}).headline.total.epsilon)  # type: ignore[union-attr]
-    assert found is not None
-    assert found > 2 * one
-
-
-def test_steps_in_clear_and_standardised_rows_are_infinite_until_answered() -> None:
-    data = table()
-    with fedgraph.recorded() as r:
-        dp_sgd(r, data, 5)
-        r.clear(data)
-    quote = r.price(DELTA)
-    assert quote.headline.total is not None
-    assert quote.headline.total.epsilon == math.inf
-    [asked] = quote.asked
-    assert total(r, {asked.unknown.name: 1}) == pytest.approx(truths.poisson(1.0, 0.05, 5, DELTA), rel=6e-3)
-    with fedgraph.recorded() as other:
-        dp_sgd(other, (data - data.mean(0)) / data.std(0), 5)
-    assert total(other) == math.inf
-    assert total(other, {"means and deviations are public": 1}) == pytest.approx(truths.poisson(1.0, 0.05, 5, DELTA), rel=6e-3)
-
-
-def test_a_person_with_several_examples_is_priced_where_it_is_said() -> None:
-    with fedgraph.recorded() as r:
-        dp_sgd(r, table(), 10)
-    few, many = total(r, {PERSON: 3}), total(r, {PERSON: 9})
+        told(r, table(), 10)
+    with fedgraph.recorded() as drawn:
+        told(drawn, table(), 10, batches=3)
+    one, few, many = total(r), total(r, {PERSON: 3}), total(r, {PERSON: 9})
+    assert one is not None
     assert few is not None
     assert many is not None
-    assert truths.poisson(1.0, 0.05, 10, DELTA) < few < many
+    assert one < few < many
+    assert (total(drawn) or 0) > 2 * one
+
+
+def test_a_step_in_clear_is_asked_about_and_what_is_out_of_sight_is_said() -> None:
+    with fedgraph.recorded() as r:
+        clear_step(r)
+    quote = r.price(DELTA)
+    [asked] = quote.asked
+    assert total(r, {asked.unknown.name: 1}) == sampled(0.05, 5)
+    sight = " ".join(quote.reading.unprotected)
+    said = ("other people's rows", "steps in clear on the same data", "weights that came from files")
+    assert all(words in sight for words in said)
 
 
 def test_a_quote_of_a_run_can_be_fixed() -> None:
     with fedgraph.recorded() as r:
-        dp_sgd(r, table(), 30)
+        told(r, table(), 30)
     fix = r.price(DELTA, fix=0.5).fix
     assert fix is not None
     assert fix.settings is not None
-    noise = float(fix.settings["noise_multiplier"])
-    assert 0.49 < truths.poisson(noise, 0.05, 30, DELTA) <= 0.5
+    assert 0.49 < truths.poisson(float(fix.settings["noise_multiplier"]), 0.05, 30, DELTA) <= 0.5
 
 
-def test_nothing_seen_and_wrong_words_are_refused() -> None:
+def test_nothing_seen_and_wrong_numbers_are_refused() -> None:
     with fedgraph.recorded() as r:
         pass
     with pytest.raises(PricingError, match="nothing private was seen"):
         r.price(DELTA)
     with pytest.raises(ValueError, match="a rate lies in"):
         r.batch([], rate=0)
-    broken = {**r.record(), "fedgraph_record": 1}
-    with pytest.raises(PricingError, match="fedgraph_record: found 1"):
-        pricing.price_records([broken], {"delta": DELTA})
+    for noise in (-1.0, math.nan):
+        with fedgraph.recorded() as wrong:
+            wrong.noised(noise)
+        with pytest.raises(PricingError, match="noise: found"):
+            wrong.price(DELTA)
 
+
+def test_a_long_schedule_of_noises_is_priced_soon_and_not_below() -> None:
+    data = table()
+    with fedgraph.recorded() as r:
+        for step in range(400):
+            told(r, data, 1, 0.01, 2.0 * 0.998**step)
+    started = time.process_time()
+    found = total(r)
+    assert time.process_time() - started < 20
+    assert found is not None
+    assert found > truths.poisson(2.0 * 0.998**200, 0.01, 200, DELTA)
+
+
+# Commands.
 
 LOOP = """
 import sys
-import time
-recorder = sys.modules["_fedgraph_recorder"]
 r = next(finder.recording for finder in sys.meta_path if hasattr(finder, "recording"))
 for _ in range(20):
     r.batch(sys, rate=0.05, rows=100)
@@ -208,8 +224,7 @@ def test_a_command_is_run_and_judged(
     command = ["price", "--run", f"{sys.executable} {script}", "--given", "delta=1e-5", "--json", "--at-most", limit]
     assert cli.main(command) == status
     if status == 0:
-        found = json.loads(capsys.readouterr().out)
-        assert found["total"]["epsilon"] == pytest.approx(truths.poisson(1.0, 0.05, 20, DELTA), rel=6e-3)
+        assert json.loads(capsys.readouterr().out)["total"]["epsilon"] == sampled(0.05, 20)
 
 
 CHILDREN = """
@@ -230,14 +245,13 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("how", ["ends", "is killed"])
-def test_children_are_counted_whether_they_end_or_are_killed(how: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [[], ["kill"]], ids=["end", "are killed"])
+def test_children_are_counted_whether_they_end_or_are_killed(how: list[str], tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(CHILDREN, encoding="utf-8")
-    command = [sys.executable, str(script), "kill"] if how == "is killed" else [sys.executable, str(script)]
-    whole = pricing.run(command, {"delta": DELTA}).headline.total
-    assert whole is not None
-    assert whole.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 25, DELTA), rel=6e-3)
+    found = pricing.run([sys.executable, str(script), *how], {"delta": DELTA}).headline.total
+    assert found is not None
+    assert found.epsilon == sampled(0.05, 25)
 
 
 KILLED = """
@@ -261,8 +275,6 @@ for step in range(10**9):
     model(data.tensors[0]).sum().backward()
     r.noised(1.0)
 """
-
-
 KILL = "child.kill(); child.wait()"
 ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
 
@@ -284,11 +296,8 @@ def test_a_process_that_is_killed_costs_what_it_did(child: str, parent: str, why
     script.write_text(KILLED.format(child=child, parent=parent), encoding="utf-8")
     quote = pricing.run([sys.executable, str(script)], {"delta": DELTA})
     assert quote.headline.total is not None
-    if why:
-        assert quote.headline.total.epsilon == math.inf
-        assert why in quote.headline.row.why
-    else:
-        assert quote.headline.total.epsilon == pytest.approx(truths.poisson(1.0, 0.05, 30, DELTA), rel=6e-3)
+    assert quote.headline.total.epsilon == (INF if why else sampled(0.05, 30))
+    assert why in quote.headline.row.why
 
 
 @pytest.mark.parametrize("how", ["os.closerange(3, 64)", f"import glob; os.remove({ITS_RECORD})"])
@@ -312,11 +321,12 @@ def package(name: str) -> Any:
     return pytest.importorskip(name, reason=f"{name.partition('.')[0]} is not installed", exc_type=ImportError)
 
 
-def training(rows: int = 60, batch: int = 6, **options: Any) -> tuple[Any, Any, Any, Any, Any]:
+def training(rows: int = 60, batch: int = 6, data: Any = None, **options: Any) -> tuple[Any, ...]:
     """(model, optimizer, loader, data set, engine) of Opacus on a small table."""
     opacus, torch = package("opacus"), package("torch")
-    torch.manual_seed(0)
-    data = torch.utils.data.TensorDataset(torch.rand(rows, 4), torch.randint(0, 2, (rows,)))
+    if data is None:
+        torch.manual_seed(0)
+        data = torch.utils.data.TensorDataset(torch.rand(rows, 4), torch.randint(0, 2, (rows,)))
     model, engine = torch.nn.Linear(4, 2), opacus.PrivacyEngine()
     made = engine.make_private(
         module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), max_grad_norm=1.0,
@@ -325,7 +335,7 @@ def training(rows: int = 60, batch: int = 6, **options: Any) -> tuple[Any, Any, 
     return *made, data, engine
 
 
-def train(model: Any, optimizer: Any, loader: Any, epochs: int = 2) -> None:
+def train(model: Any, optimizer: Any, loader: Any, epochs: int = 1) -> None:
     torch = package("torch")
     for _ in range(epochs):
         for x, y in loader:
@@ -335,110 +345,76 @@ def train(model: Any, optimizer: Any, loader: Any, epochs: int = 2) -> None:
 
 
 def test_opacus_is_counted_as_it_ran() -> None:
-    package("opacus")
     with fedgraph.recorded() as r:
         model, optimizer, loader, _, engine = training()
-        train(model, optimizer, loader)
+        train(model, optimizer, loader, 2)
         theirs = engine.get_epsilon(DELTA)
     quote = r.price(DELTA)
     assert quote.headline.total is not None
-    assert quote.headline.total.epsilon == pytest.approx(truths.poisson(1.0, 0.1, 20, DELTA), rel=6e-3)
+    assert quote.headline.total.epsilon == sampled(0.1, 20)
     assert quote.reading.published[0].epsilon == pytest.approx(theirs)
 
 
-def test_opacus_beside_its_loader_is_not_amplified() -> None:
-    """The loader that is walked counts, not the one that was made."""
+def another_loader(r: Recorded) -> None:
+    model, optimizer, _, data, _ = training()
+    train(model, optimizer, package("torch").utils.data.DataLoader(data, batch_size=6, shuffle=True), 3)
+
+
+def virtual_batches(r: Recorded) -> None:
+    model, optimizer, loader, *_ = training()
+    manager = package("opacus.utils.batch_memory_manager").BatchMemoryManager
+    with manager(data_loader=loader, max_physical_batch_size=2, optimizer=optimizer) as small:
+        train(model, optimizer, small, 2)
+
+
+def parts_of_clients(r: Recorded) -> None:
     torch = package("torch")
+    data = torch.utils.data.TensorDataset(torch.rand(60, 4), torch.randint(0, 2, (60,)))
+    for part in torch.utils.data.random_split(data, [20, 20, 20]) * 2:
+        train(*training(data=part, batch=4)[:3])
+
+
+def the_same_tensors(r: Recorded) -> None:
+    torch = package("torch")
+    tables = torch.rand(60, 4), torch.zeros(60)
+    for _ in range(3):
+        for _ in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*(t.clone() for t in tables)), batch_size=20):
+            r.noised(2.0)
+
+
+def beside_a_public_loader(r: Recorded) -> None:
+    torch = package("torch")
+    model, optimizer, _, data, _ = training()
+    for _ in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(40, 4)), batch_size=10):
+        train(model, optimizer, [data.tensors])
+
+
+# Programs of Opacus, the answers, and the price: the loader that is walked counts, not the one that was made.
+PROGRAMS: dict[str, tuple[Callable[[Recorded], None], Given, Any]] = {
+    "another loader is walked": (another_loader, {}, whole(math.sqrt(3))),
+    "virtual batches are one draw": (virtual_batches, {}, sampled(0.1, 20)),
+    "parts of clients stand side by side": (parts_of_clients, {}, sampled(0.2, 10)),
+    "the same tensors are the same rows": (the_same_tensors, {}, whole(math.sqrt(3) / 2)),
+    "four sums of all rows": (beside_a_public_loader, APART, whole(math.sqrt(4))),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_has_the_price_of_what_it_did(name: str) -> None:
+    package("torch")
+    run, given, truth = PROGRAMS[name]
     with fedgraph.recorded() as r:
-        model, optimizer, _, data, _ = training()
-        train(model, optimizer, torch.utils.data.DataLoader(data, batch_size=6, shuffle=True), 3)
-    assert total(r) == pytest.approx(truths.gaussian(math.sqrt(3), DELTA), rel=1e-6)
+        run(r)
+    assert total(r, given) == truth
 
 
 def test_noise_that_changes_on_the_way_is_counted_step_by_step() -> None:
     with fedgraph.recorded() as r:
         model, optimizer, loader, *_ = training()
-        train(model, optimizer, loader, 1)
+        train(model, optimizer, loader)
         optimizer.noise_multiplier = 0.5
-        train(model, optimizer, loader, 1)
-    found = total(r)
-    assert found is not None
-    assert truths.poisson(0.5, 0.1, 10, DELTA) < found < truths.poisson(0.5, 0.1, 20, DELTA)
-
-
-def test_virtual_batches_are_one_draw() -> None:
-    manager = package("opacus.utils.batch_memory_manager").BatchMemoryManager
-    with fedgraph.recorded() as r:
-        model, optimizer, loader, *_ = training()
-        with manager(data_loader=loader, max_physical_batch_size=2, optimizer=optimizer) as small:
-            train(model, optimizer, small)
-    assert total(r) == pytest.approx(truths.poisson(1.0, 0.1, 20, DELTA), rel=6e-3)
-
-
-def test_parts_of_clients_stand_side_by_side() -> None:
-    torch, opacus = package("torch"), package("opacus")
-    data = torch.utils.data.TensorDataset(torch.rand(60, 4), torch.randint(0, 2, (60,)))
-    parts = torch.utils.data.random_split(data, [20, 20, 20])
-    with fedgraph.recorded() as r:
-        for _ in range(2):
-            for part in parts:
-                model = torch.nn.Linear(4, 2)
-                made = opacus.PrivacyEngine().make_private(
-                    module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=1.0,
-                    max_grad_norm=1.0, data_loader=torch.utils.data.DataLoader(part, batch_size=4),
-                )  # fmt: skip
-                train(*made, epochs=1)
-    assert total(r) == pytest.approx(truths.poisson(1.0, 0.2, 10, DELTA), rel=6e-3)
-
-
-def test_the_same_tensors_in_a_new_data_set_are_the_same_rows() -> None:
-    torch = package("torch")
-    tables = torch.rand(60, 4), torch.zeros(60)
-    with fedgraph.recorded() as r:
-        for _ in range(3):
-            loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(*(t.clone() for t in tables)), batch_size=20)
-            for _ in loader:
-                r.noised(2.0)
-    assert not r.price(DELTA).asked
-    assert total(r) == pytest.approx(truths.gaussian(math.sqrt(3) / 2, DELTA), rel=1e-6)
-
-
-def test_a_pass_whose_noise_changes_counts_for_both() -> None:
-    data = table()
-    with fedgraph.recorded() as r:
-        for noise in (2.0, 1.0):
-            r.batch(data, rate=0.5, sampling="shuffled")
-            r.noised(noise)
-    assert total(r) == pytest.approx(truths.gaussian(math.sqrt(1 / 4 + 1), DELTA), rel=1e-6)
-
-
-def test_clear_steps_beside_opacus_are_infinite() -> None:
-    torch = package("torch")
-
-    def beside(kind: str) -> float | None:
-        with fedgraph.recorded() as r:
-            model, optimizer, loader, data, _ = training()
-            train(model, optimizer, loader, 1)
-            if kind == "inside":
-                train(
-                    model,
-                    type("Raw", (), {"zero_grad": optimizer.zero_grad, "step": optimizer.original_optimizer.step}),
-                    loader,
-                    1,
-                )
-            if kind == "baseline":
-                other = torch.nn.Linear(4, 2)
-                train(other, torch.optim.SGD(other.parameters(), lr=0.1), torch.utils.data.DataLoader(data, batch_size=6), 1)
-            if kind == "no loader":
-                other = torch.nn.Linear(4, 2)
-                torch.optim.SGD(other.parameters(), lr=0.1).step()
-            if kind == "no noise":
-                optimizer.add_noise = lambda: None
-                train(model, optimizer, loader, 1)
-        return total(r)
-
-    assert beside("") == pytest.approx(truths.poisson(1.0, 0.1, 10, DELTA), rel=6e-3)
-    assert beside("inside") == beside("baseline") == beside("no loader") == beside("no noise") == math.inf
+        train(model, optimizer, loader)
+    assert truths.poisson(0.5, 0.1, 10, DELTA) < (total(r) or 0) < truths.poisson(0.5, 0.1, 20, DELTA)
 
 
 def test_weights_from_a_file_and_graph_layers_are_asked_about(tmp_path: Path) -> None:
@@ -447,10 +423,9 @@ def test_weights_from_a_file_and_graph_layers_are_asked_about(tmp_path: Path) ->
     with fedgraph.recorded() as r:
         model, optimizer, loader, *_ = training()
         model._module.load_state_dict(torch.load(tmp_path / "weights.pt"))
-        train(model, optimizer, loader, 1)
-    assert total(r) == math.inf
-    one = truths.poisson(1.0, 0.1, 10, DELTA)
-    assert total(r, {"weights are public": 1}) == pytest.approx(one, rel=6e-3)
+        train(model, optimizer, loader)
+    assert total(r) == INF
+    assert total(r, {"weights are public": 1}) == sampled(0.1, 10)
     loaders = package("torch_geometric.loader")
     graph = package("torch_geometric.data").Data(x=torch.rand(8, 4), edge_index=torch.tensor([[0, 1], [1, 0]]))
     with fedgraph.recorded() as graphs:
@@ -458,7 +433,7 @@ def test_weights_from_a_file_and_graph_layers_are_asked_about(tmp_path: Path) ->
             graphs.noised(1.0)
     assert graphs.price(DELTA).headline.total is None
     assert [asked.unknown.name for asked in graphs.price(DELTA).asked] == [PERSON]
-    assert total(graphs, {PERSON: 1}) == pytest.approx(truths.gaussian(1.0, DELTA), rel=1e-6)
+    assert total(graphs, {PERSON: 1}) == whole(1.0)
 
 
 def test_watching_ends_with_the_block() -> None:
@@ -470,13 +445,17 @@ def test_watching_ends_with_the_block() -> None:
     assert not [finder for finder in sys.meta_path if hasattr(finder, "recording")]
 
 
-def test_flowers_mod_is_counted_for_each_client(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def flower(monkeypatch: pytest.MonkeyPatch) -> Any:
     app = package("flwr.app")
     identity = package("flwr.supercore.task_identity").TaskIdentity  # what a running Flower sets for its messages
     for name in ("_run_id", "_node_id", "_task_id"):
         monkeypatch.setattr(identity, name, 1, raising=False)
-    mods, zeros = package("flwr.clientapp.mod"), np.zeros(100)
-    mod = mods.LocalDpMod(2.0, 0.5, 4.0, 1e-5)
+    return app
+
+
+def test_flowers_mod_is_counted_for_each_client(flower: Any) -> None:
+    app, mod, zeros = flower, package("flwr.clientapp.mod").LocalDpMod(2.0, 0.5, 4.0, 1e-5), np.zeros(100)
     with fedgraph.recorded() as r:
         for node in (1, 2, 1):
             request = app.Message(
@@ -488,29 +467,21 @@ def test_flowers_mod_is_counted_for_each_client(monkeypatch: pytest.MonkeyPatch)
     assert total(r) == pytest.approx(truths.local(2.0, 0.5, 4.0, 1e-5, 2), rel=1e-6)
 
 
-def test_flowers_strategy_is_counted_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    app, strategies = package("flwr.app"), package("flwr.serverapp.strategy")
-    identity = package("flwr.supercore.task_identity").TaskIdentity
-    for name in ("_run_id", "_node_id", "_task_id"):
-        monkeypatch.setattr(identity, name, 1, raising=False)
-
-    def priced(*weights: float) -> float | None:
-        strategy = strategies.DifferentialPrivacyServerSideFixedClipping(strategies.FedAvg(), 1.5, 1.0, 2)
-        strategy.current_arrays = app.ArrayRecord([np.zeros(5)])
-        with fedgraph.recorded() as r:
-            for number in range(4):
-                replies = []
-                for node, weight in enumerate(weights, 1):
-                    sent = app.Message(content=app.RecordDict({}), dst_node_id=node, message_type="train")
-                    held = {"arrays": app.ArrayRecord([np.ones(5)]), "metrics": app.MetricRecord({"num-examples": weight})}
-                    replies.append(app.Message(content=app.RecordDict(held), reply_to=sent))
-                assert strategy.aggregate_train(number, replies)[0]
-        return total(r)
-
-    assert priced(10, 10) == pytest.approx(truths.gaussian(2 / 1.5, DELTA), rel=1e-6)
-    assert priced(10, 30) == pytest.approx(truths.gaussian(2 * 1.5 / 1.5, DELTA), rel=1e-6), (
-        "the heaviest moves it by 1.5 shares"
-    )
+@pytest.mark.parametrize(("weights", "shares"), [((10, 10), 1.0), ((10, 30), 1.5)])
+def test_flowers_strategy_is_counted_by_round(flower: Any, weights: tuple[float, ...], shares: float) -> None:
+    """The heaviest client moves the mean by so many equal shares."""
+    app, strategies = flower, package("flwr.serverapp.strategy")
+    strategy = strategies.DifferentialPrivacyServerSideFixedClipping(strategies.FedAvg(), 1.5, 1.0, 2)
+    strategy.current_arrays = app.ArrayRecord([np.zeros(5)])
+    with fedgraph.recorded() as r:
+        for number in range(4):
+            replies = []
+            for node, weight in enumerate(weights, 1):
+                sent = app.Message(content=app.RecordDict({}), dst_node_id=node, message_type="train")
+                held = {"arrays": app.ArrayRecord([np.ones(5)]), "metrics": app.MetricRecord({"num-examples": weight})}
+                replies.append(app.Message(content=app.RecordDict(held), reply_to=sent))
+            assert strategy.aggregate_train(number, replies)[0]
+    assert total(r) == whole(2 * shares / 1.5)
 
 
 def test_flares_filter_is_counted_for_each_site() -> None:
@@ -527,29 +498,37 @@ def test_flares_filter_is_counted_for_each_site() -> None:
 # Programs that are not private, though Opacus runs in them.
 
 
-def test_gradients_that_no_step_of_an_optimizer_uses_are_in_clear() -> None:
+@pytest.mark.parametrize("how", ["inside", "a baseline", "no loader", "no noise", "by hand", "drawn as zero", "put back"])
+def test_what_learns_in_clear_beside_opacus_is_infinite(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = package("torch")
     with fedgraph.recorded() as r:
         model, optimizer, loader, data, _ = training()
-        train(model, optimizer, loader, 1)
-        other = torch.nn.Linear(4, 2)
-        for x, y in torch.utils.data.DataLoader(data, batch_size=6):
-            torch.nn.functional.cross_entropy(other(x), y).backward()
-            with torch.no_grad():
-                for p in other.parameters():
-                    p -= 0.1 * p.grad
-                    p.grad = None
-    assert total(r) == math.inf
-
-
-def test_rows_that_are_taken_beside_a_loader_of_public_ones_are_counted() -> None:
-    torch = package("torch")
-    with fedgraph.recorded() as r:
-        model, optimizer, _, data, _ = training()
-        for _ in torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(40, 4)), batch_size=10):
-            train(model, optimizer, [data.tensors], 1)
-    apart = total(r, {"data sets hold different people": 1})
-    assert apart == pytest.approx(truths.gaussian(math.sqrt(4), DELTA), rel=1e-6), "four sums of all rows"
+        train(model, optimizer, loader)
+        other, plain = torch.nn.Linear(4, 2), torch.utils.data.DataLoader(data, batch_size=6)
+        stepping = torch.optim.SGD(other.parameters(), lr=0.1)
+        if how == "inside":
+            raw = {"zero_grad": optimizer.zero_grad, "step": optimizer.original_optimizer.step}
+            train(model, type("Raw", (), raw), loader)
+        elif how == "a baseline":
+            train(other, stepping, plain)
+        elif how == "no loader":
+            stepping.step()
+        elif how == "by hand":
+            for x, y in plain:
+                torch.nn.functional.cross_entropy(other(x), y).backward()
+                with torch.no_grad():
+                    for p in other.parameters():
+                        p -= 0.1 * p.grad
+                        p.grad = None
+        else:
+            if how == "no noise":
+                optimizer.add_noise = lambda: None
+            elif how == "put back":
+                optimizer.attach_step_hook(lambda o: [setattr(p, "grad", p.summed_grad) for p in o.params] and None)
+            else:
+                monkeypatch.setattr(torch, "normal", lambda *a, **k: torch.zeros(k["size"]))
+            train(model, optimizer, loader)
+    assert total(r) == INF
 
 
 def test_two_batches_of_the_same_rows_in_one_sum_are_two_draws() -> None:
@@ -557,22 +536,9 @@ def test_two_batches_of_the_same_rows_in_one_sum_are_two_draws() -> None:
     with fedgraph.recorded() as r:
         model, optimizer, loader, *_ = training()
         for (x, y), (u, v) in zip(loader, loader, strict=False):
-            train(model, optimizer, [(torch.cat([x, u]), torch.cat([y, v]))], 1)
-    [sums] = r.record()["sums"]
-    assert (sums["count"], sums["draws"], sums["sampling"]) == (10, 2, "poisson")
-
-
-@pytest.mark.parametrize("how", ["drawn as zero", "put back"])
-def test_noise_that_is_not_in_the_gradients_is_none(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch = package("torch")
-    with fedgraph.recorded() as r:
-        model, optimizer, loader, *_ = training()
-        if how == "put back":
-            optimizer.attach_step_hook(lambda o: [setattr(p, "grad", p.summed_grad) for p in o.params] and None)
-        else:
-            monkeypatch.setattr(torch, "normal", lambda *a, **k: torch.zeros(k["size"]))
-        train(model, optimizer, loader, 1)
-    assert total(r) == math.inf
+            train(model, optimizer, [(torch.cat([x, u]), torch.cat([y, v]))])
+    [sums] = r.record().sums
+    assert (sums.count, sums.draws, sums.sampling) == (10, 2, "poisson")
 
 
 @pytest.mark.parametrize("how", ["another network", "the same parameters", "beside a head", "torch.func", "forward mode"])
@@ -596,7 +562,7 @@ def test_gradients_that_are_used_in_clear_before_a_noised_sum_are_in_clear(how: 
                     p.data -= 0.1 * p.grad
             other.zero_grad()
             optimizer.step()
-    assert total(r) == math.inf
+    assert total(r) == INF
 
 
 @pytest.mark.parametrize("how", ["added after it", "put back in place", "one seed for every step", "one generator a pass"])
@@ -623,7 +589,7 @@ def test_noise_that_can_be_taken_off_is_none(how: str) -> None:
                     optimizer.original_optimizer.step()
                 else:
                     optimizer.step()
-    assert total(r) == math.inf
+    assert total(r) == INF
 
 
 @pytest.mark.parametrize("how", ["two backward passes", "two physical steps", "two views", "a batch of before", "lower"])
@@ -652,23 +618,16 @@ def test_a_row_that_moves_a_sum_further_than_one_clip_pays_for_it(how: str) -> N
                 loss(model(x if how != "lower" else x[:0]), y if how != "lower" else y[:0]).backward()
             optimizer.step()
             optimizer.max_grad_norm = 1.0
-    found = total(r)
-    assert found is not None
-    assert found >= (truths.poisson(0.5, 0.1, 10, DELTA) if how == "lower" else truths.gaussian(2.0, DELTA)) * 0.994
+    assert (total(r) or 0) >= (truths.poisson(0.5, 0.1, 10, DELTA) if how == "lower" else truths.gaussian(2.0, DELTA)) * 0.994
 
 
 @pytest.mark.parametrize("how", ["", "plain loss", "plain loss beside", "lower clip"])
 def test_ghost_clipping_is_counted_by_the_clip_that_its_module_has(how: str) -> None:
     torch = package("torch")
     package("opacus.grad_sample.grad_sample_module_fast_gradient_clipping")
-    data = torch.utils.data.TensorDataset(torch.rand(60, 4), torch.randint(0, 2, (60,)))
     with fedgraph.recorded() as r:
-        model, engine = torch.nn.Linear(4, 2), package("opacus").PrivacyEngine()
-        model, optimizer, loss, loader = engine.make_private(
-            module=model, optimizer=torch.optim.SGD(model.parameters(), lr=0.1), noise_multiplier=1.0, max_grad_norm=1.0,
-            data_loader=torch.utils.data.DataLoader(data, batch_size=6), criterion=torch.nn.CrossEntropyLoss(),
-            grad_sample_mode="ghost",
-        )  # fmt: skip
+        ghost = {"criterion": torch.nn.CrossEntropyLoss(), "grad_sample_mode": "ghost"}
+        model, optimizer, loss, loader, *_ = training(**ghost)
         optimizer.max_grad_norm = 0.5 if how == "lower clip" else 1.0
         for x, y in loader:
             optimizer.zero_grad()
@@ -677,34 +636,4 @@ def test_ghost_clipping_is_counted_by_the_clip_that_its_module_has(how: str) -> 
             if how.startswith("plain loss"):
                 torch.nn.functional.cross_entropy(model(x), y).backward()
             optimizer.step()
-    noise = 0.5 if how == "lower clip" else 1.0
-    expected = math.inf if how.startswith("plain") else pytest.approx(truths.poisson(noise, 0.1, 10, DELTA), rel=6e-3)
-    assert total(r) == expected
-
-
-def test_a_long_schedule_of_noises_is_priced_soon_and_not_below() -> None:
-    data = table()
-    with fedgraph.recorded() as r:
-        for step in range(400):
-            r.batch(data, rate=0.01)
-            r.noised(2.0 * 0.998**step)
-    started = time.monotonic()
-    found = total(r)
-    assert time.monotonic() - started < 20
-    assert found is not None
-    assert found > truths.poisson(2.0 * 0.998**200, 0.01, 200, DELTA)
-
-
-def test_a_person_whose_neighbours_examples_change_pays_for_both_worlds() -> None:
-    """One row vanishes and the others change: 2k − 1 clips, not k."""
-    with fedgraph.recorded() as r:
-        r.noised(8.0)
-    assert total(r, {PERSON: 4}) == pytest.approx(truths.gaussian(7 / 8, DELTA), rel=1e-6)
-
-
-def test_a_reply_that_passes_no_filter_is_in_clear() -> None:
-    with fedgraph.recorded() as r:
-        r.message("LocalDpMod", "client 1", "server", noise=2.0)
-    assert total(r) == pytest.approx(truths.gaussian(0.5, DELTA), rel=1e-6)
-    r.message("ClientApp", "client 1", "server")
-    assert total(r) == math.inf
+    assert total(r) == (INF if how.startswith("plain") else sampled(0.1, 10, 0.5 if how == "lower clip" else 1.0))

@@ -1,35 +1,34 @@
 """A project that ``fedgraph export`` wrote: ``fedgraph_export.json`` with the files that stand beside it.
 
-What is priced is the code, not the manifest. A file that takes no numbers must be its template, letter by letter; of one that
-takes names every line must be one of the template, and every other line of that must be there; and there must be no other file,
-because a folder ``fedgraph`` beside the app would be imported in place of the package: nobody has proven what another file
-does. The wheel of fedgraph that a project carries must hold the files that are installed here. All numbers stand in
-``planned.py``, which is read as literals. The sensitivity of each release is that of the bound in ``plan.json``, which the
-clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say the same
-clip, sensitivity, relation and viewer, and gives the ε that is claimed.
+What is priced is the code. Every file of it must be what ``ExportedManifest.files`` makes of the manifest's numbers, letter by
+letter, and there must be no other file, because a folder ``fedgraph`` beside the app would be imported in place of the package:
+nobody has proven what another file does. The wheel of fedgraph that a project carries must hold the files that are installed
+here. So the numbers of the manifest are those that run. The sensitivity of each release is that of the bound in ``plan.json``,
+which the clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say
+the same clip, sensitivity, relation and viewer, and gives the ε that is claimed.
 
-Behind masks the noise of LEAST − COLLUDERS clients hides one unit; else each message carries the noise of one client. Rounding
-to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian may be: a shift
-by whole numbers and rounding change places, and a sum of rounded Gaussians is a rounded sum, but for terms of e^(−2π²·steps²).
-The discrete law differs from it by a factor of at most 1 + 100/(24·steps²) a number, up to ten standard deviations: with
-``_LEAST_STEPS`` by less than 10⁻⁹ in ε for a million numbers.
+Behind masks the noise of ``least_survivors`` − ``colluders`` clients hides one unit; else each message carries the noise of one
+client. Rounding to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian
+may be: a shift by whole numbers and rounding change places, and a sum of rounded Gaussians is a rounded sum, but for terms of
+e^(−2π²·steps²). The discrete law differs from it by a factor of at most 1 + 100/(24·steps²) a number, up to ten standard
+deviations: with ``_LEAST_STEPS`` by less than 10⁻⁹ in ε for a million numbers.
 """
 
-import ast
 import base64
 import hashlib
 import json
 import math
-import re
 import zlib
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import AmountOrNone, Delta, Positive, PositiveOrNone, SomeKeys, Table, Times, table
+from fedgraph.pricing.facts import Keys, Table, fault, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.pricing.wheel import own_wheel, same_wheel
 from fedgraph.privacy import (
@@ -46,88 +45,136 @@ from fedgraph.privacy import (
 )
 
 _LEAST_STEPS = 2**26
-_NUMBERS = {"CLIENTS": "clients", "LEAST": "least_survivors", "COLLUDERS": "colluders", "ROUNDS": "rounds"}  # here, manifest
-_MANIFEST = "fedgraph_export.json"
 _PLAN = "plan.json"
-WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph
-_FREE = ("planned.py", "README.md")  # what these say is read as numbers, or by people only
+_WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph
+EXPORTED_MANIFEST = "fedgraph_export.json"
+_Whole = Annotated[int, Field(ge=0, le=10**7)]
 
 
-class _Release(SomeKeys):
-    """One release, as the manifest says it, and as the plan does."""
+class ExportedSum(Keys):
+    """The numbers of one path."""
 
-    sensitivity: Positive
-    bound: Literal["ClippedSum", "Rows", "L2Ball", "MeetingCounts", "NeighbourSums"] | None = None
-    clip: PositiveOrNone = None
-
-    def least(self, relation: Relation, dimension: int) -> float:
-        """Δ₂ of its bound."""
-        if self.bound == "NeighbourSums":
-            return neighbour_sums.sensitivity(relation)
-        if self.bound == "MeetingCounts":
-            return private_counts.least_change(dimension, relation)
-        if self.bound is None or self.clip is None:
-            raise PricingError(f"{_PLAN}: bound {self.bound}, clip {self.clip}: a bound that is known here is needed")
-        return self.clip * (2 if relation.replaces else 1)
+    kind: Literal["gaussian", "answers"]  # ``answers``: randomised by each record
+    bound: str  # what bounds one client's value, by the name of its class
+    clip: float | None  # the norm of one unit's contribution, where the bound has one
+    sensitivity: Annotated[float, Field(gt=0)]  # Δ₂ under the relation; of answers their ε
+    share: Annotated[float, Field(ge=0)]  # standard deviation of one client's noise, in data units
+    steps: Annotated[int, Field(ge=1)]  # the share is so many steps
+    largest: float  # the norm that no client's value exceeds
+    dimension: Annotated[int, Field(ge=0)]  # entries of one value
+    first: _Whole  # the first round
+    rounds: _Whole  # how many follow one another
 
 
-class _Manifest(SomeKeys):
-    """What the export says of itself; what its code says must be the same."""
+class ExportedRow(Keys):
+    """What the row is called."""
 
-    framework: str
-    protection: dict[str, object]
-    epsilon: AmountOrNone = None
-    delta: Delta
-    clients: Times
-    least_survivors: Times
-    colluders: Times
-    rounds: Times
-    cohorts: list[list[int]]
-    releases: dict[str, _Release]
-    plan_sha256: str
-    ledger_sha256: str = ""
+    run: str
+    row: str
+    method: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    variant: str
+    dataset: str
+    trust: str
+    part: str  # what is deployed of it
+
+
+class ExportedManifest(Keys):
+    """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release."""
+
+    framework: str  # ``flower`` or ``nvflare``
+    row: ExportedRow
+    protection: dict[str, object]  # unit, relation, viewer and assumptions
+    delta: Annotated[float, Field(gt=0, lt=1)]  # δ
+    epsilon: Annotated[float, Field(ge=0)]  # of all that is deployed
+    clients: _Whole  # how many there are
+    least_survivors: _Whole  # answers that a round needs
+    colluders: _Whole  # clients that may tell the server their noise
+    masked: bool  # sums are hidden behind masks
+    rounds: _Whole  # how many there are
+    releases: dict[str, ExportedSum]  # path → its numbers
+    ledger_sha256: str  # of the ledger of the row
+    plan_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]  # of the file of the plan
+    cohorts: list[list[int]]  # the clients of each round; empty where all of them answer in every round
+    sampling: str  # who is asked, in words
+    weights: Literal[1] = 1  # of each client's message in a sum
+    number_format: str = (  # how numbers travel
+        "whole numbers of steps (share / steps), exact discrete Gaussian noise from the operating system, sums modulo 2^64"
+    )
+    fedgraph_export: Literal[1] = 1  # version of this format
+
+    def files(self) -> dict[str, str]:
+        """Place in the project → text, of every file that is made of a template."""
+        from jinja2 import Environment, StrictUndefined  # only an export needs it
+
+        writer = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+        values = {"m": self.model_dump(), "wheel": own_wheel()[0], "name": f"{self.row.method.replace('_', '-')}-fedgraph"}
+        texts = resources.files("fedgraph.export") / "templates"
+        made = {}
+        for template, place in exported_layouts()[self.framework].items():
+            text = (texts / template).read_text(encoding="utf-8")
+            made[place] = writer.from_string(text).render(values) if template.endswith(".j2") else text
+        return made
+
+
+def exported_layouts() -> dict[str, dict[str, str]]:
+    """The frameworks that a row can be exported to.
+
+    Returns:
+        Framework → template → where its text stands in a project.
+    """
+    texts = resources.files("fedgraph.export") / "templates"
+    found: dict[str, dict[str, str]] = json.loads((texts / "layouts.json").read_text(encoding="utf-8"))
+    return found
+
+
+def exported_plan(framework: str) -> str:
+    """Where the plan stands in a project: beside the numbers."""
+    return Path(exported_layouts()[framework]["shared/planned.py.j2"]).with_name(_PLAN).as_posix()
+
+
+def exported_wheel() -> tuple[str, bytes]:
+    """The wheel of fedgraph that a project carries, and where it stands in it."""
+    name, content = own_wheel()
+    return f"{_WHEELS}/{name}", content
 
 
 def read(document: Document) -> Reading:
     """One row: the unit, relation and viewer of the manifest, priced from the numbers of the code."""
-    said, layouts = document.checked(_Manifest), exported_layouts()
-    if said.framework not in layouts:
-        raise document.error(f"framework: found {said.framework!r}; allowed: {', '.join(layouts)}", "framework")
-    planned = _planned(document.path.parent, layouts[said.framework])
+    try:
+        said = ExportedManifest.model_validate(document.data)
+    except ValidationError as error:
+        keys, words = fault(ExportedManifest, error)
+        raise document.error(words, *keys) from None
+    if said.framework not in exported_layouts():
+        raise document.error(f"framework: found {said.framework!r}; allowed: {', '.join(exported_layouts())}", "framework")
+    home, masked = document.path.parent, said.masked
     try:
         protection = Protection.from_dict(said.protection)
     except (PrivacyError, ValueError, KeyError) as error:
         raise document.error(f"protection: {error}", "protection") from None
-    delta, masked = said.delta, planned["MASKED"] is True
-    if not delta or (protection.viewer is Viewer.SERVER_SECURE_AGGREGATION) is not masked:
-        words = f"viewer {protection.viewer.value}, δ {delta}; in planned.py MASKED is {masked}"
-        raise document.error(words, "protection")
-    for name, key in _NUMBERS.items():
-        if (here := said.model_dump()[key]) != planned[name]:
-            raise document.error(f"{key}: {here} here, {name} = {planned[name]} in planned.py", key)
-    if said.plan_sha256 != planned["PLAN_SHA256"]:
-        words = f"plan_sha256: {said.plan_sha256[:12]} here, {planned['PLAN_SHA256'][:12]} in planned.py"  # type: ignore[index]
-        raise document.error(words, "plan_sha256")
-    honest, releases = said.least_survivors - said.colluders if masked else 1, table(planned["RELEASES"])
-    if honest < 1 or releases.keys() != said.releases.keys() or not releases:
-        raise document.error("planned.py and this file differ in who is honest or what is released", "releases")
-    agreed = _agreed(document.path.parent / layouts[said.framework]["shared/planned.py.j2"], max(honest, 1), protection)
-    if other := next((p for p in {**agreed, **said.releases} if _differ(agreed.get(p), said.releases.get(p))), None):
-        words = f"{other}: ({agreed.get(other)}) in {_PLAN}, and ({said.releases.get(other)}) here"
-        raise document.error(f"releases: {words}; export it again", "releases")
-    cohorts, spent = _cohorts(document, planned, said), []
-    for path, held in releases.items():
-        code = table(held)
-        event = _event(path, code, agreed[path], protection.relation, honest, document.louder)
-        spent.append((event, _whole(code, "first"), _whole(code, "rounds")))
-    often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in cohorts}
+    _require_files(home, said)
+    if (protection.viewer is Viewer.SERVER_SECURE_AGGREGATION) is not masked:
+        raise document.error(f"protection: viewer {protection.viewer.value}; masked is {masked}", "protection")
+    honest = said.least_survivors - said.colluders if masked else 1
+    if honest < 1 or not said.releases:
+        raise document.error("nobody is honest, or nothing is released", "releases")
+    agreed = _agreed(home / exported_plan(said.framework), honest, protection)
+    for path in {**agreed, **said.releases}:
+        one, held = agreed.get(path), said.releases.get(path)
+        other = None if held is None else (held.kind, held.bound, held.sensitivity, held.clip)
+        if one is None or other is None or one[:2] != other[:2] or not _close(one[2:], other[2:]):
+            raise document.error(f"releases: {path}: {one} in {_PLAN}, and {other} here; export it again", "releases")
+    spent = [
+        (_event(path, r, protection.relation, honest, document.louder), r.first, r.rounds) for path, r in said.releases.items()
+    ]
+    often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in _asked(document, said)}
     every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
     why = f"{honest} honest shares of noise hide one {unit}; {said.rounds:,} rounds of the client that answers most; constants "
     why += "of planned.py"
     return Reading(
-        (Row(unit, relation, TO_SUMS if masked else TO_SERVER, readings.dearest(every, delta), 1, delta, why),),
-        (Claim(said.epsilon, delta, "total", f"ε of the ledger {said.ledger_sha256[:12]}"),),
+        (Row(unit, relation, TO_SUMS if masked else TO_SERVER, readings.dearest(every, said.delta), 1, said.delta, why),),
+        (Claim(said.epsilon, said.delta, "total", f"ε of the ledger {said.ledger_sha256[:12]}"),),
         ("who takes part, and which client is which",),
         order=(
             "Each client bounds, rounds, adds its share of the noise and its masks; the server adds; rounds compose.",
@@ -137,31 +184,61 @@ def read(document: Document) -> Reading:
     )
 
 
-def _differ(one: _Release | None, other: _Release | None) -> bool:
-    """Whether two say another release; a number may differ by what its text rounds."""
-    if one is None or other is None or one.bound != other.bound or (one.clip is None) is not (other.clip is None):
-        return True
-    pairs = ((one.sensitivity, other.sensitivity), (one.clip or 1.0, other.clip or 1.0))
-    return not all(math.isclose(a, b, rel_tol=1e-9) for a, b in pairs)
+def _require_files(home: Path, said: ExportedManifest) -> None:
+    """``PricingError`` unless a project has the files of its manifest, and no other; what README.md says is for people."""
+    texts, (wheel, content), plan = said.files(), exported_wheel(), exported_plan(said.framework)
+    expected = {*texts, plan, EXPORTED_MANIFEST, wheel}
+    found = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_symlink() or not p.is_dir()}
+    found = {name for name in found if not name.startswith(".git/")}
+    if extra := sorted(found - expected):
+        more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
+        raise PricingError(
+            f"{home / extra[0]}: is no file of this export{more}; what it does to the noise is not proven; remove it"
+        )
+    if missing := sorted(expected - found):
+        raise PricingError(f"{home / missing[0]}: is missing in this export; export it again")
+    if not same_wheel(home / wheel, content):
+        raise PricingError(f"{home / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again")
+    for place, text in texts.items():
+        if place != "README.md" and documents.text(home / place) != text:
+            raise PricingError(f"{home / place}:1: is not as fedgraph exports it, so nothing is proven of it; export it again")
+    if (digest := hashlib.sha256((home / plan).read_bytes()).hexdigest()) != said.plan_sha256:
+        words = f"its SHA-256 is {digest[:12]}, and {EXPORTED_MANIFEST} says plan_sha256 {said.plan_sha256[:12]}"
+        raise PricingError(f"{home / plan}: is not the plan of this export: {words}; export it again")
 
 
-def _agreed(planned: Path, honest: int, protection: Protection) -> dict[str, _Release]:
-    """What the plan beside ``planned.py`` says of each path. ``PricingError`` where it is no plan, or of another protection.
+def _agreed(path: Path, honest: int, protection: Protection) -> dict[str, tuple[str, str, float, float | None]]:
+    """Path → (kind, bound, sensitivity that its noise was made for, clip), as a plan says.
 
-    honest: clients whose noise hides one unit.
+    honest: clients whose noise hides one unit. ``PricingError`` where it is no plan, or one of another protection.
     """
-    path = planned.with_name(_PLAN)
+    made: dict[str, tuple[str, str, float, float | None]] = {}
     try:
         content = zlib.decompress(base64.b64decode(json.loads(path.read_text(encoding="utf-8"))["bytes"]))
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         plan = _within(json.loads(header["__metadata__"]["fedgraph"]), "plan")
         relation, viewer = (str(_within(plan, "guarantee", "protection", name)["name"]) for name in ("relation", "viewer"))
         found, releases = (Relation[relation], Viewer[viewer]), _within(plan, "schedule", "releases")["tuple"]
-        made = {str(table(r, "fields")["path"]): _of_plan(r, honest) for r in (releases if isinstance(releases, list) else ())}
-    except (OSError, ValueError, KeyError, TypeError, zlib.error) as error:
+        for release in releases if isinstance(releases, list) else ():
+            bound, mechanism, event = (table(release, "fields", part, "fields") for part in ("bound", "mechanism", "event"))
+            name, clip = str(_within(release, "bound")["record"]).rpartition(":")[2], bound.get("clip", bound.get("radius"))
+            multiplier, std, epsilon = event.get("noise_multiplier"), mechanism.get("std"), event.get("epsilon")
+            one: tuple[str, str, float, float | None] = (
+                "answers",
+                name,
+                epsilon if isinstance(epsilon, float) else math.inf,
+                None,
+            )
+            if isinstance(multiplier, float) and isinstance(std, float):
+                held = float(clip) if isinstance(clip, (int, float)) else None
+                one = "gaussian", name, std * math.sqrt(honest) / multiplier, held
+            made[str(table(release, "fields")["path"])] = one
+    except (OSError, ValueError, KeyError, TypeError, zlib.error, ZeroDivisionError) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
     if found != (protection.relation, protection.viewer):
-        words = f"protects {found[0].value} toward {found[1].value}; {_MANIFEST} says {protection.relation.value} toward"
+        words = (
+            f"protects {found[0].value} toward {found[1].value}; {EXPORTED_MANIFEST} says {protection.relation.value} toward"
+        )
         raise PricingError(f"{path}: {words} {protection.viewer.value}; export it again")
     return made
 
@@ -173,108 +250,39 @@ def _within(record: object, *names: str) -> Table:
     return table(record)
 
 
-def _of_plan(release: object, honest: int) -> _Release:
-    """One release: what its bound lets one unit move, and the sensitivity that its noise was made for."""
-    bound, mechanism, event = (table(release, "fields", part, "fields") for part in ("bound", "mechanism", "event"))
-    multiplier, std = event.get("noise_multiplier"), mechanism.get("std")
-    if not isinstance(multiplier, float) or not isinstance(std, float):
-        return _Release.model_validate({"sensitivity": event.get("epsilon") or math.inf})
-    kind, clip = str(_within(release, "bound")["record"]).rpartition(":")[2], bound.get("clip", bound.get("radius"))
-    return _Release.model_validate({"sensitivity": std * math.sqrt(honest) / multiplier, "bound": kind, "clip": clip})
+def _close(one: tuple[float | None, ...], other: tuple[float | None, ...]) -> bool:
+    """Whether numbers are the same, but for what their text rounds."""
+    return all(a == b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9) for a, b in zip(one, other, strict=True))
 
 
-def _cohorts(document: Document, planned: Table, said: _Manifest) -> list[list[int]]:
-    """Per client, the rounds that ask it. ``PricingError`` where a round asks too few, or the manifest says others."""
-    held = said.cohorts
-    if planned["COHORTS"] != held or len(held) not in (0, said.rounds):
-        words = f"cohorts: {str(held)[:60]} here, COHORTS = {str(planned['COHORTS'])[:60]} in planned.py"
+def _asked(document: Document, said: ExportedManifest) -> list[list[int]]:
+    """Per client, the rounds that ask it. ``PricingError`` where a round asks too few, somebody twice, or nobody there."""
+    held, clients = said.cohorts, range(said.clients)
+    fewest = all(len(set(one)) == len(one) >= said.least_survivors and set(one) <= set(clients) for one in held)
+    if len(held) not in (0, said.rounds) or not fewest:
+        words = f"cohorts: each round asks least_survivors or more of clients 0 … {said.clients - 1}, each once"
         raise document.error(words, "cohorts")
-    for one in held:
-        if len(set(one)) != len(one) or len(one) < said.least_survivors or not set(one) <= set(range(said.clients)):
-            raise document.error(
-                f"cohorts: each round asks LEAST or more of clients 0 … {said.clients - 1}, each once", "cohorts"
-            )
-    return [[r for r in range(said.rounds) if not held or k in held[r]] for k in range(said.clients)]
+    return [[r for r in range(said.rounds) if not held or k in held[r]] for k in clients]
 
 
-def exported_layouts() -> dict[str, dict[str, str]]:
-    """The frameworks that a row can be exported to.
-
-    Returns:
-        Framework → template → where its text stands in a project.
-    """
-    found: dict[str, dict[str, str]] = json.loads(exported_template("layouts.json"))
-    return found
-
-
-def exported_template(name: str) -> str:
-    """The text of a template as it is shipped."""
-    return (resources.files("fedgraph.export") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _planned(home: Path, layout: dict[str, str]) -> Table:
-    """The numbers of planned.py, once every other file of code is what it was and the plan has its digest."""
-    plan = (home / layout["shared/planned.py.j2"]).with_name(_PLAN)
-    wheel, content = own_wheel()
-    _require_complete(home, {*layout.values(), plan.relative_to(home).as_posix(), _MANIFEST, f"{WHEELS}/{wheel}"})
-    if not same_wheel(home / WHEELS / wheel, content):
-        raise PricingError(
-            f"{home / WHEELS / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again"
-        )
-    for template, place in layout.items():
-        text, said = exported_template(template), documents.text(home / place)
-        if Path(place).name not in _FREE and (said != text if template.endswith(".txt") else not _of_template(said, text)):
-            raise PricingError(f"{home / place}:1: is not as fedgraph exports it, so nothing is proven of it; export it again")
-    path = home / layout["shared/planned.py.j2"]
-    found: Table = {}
-    try:
-        for number, statement in enumerate(ast.parse(documents.text(path)).body):
-            if number == 0 and isinstance(statement, ast.Expr) and isinstance(ast.literal_eval(statement.value), str):
-                continue
-            if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)) or statement.targets[1:]:
-                raise ValueError(f"line {statement.lineno} is no number")
-            found[statement.targets[0].id] = ast.literal_eval(statement.value)
-    except (SyntaxError, ValueError) as error:
-        raise PricingError(f"{path}:1: holds more than names and numbers: {error}") from None
-    digest = hashlib.sha256(plan.read_bytes()).hexdigest() if plan.is_file() else None
-    if found.keys() != {*_NUMBERS, "COHORTS", "MASKED", "PLAN_SHA256", "RELEASES"} or digest != found["PLAN_SHA256"]:
-        raise PricingError(f"{plan}: is not the plan of PLAN_SHA256 in planned.py, or numbers are missing; export it again")
-    return found
-
-
-def _require_complete(home: Path, expected: set[str]) -> None:
-    """``PricingError`` where a project has another file, or lacks one. ``.git`` is no part of it."""
-    found = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.is_symlink() or not p.is_dir()}
-    found = {name for name in found if not name.startswith(".git/")}
-    if extra := sorted(found - expected):
-        more = f" and {len(extra) - 1} more" if len(extra) > 1 else ""
-        raise PricingError(
-            f"{home / extra[0]}: is no file of this export{more}; what it does to the noise is not proven; remove it"
-        )
-    if missing := sorted(expected - found):
-        raise PricingError(f"{home / missing[0]}: is missing in this export; export it again")
-
-
-def _of_template(said: str, template: str) -> bool:
-    """Whether a file is its template, line by line, with words that hold no quotation mark in the places of names."""
-    shapes = ('[^"\\\\\n]*'.join(map(re.escape, re.split(r"{{.*?}}", line))) for line in template.splitlines())
-    return re.fullmatch("\n".join(shapes), said.rstrip("\n")) is not None
-
-
-def _whole(held: Table, name: str) -> int:
-    value = held.get(name)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise PricingError(f"planned.py: {name} = {value!r}; allowed: a whole number ≥ 0")
-    return value
-
-
-def _event(path: str, code: Table, said: _Release, relation: Relation, honest: int, louder: float) -> Event:
+def _event(path: str, said: ExportedSum, relation: Relation, honest: int, louder: float) -> Event:
     """What one round of one release costs, with all its noise times ``louder``."""
-    if code.get("kind") == "answers":
+    if said.kind == "answers":
         return PureDP(said.sensitivity)
-    share, steps, dimension = code.get("share"), _whole(code, "steps"), _whole(code, "dimension")
-    if not isinstance(share, float) or not 0 < share < math.inf or steps < _LEAST_STEPS or code.get("kind") != "gaussian":
-        raise PricingError(f"planned.py: {path}: share = {share!r}, steps = {steps}; allowed: > 0, at least {_LEAST_STEPS}")
-    if said.sensitivity < (least := said.least(relation, dimension)) * (1 - 1e-9):
+    if not 0 < said.share < math.inf or said.steps < _LEAST_STEPS:
+        raise PricingError(
+            f"planned.py: {path}: share = {said.share!r}, steps = {said.steps}; allowed: > 0, at least {_LEAST_STEPS}"
+        )
+    if said.bound == "NeighbourSums":
+        least = neighbour_sums.sensitivity(relation)
+    elif said.bound == "MeetingCounts":
+        least = private_counts.least_change(said.dimension, relation)
+    elif said.bound in ("ClippedSum", "Rows", "L2Ball") and said.clip is not None:
+        least = said.clip * (2 if relation.replaces else 1)
+    else:
+        raise PricingError(f"{_PLAN}: bound {said.bound}, clip {said.clip}: a bound that is known here is needed")
+    if said.sensitivity < least * (1 - 1e-9):
         raise PricingError(f"{_PLAN}: sensitivity of {path}: {said.sensitivity:g}; its bound has {least:g}")
-    return Gaussian(share * louder * math.sqrt(honest) / (said.sensitivity + share / steps * math.sqrt(dimension)))
+    return Gaussian(
+        said.share * louder * math.sqrt(honest) / (said.sensitivity + said.share / said.steps * math.sqrt(said.dimension))
+    )

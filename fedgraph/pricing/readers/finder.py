@@ -8,8 +8,8 @@ Whoever knows all of them writes them as a neutral YAML, which has one.
 import ast
 import math
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
@@ -25,39 +25,28 @@ _NAMES = {fact: str(names).split() for fact, names in table(_KNOWN, "names").ite
 _GRAPHS = r"(Neighbor|LinkNeighbor|Cluster|GraphSAINT\w*|HGT|Shadow\w*)Loader|SAGEConv|GCNConv|GATConv|GINConv|MessagePassing"
 
 
-@dataclass(frozen=True)
-class _Found:
-    """A call that speaks of privacy."""
-
-    name: str
-    label: str  # the file, or the cell of a notebook
-    line: int
-    said: str  # its arguments, as they are written
-
-
 def read(document: Document) -> Reading:
     """Questions, with what the file says as plausible answers; the calls stand in ``order``, each with its line."""
     cells, left_out = _programs(document)
     trees = [(label, ast.parse(code)) for label, code in cells]
-    found = [call for label, tree in trees for call in _calls(tree, label)]
+    found = [(label, call) for label, tree in trees for call in _calls(tree)]
     if not found:
         more = f" ({'; '.join(left_out)})" if left_out else ""
         raise PricingError(
             f"{document.path}: no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
         )
-    document.facts.place = (document.path, found[0].line)
+    document.facts.place = (document.path, found[0][1].lineno)
     said = _said([tree for _, tree in trees])
-    libraries = dict.fromkeys(_CALLS[call.name] for call in found)
+    libraries = dict.fromkeys(_CALLS[called(call.func)] for _, call in found)
     shuffled = bool(libraries) and all(library in _SHUFFLED for library in libraries)
     source = "\n".join(code for _, code in cells)
 
     def ask(name: str, allowed: tuple[float, float], words: str = "") -> float:
         entry = QUESTIONS[name]
-        low, high = allowed
-        first = tuple(v for v in said.get(name, ()) if low <= v <= high)
-        plausible = tuple(dict.fromkeys((*first, *entry.values)))
+        first = [v for v in said.get(name, ()) if allowed[0] <= v <= allowed[1]]
         written = f" The file writes {' and '.join(f'{v:g}' for v in first)}." if first else ""
-        return document.facts.ask(name, f"{words or entry.ask}{written}", plausible)
+        plausible = tuple(dict.fromkeys((*first, *map(float, entry["values"]))))
+        return document.facts.ask(name, f"{words or entry['ask']}{written}", plausible)
 
     noise = ask("noise multiplier", (1e-6, 1e6))
     graph = re.search(_GRAPHS, source)
@@ -69,7 +58,7 @@ def read(document: Document) -> Reading:
     else:
         sums = Sums(noise * document.louder, int(ask("steps", (1, 1e12))), "poisson", ask("sampling rate", (1e-12, 1.0)))
     delta = ask("delta", (1e-300, 0.5))
-    listed = tuple(f"{call.label}:{call.line}: {call.name}({call.said})" for call in found)
+    listed = tuple(_shown(label, call) for label, call in found)
     why = f"if the answers say what runs: {sums.words}" + (f"; {graph[0]} mixes the rows of several people" if graph else "")
     rows = readings.rows_of_sums([[sums]], "example", TO_RECIPIENT, delta, people=(int(max(records, 1)),))
     rows = tuple(
@@ -95,14 +84,16 @@ _BESIDE = (
 _RUN = 'fedgraph price --run "python {}" prices what it does'
 
 
-def _calls(tree: ast.AST, label: str) -> Iterator[_Found]:
+def _calls(tree: ast.AST) -> list[ast.Call]:
     """The calls of ``_CALLS`` in a program, in the order of their lines."""
-    held = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    for node in sorted(held, key=lambda each: (each.lineno, each.col_offset)):
-        if (name := called(node.func)) in _CALLS:
-            said = [*map(ast.unparse, node.args), *(f"{k.arg or '**'}={ast.unparse(k.value)}" for k in node.keywords)]
-            short = " ".join(", ".join(said).split())
-            yield _Found(name, label, node.lineno, f"{short[:97]}…" if len(short) > 98 else short)
+    held = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node.func) in _CALLS]
+    return sorted(held, key=lambda each: (each.lineno, each.col_offset))
+
+
+def _shown(label: str, call: ast.Call) -> str:
+    said = [*map(ast.unparse, call.args), *(f"{k.arg or '**'}={ast.unparse(k.value)}" for k in call.keywords)]
+    short = " ".join(", ".join(said).split())
+    return f"{label}:{call.lineno}: {called(call.func)}({f'{short[:97]}…' if len(short) > 98 else short})"
 
 
 def _programs(document: Document) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
@@ -131,29 +122,27 @@ def _programs(document: Document) -> tuple[list[tuple[str, str]], tuple[str, ...
 
 def _said(trees: list[ast.Module]) -> dict[str, tuple[float, ...]]:
     """Fact → the numbers that the program writes for it: in calls, flags, defaults of arguments, and constants."""
-    constants: dict[str, float] = {}
-    found: dict[str, dict[float, None]] = {}
-
-    def number(node: ast.AST | None) -> float | None:
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool):
-            return float(node.value)
-        return constants.get(called(node)) if isinstance(node, ast.expr) else None
-
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    for node in nodes:
-        if isinstance(node, ast.Assign) and (value := number(node.value)) is not None:
-            constants.update({target.id: value for target in node.targets if isinstance(target, ast.Name)})
-        if isinstance(node, ast.Call):
-            option = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else None
-            default = next((k.value for k in node.keywords if k.arg == "default"), node.args[1] if len(node.args) > 1 else None)
-            if isinstance(option, str) and (value := number(default)) is not None:
-                constants[option.lstrip("-").replace("-", "_")] = value
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    written = [(t.id, n.value) for n in nodes if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
+    for call in calls:  # an option of argparse or absl, and its default
+        match call.args:
+            case [ast.Constant(value=str() as option), *more]:
+                defaults = [*(k.value for k in call.keywords if k.arg == "default"), *more[:1]]
+                written += [(option.lstrip("-").replace("-", "_"), default) for default in defaults[:1]]
+    constants: dict[str, float] = {}
+
+    def numbers(pairs: Iterable[tuple[str | None, ast.expr]]) -> Iterator[tuple[str, float]]:
+        for name, node in pairs:
+            value = node.value if isinstance(node, ast.Constant) else constants.get(called(node))
+            if name and isinstance(value, (int, float)) and not isinstance(value, bool):
+                yield name, float(value)
+
+    for name, value in numbers(written):
+        constants[name] = value
+    found: dict[str, dict[float, None]] = {}
     wanted = {word: fact for fact, words in _NAMES.items() for word in words} | {"target_epsilon": "epsilon"}
-    for node in nodes:
-        for keyword in node.keywords if isinstance(node, ast.Call) else ():
-            if keyword.arg in wanted and (value := number(keyword.value)) is not None:
-                found.setdefault(wanted[keyword.arg], {})[value] = None
-    for name, value in constants.items():
+    for name, value in (*numbers((k.arg, k.value) for call in calls for k in call.keywords), *constants.items()):
         if name in wanted:
             found.setdefault(wanted[name], {})[value] = None
     return {fact: tuple(values) for fact, values in found.items()}

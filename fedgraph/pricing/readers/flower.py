@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from fedgraph.errors import PricingError
@@ -66,9 +67,11 @@ class _App:
 
     def number(self, path: Path, node: ast.expr | None, name: str) -> float | None:
         """The number that stands there; where it is no declaration, what the user says, or a question."""
+        if node is None:
+            return None
         value = self._declared(path, node)
-        if node is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
-            return None if node is None else float(value)  # type: ignore[arg-type]
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
         question = f"Which value has {name}? {path.name}:{node.lineno} says {ast.unparse(node)}, which it does not declare."
         return self.document.facts.ask(name, question, (1.0, 10.0, 0.1))
 
@@ -94,16 +97,16 @@ class _App:
                 return self._declared(path, self.once(node, path), depth - 1)
         return None
 
-    def argument(self, name: str) -> ast.expr | None:
-        """An argument of the mechanism."""
-        call, places = self.call, _PLACES[self.name]
+    @cached_property
+    def arguments(self) -> dict[str | None, ast.expr]:
+        """What the mechanism is called with, by name."""
+        call = self.call
         if any(k.arg is None for k in call.keywords) or any(isinstance(a, ast.Starred) for a in call.args):
             raise self.document.error(f"{self.name}: write its options out by name", line=call.lineno, path=self.path)
-        at = places.index(name) if name in places else len(call.args)
-        return next((k.value for k in call.keywords if k.arg == name), call.args[at] if at < len(call.args) else None)
+        return {**dict(zip(_PLACES[self.name], call.args, strict=False)), **{k.arg: k.value for k in call.keywords}}
 
     def need(self, name: str, above: float, below: float = math.inf) -> float:
-        value = self.number(self.path, self.argument(name), name)
+        value = self.number(self.path, self.arguments.get(name), name)
         if value is None or not above < value < below:
             limit = f" and < {below:g}" if below < math.inf else ""
             message = f"{self.name} needs {name} as a number > {above:g}{limit}, found {value}"
@@ -231,13 +234,13 @@ def _doubts_of_strategy(app: _App) -> Iterator[str]:
     if "ClientSide" in app.name and not any(called(item) == wanted for n in lists for item in n.elts):
         yield f"no file shows {wanted} on the client, without which no update is clipped"
     if _inner(app) is None:
-        said = app.argument("strategy")
+        said = app.arguments.get("strategy")
         yield f"it wraps {ast.unparse(said) if said is not None else 'nothing'}, which is not known to be FedAvg's mean alone"
 
 
 def _inner(app: _App) -> ast.Call | None:
     """The ``FedAvg`` or ``FedProx`` of Flower that a strategy wraps; None where it wraps something else."""
-    inner = app.once(app.argument("strategy"))
+    inner = app.once(app.arguments.get("strategy"))
     kind = called(inner.func) if isinstance(inner, ast.Call) else ""
     own = any(isinstance(n, ast.ClassDef) and n.name == kind for _, n in app.nodes)
     return inner if isinstance(inner, ast.Call) and kind in ("FedAvg", "FedProx") and not own else None
@@ -266,7 +269,7 @@ def _central(app: _App) -> Reading:
     document, adaptive = app.document, _PLACES[app.name] is _ADAPTIVE
     multiplier, sampled, count = app.need("noise_multiplier", -1e-300), app.need("num_sampled_clients", 0.5), 0.0
     if adaptive:
-        stated = app.number(app.path, app.argument("clipped_count_stddev"), "clipped_count_stddev")
+        stated = app.number(app.path, app.arguments.get("clipped_count_stddev"), "clipped_count_stddev")
         count = sampled / 20 if stated is None else stated
         if multiplier >= 2 * count:
             message = f"noise_multiplier {multiplier:g} ≥ 2·clipped_count_stddev {2 * count:g}: Flower refuses to run"

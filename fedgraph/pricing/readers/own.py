@@ -5,152 +5,34 @@ The neutral YAML describes one sum of bounded contributions, noised, round after
 """
 
 import math
-from typing import Literal
-
-from pydantic import model_validator
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import readings
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import (
-    AmountOrNone,
-    CountOrNone,
-    DeltaOrNone,
-    Keys,
-    PositiveOrNone,
-    ShareOrNone,
-    Times,
-    TimesOrNone,
-)  # fmt: skip
+from fedgraph.pricing.documents import Document, Said
 from fedgraph.pricing.readings import SEVERAL, Claim, Reading, Row, Sums
 from fedgraph.privacy import Composed, Event, PureDP, Repeated, Unit, Unprotected, events, explain, settle
-
-
-class _Sampling(Keys):
-    kind: Literal["none", "poisson", "fixed"]
-    rate: ShareOrNone = None
-
-    @model_validator(mode="after")
-    def _agree(self) -> "_Sampling":
-        if self.kind == "none" and self.rate not in (None, 1.0):
-            raise ValueError(f"rate: found {self.rate:g} with kind: none; name the kind of sampling")
-        return self
-
-
-class _Mechanism(Keys):
-    """One mechanism on the data of a unit."""
-
-    mechanism: Literal["gaussian", "laplace", "randomised-response", "randomized-response"]
-    clip: PositiveOrNone = None
-    noise_std: AmountOrNone = None
-    noise_multiplier: AmountOrNone = None
-    flip_probability: ShareOrNone = None
-    num_values: CountOrNone = None
-    truth_probability: ShareOrNone = None
-    epsilon: PositiveOrNone = None
-    sampling: _Sampling | None = None
-
-    @property
-    def multiplier(self) -> float | None:
-        """Noise over clip; None for randomised answers, which ``kept`` describes."""
-        if self.noise_std is not None and self.clip is not None:
-            return self.noise_std / self.clip / (math.sqrt(2) if self.mechanism == "laplace" else 1.0)
-        return self.noise_multiplier
-
-    @property
-    def answers(self) -> bool:
-        return self.mechanism.startswith("random")
-
-    @model_validator(mode="after")
-    def _complete(self) -> "_Mechanism":
-        given, values = (self.flip_probability, self.truth_probability), self.num_values
-        if self.answers:
-            if any(v is not None for v in (self.clip, self.noise_std, self.noise_multiplier)):
-                raise ValueError("clip and noise say nothing of randomised-response; write flip_probability")
-            if (
-                (given == (None, None) and self.epsilon is None)
-                or None not in given
-                or (given[0] is not None and (values or 2) != 2)
-            ):
-                raise ValueError(
-                    "randomised-response needs flip_probability: p, or num_values: k and truth_probability: t, or epsilon"
-                )
-            if values == 1:
-                raise ValueError("num_values: found 1; an answer has two values or more")
-            if self.sampling is not None and self.sampling.kind != "none":
-                raise ValueError("sampling of randomised answers is not priced; allowed: kind: none")
-            return self
-        if given != (None, None) or values is not None:
-            raise ValueError(f"probabilities say nothing of {self.mechanism}; write noise_std and clip, or noise_multiplier")
-        if self.noise_std is not None and self.clip is None:
-            raise ValueError("noise_std needs 'clip', the bound on one contribution; or give noise_multiplier")
-        if self.multiplier is None:
-            raise ValueError("missing option 'noise_std' or 'noise_multiplier'; without noise there is no ε")
-        if self.noise_multiplier is not None and not math.isclose(self.multiplier, self.noise_multiplier, rel_tol=1e-9):
-            raise ValueError("noise_std and noise_multiplier contradict each other; give one of them")
-        return self
-
-    def answer(self, believed: float | None) -> Event:
-        """One randomised answer: ln(t(k − 1)/(1 − t)), the larger of both directions; or what is claimed."""
-        kept = 1 - self.flip_probability if self.flip_probability is not None else self.truth_probability
-        if kept is None:
-            return PureDP(believed or math.inf)
-        if kept in (0.0, 1.0):
-            return Unprotected("an answer that is never (or always) flipped is the answer")
-        return PureDP(abs(math.log(kept * ((self.num_values or 2) - 1) / (1 - kept))))
-
-    def sums(self, rounds: int, rate: float, louder: float, units: int | None) -> Sums:
-        kind = self.sampling.kind if self.sampling else "poisson"
-        return Sums((self.multiplier or 0.0) * louder, rounds, kind, rate, units=units, laplace=self.mechanism == "laplace")
-
-
-class _Described(Keys):
-    """What every description says of the unit."""
-
-    unit: Literal["example", "client", "user", "edge", "node", "graph", "record"]
-    relation: Literal["zero-out", "replace"] = "zero-out"
-    clients: CountOrNone = None
-    delta: DeltaOrNone = None
-
-
-class _Neutral(_Described, _Mechanism):
-    rounds: TimesOrNone = None
-
-
-class _Part(_Mechanism):
-    rounds: Times = 1
-
-
-class _Parts(_Described):
-    parts: list[_Part]
-    epsilon: PositiveOrNone = None
-
-    @model_validator(mode="after")
-    def _some(self) -> "_Parts":
-        if not self.parts:
-            raise ValueError("parts: a list of mechanisms is expected, each with its noise and its rounds")
-        return self
 
 
 def neutral(document: Document) -> Reading:
     """The one row, with what the file leaves out as questions; of ``parts``, all of them on the same data."""
     if "parts" in document.data:
-        return _parts(document, document.checked(_Parts))
-    said = document.checked(_Neutral)
+        return _parts(document)
+    said = document.options()
+    _require_agreement(document, said)
     kind = said.sampling.kind if said.sampling else None
     rounds = int(document.ask("rounds", said.rounds))
     delta = document.ask("delta", said.delta) if said.mechanism == "gaussian" else said.delta or 0.0
     first = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
     open_ = ["whatever is released besides the noised sums: sizes, metrics, which model was chosen"]
     claim = () if said.epsilon is None else (Claim(said.epsilon, delta, "per round", "epsilon, as the file says"),)
-    if said.answers:
+    if _answers(said):
         believed = said.flip_probability is None and said.truth_probability is None
         words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
-        row = Row(said.unit, "replace", "whoever sees the answers", said.answer(said.epsilon), rounds, delta, words)
+        row = Row(said.unit, "replace", "whoever sees the answers", _answer(said), rounds, delta, words)
         no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
         return Reading((row,), claim, tuple(open_), (), (first,), no_fix=no_fix, people=said.clients)
     known = 1.0 if kind == "none" else said.sampling.rate if said.sampling else None
-    sums = said.sums(rounds, document.ask("sampling rate", known), document.louder, said.clients)
+    sums = _sums(document, said, rounds, document.ask("sampling rate", known), said.clients)
     people = SEVERAL if not sums.laplace and kind != "fixed" else ()
     viewer = "whoever sees the noised sums of all rounds"
     rows = readings.rows_of_sums([[sums]], said.unit, viewer, delta, people=people, relations=(said.relation,))
@@ -163,13 +45,18 @@ def neutral(document: Document) -> Reading:
     return Reading(rows, claim, tuple(open_), (), (first, readings.SECRET), settings, people=said.clients)
 
 
-def _parts(document: Document, said: _Parts) -> Reading:
-    delta, replaced, words, inside = document.ask("delta", said.delta), said.relation == "replace", [], []
+def _parts(document: Document) -> Reading:
+    said, words, inside = document.options(part="parts"), [], []
+    if not said.parts:
+        raise document.error("parts: a list of mechanisms is expected, each with its noise and its rounds", "parts")
+    for number, part in enumerate(said.parts):
+        _require_agreement(document, part, "parts", str(number))
+    delta = document.ask("delta", said.delta)
     for part in said.parts:
         rate = 1.0 if part.sampling is None or part.sampling.rate is None else part.sampling.rate
-        sums = part.sums(part.rounds, rate, document.louder, said.clients)
-        inside.append(Repeated(part.answer(part.epsilon) if part.answers else sums.event(replaced), part.rounds))
-        words.append(f"{part.rounds:,} × {part.mechanism}" if part.answers else sums.words)
+        sums = _sums(document, part, part.rounds, rate, said.clients)
+        inside.append(Repeated(_answer(part) if _answers(part) else sums.event(said.relation == "replace"), part.rounds))
+        words.append(f"{part.rounds:,} × {part.mechanism}" if _answers(part) else sums.words)
     row = Row(
         said.unit, said.relation, "whoever sees all that is released", Composed(tuple(inside)), 1, delta, "; ".join(words)
     )
@@ -177,6 +64,61 @@ def _parts(document: Document, said: _Parts) -> Reading:
     open_, order = ("whatever is released besides the parts",), ("Parts on the same data compose adaptively.",)
     no_fix = "the parts have noises of their own; raise one of them"
     return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=said.clients)
+
+
+def _require_agreement(document: Document, said: Said, *at: str) -> None:
+    """``PricingError`` where the keys of one mechanism contradict each other, or leave its noise open."""
+    given, values, words = (said.flip_probability, said.truth_probability), said.num_values, ""
+    noise = (said.clip, said.noise_std, said.noise_multiplier)
+    sampled, multiplier = said.sampling is not None and said.sampling.kind != "none", _multiplier(said)
+    if said.sampling is not None and not sampled and said.sampling.rate not in (None, 1.0):
+        words, at = f"rate: found {said.sampling.rate:g} with kind: none; name the kind of sampling", (*at, "sampling")
+    elif _answers(said):
+        unclear = given == (None, None) and said.epsilon is None
+        if noise != (None, None, None):
+            words = "clip and noise say nothing of randomised-response; write flip_probability"
+        elif unclear or None not in given or (given[0] is not None and (values or 2) != 2):
+            words = "randomised-response needs flip_probability: p, or num_values: k and truth_probability: t, or epsilon"
+        elif values == 1:
+            words = "num_values: found 1; an answer has two values or more"
+        elif sampled:
+            words = "sampling of randomised answers is not priced; allowed: kind: none"
+    elif given != (None, None) or values is not None:
+        words = f"probabilities say nothing of {said.mechanism}; write noise_std and clip, or noise_multiplier"
+    elif said.noise_std is not None and said.clip is None:
+        words = "noise_std needs 'clip', the bound on one contribution; or give noise_multiplier"
+    elif multiplier is None:
+        words = "missing option 'noise_std' or 'noise_multiplier'; without noise there is no ε"
+    elif said.noise_multiplier is not None and not math.isclose(multiplier, said.noise_multiplier, rel_tol=1e-9):
+        words = "noise_std and noise_multiplier contradict each other; give one of them"
+    if words:
+        raise document.error(words, *at)
+
+
+def _answers(said: Said) -> bool:
+    return str(said.mechanism).startswith("random")
+
+
+def _answer(said: Said) -> Event:
+    """One randomised answer: ln(t(k − 1)/(1 − t)), the larger of both directions; or what is claimed."""
+    kept = 1 - said.flip_probability if said.flip_probability is not None else said.truth_probability
+    if kept is None:
+        return PureDP(said.epsilon or math.inf)
+    if kept in (0.0, 1.0):
+        return Unprotected("an answer that is never (or always) flipped is the answer")
+    return PureDP(abs(math.log(kept * ((said.num_values or 2) - 1) / (1 - kept))))
+
+
+def _multiplier(said: Said) -> float | None:
+    """Noise over clip; None where the file has none."""
+    if said.noise_std is not None and said.clip is not None:
+        return float(said.noise_std / said.clip / (math.sqrt(2) if said.mechanism == "laplace" else 1.0))
+    return None if said.noise_multiplier is None else float(said.noise_multiplier)
+
+
+def _sums(document: Document, said: Said, rounds: int, rate: float, units: int | None) -> Sums:
+    kind, noise = said.sampling.kind if said.sampling else "poisson", (_multiplier(said) or 0.0) * document.louder
+    return Sums(noise, rounds, kind, rate, units=units, laplace=said.mechanism == "laplace")
 
 
 def ledger(document: Document) -> Reading:

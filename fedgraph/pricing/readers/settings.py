@@ -1,31 +1,17 @@
 """Settings of single systems: FLARE's filters, FederatedScope's YAML, the flags of pfl-research and of TensorFlow Privacy.
 
-The keys of the flat ones stand in ``catalogue.yaml``; a function of each says what they release. What is proven of each:
+Their keys stand in ``catalogue.yaml``; a function of each says what they release. What is proven of each:
 ``docs/how_deployed_noise_is_priced.md``.
 """
 
 import math
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import (
-    Amount,
-    Count,
-    Keys,
-    Positive,
-    PositiveOrNone,
-    Share,
-    SomeKeys,
-    Table,
-    TimesOrNone,
-    table,
-)  # fmt: skip
+from fedgraph.pricing.documents import Document, Said
+from fedgraph.pricing.facts import Table, table
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.pricing.recorder import svt_epsilon
 from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
@@ -121,11 +107,6 @@ def _configured(document: Document) -> Table:
     return {**documents.read(paths[0]).data, **document.data}
 
 
-class _Buckets(SomeKeys):
-    epsilon: Positive
-    bucket_num: Count = 100
-
-
 _TREES = ("xgb", "gbdt", "rf")
 
 
@@ -141,19 +122,13 @@ def federatedscope(document: Document) -> Reading:
         return _sgdmf(document, said)
     if used["dp"]:
         return _buckets(document, cut, said.rest)
-    rounds, reason, claim = (
-        1,
-        "no option of differential privacy is in use: clients send in clear",
-        Claim(None, None, "none", "no ε is claimed"),
-    )
+    rounds, reason = 1, "no option of differential privacy is in use: clients send in clear"
+    claim = Claim(None, None, "none", "no ε is claimed")
     if used["nbafl"]:
-        rounds, reason = (
-            said.federate.total_round_num or 1,
-            "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε",
-        )
-        claim = Claim(
-            said.nbafl.epsilon, None, "total", "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
-        )
+        rounds = said.federate.total_round_num or 1
+        reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
+        words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
+        claim = Claim(said.nbafl.epsilon, None, "total", words)
     elif cut.protect_method == "he":
         reason += "; protect_method he encrypts and adds no noise"
     elif cut.protect_method == "dp":
@@ -166,17 +141,15 @@ def federatedscope(document: Document) -> Reading:
     )
 
 
-def _sgdmf(document: Document, said: Any) -> Reading:
+def _sgdmf(document: Document, said: Said) -> Reading:
     held, batch, users, steps = said.sgdmf, said.dataloader.batch_size, said.model.num_user, said.train.local_update_steps
     if held.delta <= 0:
         raise document.error("delta: a number in (0, 1) is needed", "sgdmf", "delta")
     theta = max(float(held.theta), 1.0)
     share = document.ask("batch share", min(1.0, batch / users) if batch and users else None)
     epochs = said.train.batch_or_epoch == "epoch"
-    at, visits = (
-        min(held.delta, 1e-5),
-        1 / share if epochs else max(1.0, math.ceil(steps * share) / steps / share),
-    )  # as counted
+    at = min(held.delta, 1e-5)
+    visits = 1 / share if epochs else max(1.0, math.ceil(steps * share) / steps / share)  # as counted
     small = max(1.0, 4 * math.sqrt(2) / (batch or 64.0))  # a batch of fewer than six ratings moves by more than R^1.5
     mu = small * held.epsilon * math.sqrt(visits / (share * held.constant * math.log(1 / held.delta))) / document.louder
     why = (
@@ -196,9 +169,9 @@ def _sgdmf(document: Document, said: Any) -> Reading:
     return Reading(tuple(rows), (claim,), (open_,), said.rest, (order,), settings, people=users)
 
 
-def _buckets(document: Document, held: Any, rest: tuple[str, ...]) -> Reading:
+def _buckets(document: Document, held: Said, rest: tuple[str, ...]) -> Reading:
     given = held.protect_args[0] if isinstance(held.protect_args, list) and held.protect_args else {}
-    args = document.checked(_Buckets, given, "vertical", "protect_args")
+    args = document.options(given, "vertical", "protect_args", part="buckets")
     features, spent = int(document.ask("features")), args.bucket_num * args.epsilon / document.louder
     why = f"ranks are cut into {args.bucket_num} buckets: a sample that moves takes one other along at each of their edges, in "
     why += f"{features} features at ε = {spent:g} each; they add up"
@@ -212,90 +185,6 @@ def _buckets(document: Document, held: Any, rest: tuple[str, ...]) -> Reading:
 # NVIDIA FLARE
 
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
-_Word = Annotated[str, BeforeValidator(lambda word: str(word).rsplit(".", 1)[-1])]
-
-
-class _Filter(SomeKeys):
-    name: _Word | None = Field(None, validation_alias=AliasChoices("name", "class_path", "path"))
-    args: dict[str, object] | None = None
-
-
-class _Group(SomeKeys):
-    tasks: list[str] | str = "*"
-    filters: list[_Filter] = Field(default_factory=list)
-    direction: Annotated[str, AfterValidator(str.lower)] = "out"
-
-    @model_validator(mode="after")
-    def _known(self) -> "_Group":
-        if self.direction not in ("in", "out", "inout"):
-            raise ValueError(f"direction: found {self.direction!r}; allowed: in, out, inout")
-        return self
-
-
-class _Flare(SomeKeys):
-    """The configuration of a client or of a server."""
-
-    task_result_filters: list[_Group] = Field(default_factory=list)
-    task_data_filters: list[_Group] = Field(default_factory=list)
-    executors: list[dict[str, object]] = Field(default_factory=list)
-    workflows: list[dict[str, object]] = Field(default_factory=list)
-    num_rounds: TimesOrNone = None
-
-    @property
-    def tasks(self) -> list[str]:
-        named = [each.get("tasks") for each in self.executors]
-        return [str(task) for tasks in named if isinstance(tasks, list) for task in tasks]
-
-    @property
-    def kind(self) -> str | None:
-        """``WEIGHTS`` or ``WEIGHT_DIFF``, what all executors send; None where that is not said."""
-        kinds = set()
-        for made in (table(each, "executor") for each in self.executors):
-            transfer = str(table(made, "args").get("params_transfer_type", "")).rsplit(".", 1)[-1].upper()
-            own = "WEIGHTS" if "ClientAPI" in str(made.get("path") or made.get("class_path") or made.get("name")) else None
-            kinds.add({"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF", "": own}.get(transfer))
-        return kinds.pop() if len(kinds) == 1 else None
-
-    @property
-    def rounds(self) -> int | None:
-        held = [self.num_rounds, *(table(each, "args").get("num_rounds") for each in self.workflows)]
-        found = [r for r in held if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
-        return sum(found) if found else None
-
-
-class _Percentile(SomeKeys):
-    percentile: Amount = 10.0
-    gamma: Amount = 0.01
-
-
-class _Svt(Keys):
-    """The options of ``SVTPrivacy``, with their defaults."""
-
-    fraction: Share = 0.1
-    epsilon: Positive = 0.1
-    noise_var: Positive = 0.1
-    epsilon_threshold: PositiveOrNone = None
-    epsilon_query: PositiveOrNone = None
-    epsilon_release: PositiveOrNone = None
-    data_kinds: list[_Word] | None = None
-    gamma: object = None
-    tau: object = None
-    replace: object = None
-
-    @model_validator(mode="after")
-    def _adds_up(self) -> "_Svt":
-        first, second = self.epsilon_threshold, self.epsilon_query
-        given, both = (first or 0.0) + (second or 0.0), first is not None and second is not None
-        if (both and not math.isclose(given, self.epsilon)) or (not both and given >= self.epsilon):
-            raise ValueError(f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {self.epsilon:g}: refused there")
-        if self.fraction == 0 or set(self.data_kinds or ()) - {"WEIGHTS", "WEIGHT_DIFF"}:
-            raise ValueError("fraction: allowed: in (0, 1]; data_kinds: allowed: WEIGHTS, WEIGHT_DIFF")
-        return self
-
-    def spent(self, size: float) -> float:
-        """The pure ε of one result of so many values."""
-        return svt_epsilon(size, self.fraction, self.epsilon, self.noise_var, self.epsilon_threshold, self.epsilon_query,
-                           self.epsilon_release)  # fmt: skip
 
 
 def flare(document: Document) -> Reading:
@@ -305,15 +194,15 @@ def flare(document: Document) -> Reading:
     task, or on the server protect nothing that a client sends.
     """
     sites, server, said = _sites(document)
-    names = [f.name for site in sites.values() for group in site.task_result_filters for f in group.filters]
+    names = [_class(f.name) for site in sites.values() for group in site.task_result_filters for f in group.filters]
     if "GaussianPrivacy" in names:
         raise PricingError(
             f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
         )
-    others = [_other(str(name)) for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
+    others = [_other(name) for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
     aside = tuple(dict.fromkeys((*others, *said)))
-    rounds = server.rounds if server and server.rounds is not None else next(iter(sites.values())).rounds
-    found: list[list[_Svt]] = []
+    rounds = _rounds(server) if server and _rounds(server) is not None else _rounds(next(iter(sites.values())))
+    found: list[list[Said]] = []
     for name, site in sites.items():
         chains = _chains(document, site)
         if isinstance(chains, str):
@@ -321,14 +210,15 @@ def flare(document: Document) -> Reading:
             no_fix = "no noise is added, so no setting changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
             return Reading((row,), readings.without_claim("no ε is stated"), ("the whole update",), aside, no_fix=no_fix)
         found.append(chains)
-    used = max(found, key=lambda chains: sum(svt.spent(1e6) for svt in chains))
+    used = max(found, key=lambda chains: sum(_svt_epsilon(svt, 1e6) for svt in chains))
     size, total = document.ask("parameters"), int(document.ask("rounds", rounds))
     why = "; and for other tasks ".join(
         f"threshold and selection, then {svt.fraction:g} of the values with Laplace noise, "
         + (f"noise_var {svt.noise_var:g} each" if svt.epsilon_release is None else f"epsilon_release {svt.epsilon_release:g}")
         for svt in used
     )
-    row = Row("client", "replace", TO_SERVER, PureDP(sum(svt.spent(size) for svt in used) / document.louder), total, 0.0, why)
+    spent = PureDP(sum(_svt_epsilon(svt, size) for svt in used) / document.louder)
+    row = Row("client", "replace", TO_SERVER, spent, total, 0.0, why)
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
     claim = Claim(sum(svt.epsilon for svt in used), 0.0, "per round, option epsilon", words)
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
@@ -342,58 +232,99 @@ def flare(document: Document) -> Reading:
     return Reading((row,), (claim,), open_, aside, (order,), settings)
 
 
+def _class(path: object) -> str:
+    return str(path).rpartition(".")[2]
+
+
 def _other(name: str) -> str:
     encrypts = "Encrypt" in name or name.startswith("HE")
     return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise" if encrypts else f"filter {name}"
 
 
-def _sites(document: Document) -> tuple[dict[str, _Flare], _Flare | None, list[str]]:
+def _rounds(held: Said) -> int | None:
+    """The rounds that a configuration and its workflows say; None where neither does."""
+    said = [held.num_rounds, *(table(each.args).get("num_rounds") for each in held.workflows)]
+    found = [r for r in said if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
+    return sum(found) if found else None
+
+
+def _svt(document: Document, args: Table) -> Said:
+    """The options of ``SVTPrivacy``; an error where FLARE refuses them."""
+    svt = document.options(args, "task_result_filters", part="svt")
+    first, second = svt.epsilon_threshold, svt.epsilon_query
+    given, both = (first or 0.0) + (second or 0.0), first is not None and second is not None
+    if (both and not math.isclose(given, svt.epsilon)) or (not both and given >= svt.epsilon):
+        words = f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {svt.epsilon:g}: refused there"
+    elif svt.fraction == 0 or _kinds(svt) - {"WEIGHTS", "WEIGHT_DIFF"}:
+        words = "fraction: allowed: in (0, 1]; data_kinds: allowed: WEIGHTS, WEIGHT_DIFF"
+    else:
+        return svt
+    raise document.error(words, "task_result_filters")
+
+
+def _kinds(svt: Said) -> set[str]:
+    """What a filter handles; it passes other kinds of data as they are."""
+    said = svt.data_kinds or ["WEIGHTS", "WEIGHT_DIFF"]
+    return set(map(_class, [said] if isinstance(said, str) else said))
+
+
+def _svt_epsilon(svt: Said, size: float) -> float:
+    """The pure ε of one result of so many values."""
+    return svt_epsilon(size, svt.fraction, svt.epsilon, svt.noise_var, svt.epsilon_threshold, svt.epsilon_query,
+                       svt.epsilon_release)  # fmt: skip
+
+
+def _sites(document: Document) -> tuple[dict[str, Said], Said | None, list[str]]:
     """(who sends results → its configuration, the server's, filters that protect nothing that is sent)."""
-    sites: dict[str, _Flare] = {}
-    server: _Flare | None = None
+    sites: dict[str, Said] = {}
+    server: Said | None = None
     apps = table(document.data, "apps")
     role = "config_fed_server" if document.path.stem == "config_fed_server" else "config_fed_client"
     for name, held in apps.items() if apps else [("", {role: document.data})]:
-        configurations = {key: document.checked(_Flare, value) for key, value in table({"held": held}, "held").items()}
+        configurations = {key: document.options(value) for key, value in table({"held": held}, "held").items()}
         placed = table(document.data, "meta", "deploy_map").get(name)
         server = configurations.get("config_fed_server", server)
         if "config_fed_client" in configurations and (not isinstance(placed, list) or any(s != "server" for s in placed)):
             sites[f"app {name}" if name else "the clients"] = configurations["config_fed_client"]
     if not sites and apps:
         raise PricingError(f"{document.path}: no app of this job has a config_fed_client")
-    aside = [f"{f.name} stands in the server's configuration, which clients do not read"
+    aside = [f"{_class(f.name)} stands in the server's configuration, which clients do not read"
              for group in (server.task_result_filters if server else ()) for f in group.filters]  # fmt: skip
     for site in sites.values():
-        aside += [f"{f.name} in task_data_filters: it filters what arrives" for g in site.task_data_filters for f in g.filters]
-        inward = [g for g in site.task_result_filters if g.direction == "in"]
-        aside += [f"{f.name} has direction in: it filters what arrives" for g in inward for f in g.filters]
-    return sites or {"the clients": _Flare()}, server, aside
+        inward = [g for g in site.task_result_filters if g.direction.lower() == "in"]
+        for groups, where in ((site.task_data_filters, "in task_data_filters"), (inward, "has direction in")):
+            aside += [f"{_class(f.name)} {where}: it filters what arrives" for g in groups for f in g.filters]
+    return sites or {"the clients": document.options({})}, server, aside
 
 
-def _chains(document: Document, site: _Flare) -> list[_Svt] | str:
+def _chains(document: Document, site: Said) -> list[Said] | str:
     """Of each task whose result is a model, the SVT filter that costs least; or why one of them is in clear."""
-    groups = [g for g in site.task_result_filters if g.direction != "in"]
-    covered = [t for g in groups for t in ([g.tasks] if isinstance(g.tasks, str) else g.tasks)]
-    models = [t for t in site.tasks if t not in _METRICS and t != "*"]
+    for group in site.task_result_filters:
+        if group.direction.lower() not in ("in", "out", "inout"):
+            words = f"direction: found {group.direction!r}; allowed: in, out, inout"
+            raise document.error(words, "task_result_filters")
+    groups = [(g, [g.tasks] if isinstance(g.tasks, str) else g.tasks) for g in site.task_result_filters]
+    groups = [(g, tasks) for g, tasks in groups if g.direction.lower() != "in"]
+    covered = [t for _, tasks in groups for t in tasks]
+    named = [str(t) for each in site.executors if isinstance(each.tasks, list) for t in each.tasks]
+    models, sent = [t for t in named if t not in _METRICS and t != "*"], _sent(site)
     found = []
     for task in dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in _METRICS)]):
-        group = next((g for g in groups if g.tasks == task or (isinstance(g.tasks, list) and task in g.tasks)), None)
+        group = next((g for g, tasks in groups if task in tasks), None)
         if group is None:
-            group = next((g for g in groups if "*" in g.tasks), None)
+            group = next((g for g, tasks in groups if "*" in tasks), None)
             if group is None or not document.ask("filters of every task", task=task):
                 said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""
                 return f"no privacy filter stands on the result of the task {task!r}{said}: it is sent in clear"
-        options = {
-            name: [f.args or {} for f in group.filters if f.name == name] for name in ("SVTPrivacy", "PercentilePrivacy")
-        }
-        ours = [document.checked(_Svt, args, "task_result_filters") for args in options["SVTPrivacy"]]
-        noised = [svt for svt in ours if _applies(document, site.kind, svt)]
-        if noised:
-            found.append(min(noised, key=lambda svt: svt.spent(1e6)))
+        args = {name: [table(f.args) for f in group.filters if _class(f.name) == name]
+                for name in ("SVTPrivacy", "PercentilePrivacy")}  # fmt: skip
+        ours = [_svt(document, each) for each in args["SVTPrivacy"]]
+        if noised := [svt for svt in ours if _applies(document, sent, svt)]:
+            found.append(min(noised, key=lambda svt: _svt_epsilon(svt, 1e6)))
         elif ours:
-            return f"SVTPrivacy filters {', '.join(ours[0].data_kinds or ())}, and clients send {site.kind or 'another kind'}"
-        elif options["PercentilePrivacy"]:
-            cut = document.checked(_Percentile, options["PercentilePrivacy"][0], "task_result_filters")
+            return f"SVTPrivacy filters {', '.join(sorted(_kinds(ours[0])))}, and clients send {sent or 'another kind'}"
+        elif args["PercentilePrivacy"]:
+            cut = document.options(args["PercentilePrivacy"][0], "task_result_filters", part="percentile")
             words = f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data"
             return f"{words}: there is no noise"
         else:
@@ -401,9 +332,19 @@ def _chains(document: Document, site: _Flare) -> list[_Svt] | str:
     return found
 
 
-def _applies(document: Document, sent: str | None, svt: _Svt) -> bool:
-    """Whether a filter handles the kind of data that the site sends; others pass it unfiltered."""
-    kinds = set(svt.data_kinds or ("WEIGHTS", "WEIGHT_DIFF"))
+def _sent(site: Said) -> str | None:
+    """``WEIGHTS`` or ``WEIGHT_DIFF``, what all executors send; None where that is not said."""
+    kinds = set()
+    for made in (each.executor for each in site.executors):
+        transfer = _class(table(made.args).get("params_transfer_type", "")).upper()
+        own = "WEIGHTS" if "ClientAPI" in str(made.path) else None
+        kinds.add({"FULL": "WEIGHTS", "DIFF": "WEIGHT_DIFF", "": own}.get(transfer))
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _applies(document: Document, sent: str | None, svt: Said) -> bool:
+    """Whether a filter handles the kind of data that the site sends."""
+    kinds = _kinds(svt)
     if len(kinds) == 2 or sent is not None:
         return len(kinds) == 2 or sent in kinds
     [kind] = kinds
