@@ -69,17 +69,25 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     if not own_network.trained(module):
         raise ScenarioError(f"{spec.called}: has no parameter that trains; allowed: a module with one at least")
     _require_parts(spec, module)
-    _require_still(spec, module)
-    return _require_alone(spec, module)
+    try:
+        _require_still(spec, module)
+        return _require_alone(spec, module)
+    except ScenarioError:
+        raise
+    except Exception as error:  # of torch, or of the network
+        _require_nothing_shared(spec, module)
+        raise ScenarioError(
+            f"{spec.called}: its gradient cannot be taken, or not again ({' '.join(str(error).split())[:200]}); allowed: a "
+            "forward that torch.func.grad can run, and that keeps nothing of earlier calls"
+        ) from error
 
 
-def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str) -> None:
-    """name: of the layer within ``module``."""
+def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str, instead: str = "") -> None:
+    """name: of the layer within ``module``. instead: what to use; by default what is known of its kind."""
     part = dict(module.named_modules()).get(name, module)
     kind = type(part).__name__
-    instead = next(
-        (said for known, said in _IN_ITS_PLACE.items() if known in kind), "a layer whose rows follow from edges alone"
-    )
+    known = (said for known, said in _IN_ITS_PLACE.items() if known in kind)
+    instead = instead or next(known, "a layer whose rows follow from edges alone")
     where = f"layer {name} ({kind})" if name else f"its forward ({kind})"
     raise ScenarioError(f"{spec.called}: {where} {what}, so one example's gradient is not its own; use {instead}")
 
@@ -93,6 +101,14 @@ def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
             _refuse(spec, module, name, "has hooks, which read what others compute")
         if vars(part).get("cached") is True:
             _refuse(spec, module, name, "keeps the first graph that it sees (cached=True)")
+    _require_nothing_shared(spec, module)
+
+
+def _require_nothing_shared(spec: NetworkSpec, module: torch.nn.Module) -> None:
+    """No class holds numbers for all its layers: copies of the network would read what earlier calls left there."""
+    for name, place in own_network.shared_tables(module):
+        instead = "what forward computes anew in each call, or register_buffer for numbers that never change"
+        _refuse(spec, module, name, f"keeps numbers in {place}, which every call and copy shares", instead)
 
 
 def _require_still(spec: NetworkSpec, module: torch.nn.Module) -> None:
@@ -111,10 +127,7 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
     vector = own_network.flat(module)
     loops, why = False, ""
     made: Callable[..., torch.Tensor] = example_gradients.looped
-    try:
-        one = example_gradients.looped(spec, vector, whole)
-    except Exception as error:
-        raise ScenarioError(f"{spec.called}: its gradient cannot be taken ({' '.join(str(error).split())[:200]})") from error
+    one = example_gradients.looped(spec, vector, whole)
     try:
         together = example_gradients.vmapped(spec, vector, whole)
         if _differ(one, together) is None:

@@ -204,6 +204,18 @@ def _attributes(part: torch.nn.Module) -> list[object]:
     return [value for name, value in vars(part).items() if name not in ("_parameters", "_buffers", "_modules")]
 
 
+def shared_tables(module: torch.nn.Module) -> list[tuple[str, str]]:
+    """(layer, Class.attribute) of what a class holds for all its layers and calls: a tensor, array, table or graph."""
+    return [
+        (name, f"{owner.__name__}.{attribute}")
+        for name, part in module.named_modules()
+        for owner in type(part).__mro__
+        if owner.__module__.partition(".")[0] not in ("torch", "torch_geometric")
+        for attribute, value in vars(owner).items()
+        if _is_table(value)
+    ]
+
+
 def _is_table(value: object) -> bool:
     """Whether it is, or holds, a tensor, an array, a table or a graph, which no layer draws."""
     if isinstance(value, (list, tuple, set, frozenset)):
