@@ -24,14 +24,11 @@ from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.learning.own_networks.rooted import RootedSamples
 
 _ROUNDING = 2.0**-36  # of the norm of a gradient
+_NODE_NORM = "torch_geometric.nn.LayerNorm(mode='node')"
+_NORMS = ("GraphNorm", "PairNorm", "InstanceNorm", "GraphSizeNorm", "DiffGroupNorm", "MeanSubtractionNorm")
 _IN_ITS_PLACE = {
-    "BatchNorm": "torch.nn.LayerNorm, or torch_geometric.nn.LayerNorm(mode='node')",
-    "GraphNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "PairNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "InstanceNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "GraphSizeNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "DiffGroupNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "MeanSubtractionNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "BatchNorm": f"torch.nn.LayerNorm, or {_NODE_NORM}",
+    **dict.fromkeys(_NORMS, _NODE_NORM),
     "LayerNorm": "mode='node'",
     "Dropout": "torch.nn.Dropout, which does nothing here",
 }
@@ -130,42 +127,39 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
     one = example_gradients.looped(spec, vector, whole)
     try:
         together = example_gradients.vmapped(spec, vector, whole)
-        if _differ(one, together) is None:
-            made = example_gradients.vmapped
-        else:
+        if _differ(one, together):
             loops, why = True, "vmap gives other numbers than a loop"
+        else:
+            made = example_gradients.vmapped
     except Exception as error:
         loops, why = True, str(error).partition("\n")[0].partition(". ")[0][:160]
     tried = made(spec, vector, whole)
-    if _differ(tried, made(spec, vector, whole)) is not None:
+    if _differ(tried, made(spec, vector, whole)):
         _refuse(spec, module, _changing(spec, whole, whole), "draws random numbers, or remembers, when it is run")
     backwards = np.arange(len(whole.labels))[::-1].copy()
-    if _differ(tried, made(spec, vector, _chosen(whole, backwards))[backwards.tolist()]) is not None:
+    if _differ(tried, made(spec, vector, _chosen(whole, backwards))[backwards.tolist()]):
         _refuse(spec, module, "", "gives another gradient in another order")
     for number in range(len(whole.labels)):
         alone = _chosen(whole, np.array([number]))
-        if _differ(tried[[number]], made(spec, vector, alone)) is not None:
+        if _differ(tried[[number]], made(spec, vector, alone)):
             _refuse(spec, module, "", "gives another gradient in a batch than alone")
         others = np.setdiff1d(np.arange(len(whole.rows)), whole.samples.nodes[number])
         rows = whole.rows.copy()
         rows[others] = 7 - 3 * rows[others]
-        if _differ(tried[[number]], made(spec, vector, replace(whole, rows=rows))[[number]]) is not None:
+        if _differ(tried[[number]], made(spec, vector, replace(whole, rows=rows))[[number]]):
             _refuse(spec, module, "", "reads the rows of other examples")
         beside = replace(_with_strangers(alone, 3), rows=rows)
-        if _differ(tried[[number]], made(spec, vector, beside)) is not None:
+        if _differ(tried[[number]], made(spec, vector, beside)):
             _refuse(spec, module, _changing(spec, alone, beside), "reads nodes to which no edge leads")
         padded = _with_empty_arcs(alone, 5)
-        if _differ(tried[[number]], made(spec, vector, padded)) is not None:
+        if _differ(tried[[number]], made(spec, vector, padded)):
             _refuse(spec, module, _changing(spec, alone, padded), "reads edges that lead to no node, or how many there are")
     return IsolatedNetwork(loops, why)
 
 
-def _differ(one: torch.Tensor, two: torch.Tensor) -> str | None:
-    """None where all rows are the same but for rounding."""
-    if not bool((torch.isfinite(one).all() & torch.isfinite(two).all()).item()):
-        return "not finite"
-    apart = (one - two).norm(dim=1)
-    return None if bool((apart <= _ROUNDING * one.norm(dim=1).clamp(min=1e-6)).all()) else "apart"
+def _differ(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether a row is another one by more than rounding, or is not finite."""
+    return not bool(((one - two).norm(dim=1) < _ROUNDING * one.norm(dim=1).clamp(min=1e-6)).all())
 
 
 def _examples(spec: NetworkSpec, count: int) -> NetworkExamples:
