@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -201,6 +201,22 @@ def with_table(table: Any) -> Any:
     return net
 
 
+class Caches(torch.nn.Linear):
+    """A layer that keeps, in its class, what it computed for each number of rows."""
+
+    kept: ClassVar[dict[int, Any]] = {}
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(x + self.kept.setdefault(len(x), x.mean(0)))
+
+
+ASIDE: dict[int, Any] = {}
+
+
+def caches_aside(self: Any, x: Any, edge_index: Any) -> Any:
+    return self.linear(x + ASIDE.setdefault(len(x), x.mean(0)))
+
+
 class ReadsItsWeights(torch.nn.Linear):
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels)
@@ -222,6 +238,11 @@ REFUSED = {
     "a number of edges": (lambda: module(run=lambda self, x, e: self.linear(x) / e.shape[1]), "or how many there are"),
     "random numbers": (lambda: module(run=lambda self, x, e: self.linear(x + torch.rand_like(x))), "draws random numbers"),
     "a memory of its own": (lambda: module(run=remembers), "draws random numbers, or remembers"),
+    "a cache in its class": (
+        lambda: module(linear=Caches(INPUTS, CLASSES), run=lambda self, x, e: self.linear(x)),
+        r"layer linear \(Caches\) keeps numbers in Caches\.kept, .*use what forward computes anew in each call",
+    ),
+    "a cache in a table of its file": (lambda: module(run=caches_aside), "keeps nothing of earlier calls"),
     "hooks": (hooked, r"layer linear \(Linear\) has hooks"),
     "a graph that is kept": (lambda: pyg.SGConv(INPUTS, CLASSES, cached=True), "keeps the first graph"),
     "weights that nobody drew": (brought, "from what data are they.*weights='public'"),

@@ -49,9 +49,7 @@ class NetworkExamples:
 
 def _loss(module: torch.nn.Module, parameters: dict[str, torch.Tensor], *example: torch.Tensor) -> torch.Tensor:
     x, arcs, label = example
-    given = (x, arcs) if own_network.reads_edges(module) else (x,)
-    scores = torch.func.functional_call(module, parameters, given)
-    return torch.nn.functional.cross_entropy(scores[:1], label[None])
+    return torch.nn.functional.cross_entropy(own_network.run(module, x, arcs, parameters)[:1], label[None])
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,14 +24,11 @@ from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.learning.own_networks.rooted import RootedSamples
 
 _ROUNDING = 2.0**-36  # of the norm of a gradient
+_NODE_NORM = "torch_geometric.nn.LayerNorm(mode='node')"
+_NORMS = ("GraphNorm", "PairNorm", "InstanceNorm", "GraphSizeNorm", "DiffGroupNorm", "MeanSubtractionNorm")
 _IN_ITS_PLACE = {
-    "BatchNorm": "torch.nn.LayerNorm, or torch_geometric.nn.LayerNorm(mode='node')",
-    "GraphNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "PairNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "InstanceNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "GraphSizeNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "DiffGroupNorm": "torch_geometric.nn.LayerNorm(mode='node')",
-    "MeanSubtractionNorm": "torch_geometric.nn.LayerNorm(mode='node')",
+    "BatchNorm": f"torch.nn.LayerNorm, or {_NODE_NORM}",
+    **dict.fromkeys(_NORMS, _NODE_NORM),
     "LayerNorm": "mode='node'",
     "Dropout": "torch.nn.Dropout, which does nothing here",
 }
@@ -69,17 +66,25 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     if not own_network.trained(module):
         raise ScenarioError(f"{spec.called}: has no parameter that trains; allowed: a module with one at least")
     _require_parts(spec, module)
-    _require_still(spec, module)
-    return _require_alone(spec, module)
+    try:
+        _require_still(spec, module)
+        return _require_alone(spec, module)
+    except ScenarioError:
+        raise
+    except Exception as error:  # of torch, or of the network
+        _require_nothing_shared(spec, module)
+        raise ScenarioError(
+            f"{spec.called}: its gradient cannot be taken, or not again ({' '.join(str(error).split())[:200]}); allowed: a "
+            "forward that torch.func.grad can run, and that keeps nothing of earlier calls"
+        ) from error
 
 
-def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str) -> None:
-    """name: of the layer within ``module``."""
+def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str, instead: str = "") -> None:
+    """name: of the layer within ``module``. instead: what to use; by default what is known of its kind."""
     part = dict(module.named_modules()).get(name, module)
     kind = type(part).__name__
-    instead = next(
-        (said for known, said in _IN_ITS_PLACE.items() if known in kind), "a layer whose rows follow from edges alone"
-    )
+    known = (said for known, said in _IN_ITS_PLACE.items() if known in kind)
+    instead = instead or next(known, "a layer whose rows follow from edges alone")
     where = f"layer {name} ({kind})" if name else f"its forward ({kind})"
     raise ScenarioError(f"{spec.called}: {where} {what}, so one example's gradient is not its own; use {instead}")
 
@@ -93,6 +98,14 @@ def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
             _refuse(spec, module, name, "has hooks, which read what others compute")
         if vars(part).get("cached") is True:
             _refuse(spec, module, name, "keeps the first graph that it sees (cached=True)")
+    _require_nothing_shared(spec, module)
+
+
+def _require_nothing_shared(spec: NetworkSpec, module: torch.nn.Module) -> None:
+    """No class holds numbers for all its layers: copies of the network would read what earlier calls left there."""
+    for name, place in own_network.shared_tables(module):
+        instead = "what forward computes anew in each call, or register_buffer for numbers that never change"
+        _refuse(spec, module, name, f"keeps numbers in {place}, which every call and copy shares", instead)
 
 
 def _require_still(spec: NetworkSpec, module: torch.nn.Module) -> None:
@@ -111,48 +124,42 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
     vector = own_network.flat(module)
     loops, why = False, ""
     made: Callable[..., torch.Tensor] = example_gradients.looped
-    try:
-        one = example_gradients.looped(spec, vector, whole)
-    except Exception as error:
-        raise ScenarioError(f"{spec.called}: its gradient cannot be taken ({' '.join(str(error).split())[:200]})") from error
+    one = example_gradients.looped(spec, vector, whole)
     try:
         together = example_gradients.vmapped(spec, vector, whole)
-        if _differ(one, together) is None:
-            made = example_gradients.vmapped
-        else:
+        if _differ(one, together):
             loops, why = True, "vmap gives other numbers than a loop"
+        else:
+            made = example_gradients.vmapped
     except Exception as error:
         loops, why = True, str(error).partition("\n")[0].partition(". ")[0][:160]
     tried = made(spec, vector, whole)
-    if _differ(tried, made(spec, vector, whole)) is not None:
+    if _differ(tried, made(spec, vector, whole)):
         _refuse(spec, module, _changing(spec, whole, whole), "draws random numbers, or remembers, when it is run")
     backwards = np.arange(len(whole.labels))[::-1].copy()
-    if _differ(tried, made(spec, vector, _chosen(whole, backwards))[backwards.tolist()]) is not None:
+    if _differ(tried, made(spec, vector, _chosen(whole, backwards))[backwards.tolist()]):
         _refuse(spec, module, "", "gives another gradient in another order")
     for number in range(len(whole.labels)):
         alone = _chosen(whole, np.array([number]))
-        if _differ(tried[[number]], made(spec, vector, alone)) is not None:
+        if _differ(tried[[number]], made(spec, vector, alone)):
             _refuse(spec, module, "", "gives another gradient in a batch than alone")
         others = np.setdiff1d(np.arange(len(whole.rows)), whole.samples.nodes[number])
         rows = whole.rows.copy()
         rows[others] = 7 - 3 * rows[others]
-        if _differ(tried[[number]], made(spec, vector, replace(whole, rows=rows))[[number]]) is not None:
+        if _differ(tried[[number]], made(spec, vector, replace(whole, rows=rows))[[number]]):
             _refuse(spec, module, "", "reads the rows of other examples")
         beside = replace(_with_strangers(alone, 3), rows=rows)
-        if _differ(tried[[number]], made(spec, vector, beside)) is not None:
+        if _differ(tried[[number]], made(spec, vector, beside)):
             _refuse(spec, module, _changing(spec, alone, beside), "reads nodes to which no edge leads")
         padded = _with_empty_arcs(alone, 5)
-        if _differ(tried[[number]], made(spec, vector, padded)) is not None:
+        if _differ(tried[[number]], made(spec, vector, padded)):
             _refuse(spec, module, _changing(spec, alone, padded), "reads edges that lead to no node, or how many there are")
     return IsolatedNetwork(loops, why)
 
 
-def _differ(one: torch.Tensor, two: torch.Tensor) -> str | None:
-    """None where all rows are the same but for rounding."""
-    if not bool((torch.isfinite(one).all() & torch.isfinite(two).all()).item()):
-        return "not finite"
-    apart = (one - two).norm(dim=1)
-    return None if bool((apart <= _ROUNDING * one.norm(dim=1).clamp(min=1e-6)).all()) else "apart"
+def _differ(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether a row is another one by more than rounding, or is not finite."""
+    return not bool(((one - two).norm(dim=1) < _ROUNDING * one.norm(dim=1).clamp(min=1e-6)).all())
 
 
 def _examples(spec: NetworkSpec, count: int) -> NetworkExamples:

@@ -162,13 +162,17 @@ def takes_any_width(module: torch.nn.Module) -> bool:
     return any(isinstance(p, torch.nn.parameter.UninitializedParameter) for p in module.parameters())
 
 
-def run(module: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
-    """[n, c]: the scores of all nodes. x: [n, d]. edge_index: int64 [2, e], both ways of every edge."""
-    return module(x, edge_index) if reads_edges(module) else module(x)
+def run(
+    module: torch.nn.Module, x: torch.Tensor, edge_index: torch.Tensor, parameters: Mapping[str, torch.Tensor] | None = None
+) -> torch.Tensor:
+    """[n, c]: the scores of all nodes. x: [n, d]. edge_index: int64 [2, e], both ways of every edge. parameters: by name, in
+    the place of the module's own.
+    """
+    given = (x, edge_index) if _asks_edges(module) else (x,)
+    return module(*given) if parameters is None else torch.func.functional_call(module, dict(parameters), given)
 
 
-def reads_edges(module: torch.nn.Module) -> bool:
-    """Whether its forward asks for edges."""
+def _asks_edges(module: torch.nn.Module) -> bool:
     return "edge_index" in inspect.signature(module.forward).parameters
 
 
@@ -202,6 +206,18 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
 
 def _attributes(part: torch.nn.Module) -> list[object]:
     return [value for name, value in vars(part).items() if name not in ("_parameters", "_buffers", "_modules")]
+
+
+def shared_tables(module: torch.nn.Module) -> list[tuple[str, str]]:
+    """(layer, Class.attribute) of what a class holds for all its layers and calls: a tensor, array, table or graph."""
+    return [
+        (name, f"{owner.__name__}.{attribute}")
+        for name, part in module.named_modules()
+        for owner in type(part).__mro__
+        if owner.__module__.partition(".")[0] not in ("torch", "torch_geometric")
+        for attribute, value in vars(owner).items()
+        if _is_table(value)
+    ]
 
 
 def _is_table(value: object) -> bool:
@@ -278,11 +294,10 @@ def fit(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, labels: np.ndarray
         return np.asarray(vector, dtype=np.float32)
     module, _ = filled(spec, vector, torch.float32)
     rows, truth = torch.tensor(x[known], dtype=torch.float32, device=place), torch.tensor(labels[known], device=place)
-    given = (rows, torch.zeros((2, 0), dtype=torch.int64, device=place)) if reads_edges(module) else (rows,)
+    nobody = torch.zeros((2, 0), dtype=torch.int64, device=place)
 
     def loss(values: torch.Tensor) -> torch.Tensor:
-        scores = torch.func.functional_call(module, _named(module, values), given)
-        return torch.nn.functional.cross_entropy(scores, truth)
+        return torch.nn.functional.cross_entropy(run(module, rows, nobody, _named(module, values)), truth)
 
     begun = torch.tensor(np.asarray(vector), dtype=torch.float32, device=place)
     return descend_by_adam(begun, torch.func.grad(loss), how.epochs, how.rate, how.decay).cpu().numpy()
@@ -296,7 +311,7 @@ def _ready(spec: NetworkSpec) -> torch.nn.Module:
 def with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
     """``module`` with layers that get their self-loops with the edges, and do not add them; changed in place."""
     for part in module.modules():
-        if vars(part).get("add_self_loops") is True and "edge_index" in inspect.signature(part.forward).parameters:
+        if vars(part).get("add_self_loops") is True and _asks_edges(part):
             part.add_self_loops = False  # type: ignore[assignment]
             part.register_forward_pre_hook(_loops, with_kwargs=True)
     return module
@@ -322,19 +337,15 @@ def is_linear(spec: NetworkSpec) -> bool:
     return type(module) is torch.nn.Linear and list(trained(module)) == ["weight", "bias"]
 
 
-def spec_reads_edges(spec: NetworkSpec) -> bool:
-    """``reads_edges`` of the network."""
-    return reads_edges(_ready(spec))
+def reads_edges(spec: NetworkSpec) -> bool:
+    """Whether its forward asks for edges."""
+    return _asks_edges(_ready(spec))
 
 
 def with_weights(spec: NetworkSpec, vector: np.ndarray) -> torch.nn.Module:
     """The network as it came, with other weights. vector: float [p]."""
     module = drawn(spec, 0)[0]
-    values, at = torch.tensor(np.asarray(vector, dtype=np.float32)), 0
-    with torch.no_grad():
-        for p in (p for p in module.parameters() if p.requires_grad):
-            p.copy_(values[at : at + p.numel()].view(p.shape))
-            at += p.numel()
+    module.load_state_dict(_named(module, torch.tensor(np.asarray(vector, dtype=np.float32))), strict=False)
     return module
 
 
@@ -352,8 +363,7 @@ def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.c
     edges = torch.tensor(np.stack([coo.coords[1], coo.coords[0]]).astype(np.int64), device=torch_device())
     rows = torch.tensor(x, dtype=torch.float32, device=torch_device())
     with torch.no_grad():
-        given = (rows, edges) if reads_edges(module) else (rows,)
-        found = torch.func.functional_call(module, parameters, given)
+        found = run(module, rows, edges, parameters)
     if not bool(torch.isfinite(found).all()):
         raise DataError(f"{spec.called}: gives scores that are not finite; allowed: a smaller learning rate, or other layers")
     return np.asarray(found.cpu().numpy(), dtype=np.float32)

@@ -277,7 +277,7 @@ def reads(plan: Planned) -> base.MethodReads:
     """A network without edges answers from its own row, and so does one where the asked graph is not public."""
     if plan.params.unit == "edge":
         return base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING
-    own = plan.facts.public != "test-graph" or not own_network.spec_reads_edges(plan.made.network)
+    own = plan.facts.public != "test-graph" or not own_network.reads_edges(plan.made.network)
     return base.MethodReads.OWN_ROW if own else base.MethodReads.PUBLIC_GRAPH
 
 
