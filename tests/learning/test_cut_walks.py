@@ -96,19 +96,6 @@ def test_gcon_an_end_changes_the_walk_by_at_most_half(
                 assert min(changes) == 0, "an inner edge is nobody else's"
 
 
-def test_gcon_half_is_reached() -> None:
-    """Two isolated nodes of opposite rows at two clients, one step: the end's change is Ψ/2 to the digit."""
-    x = np.array([[1.0], [-1.0]])
-    none, edge = np.zeros((0, 2), dtype=np.int64), np.array([[0, 1]])
-    found = []
-    for cut in (none, edge):
-        walk, away = walks.open_matrices(
-            sp.csr_array((1, 1)), aggregation.with_cut(sp.csr_array((1, 1)), np.array([0]), cut, 2)
-        )
-        found.append(walks.rows_after(walk, x[:1], [1], 0.3, away @ x))
-    assert abs(found[0] - found[1]).sum() == pytest.approx(claim.claimed_gcon_psi([1], 0.3) / 2)
-
-
 @pytest.mark.parametrize("prior", [0.0, 3.0])
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, share: float) -> None:
