@@ -259,7 +259,7 @@ def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Gr
         message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
         before = State(place.broadcast(begun.vector, begun.moments), training)
         inbox = PlanInbox(0, {"update": message}, {}, 1)
-        after = nonprivate.PhasePlace.of(nonprivate.merge(plan, before, inbox).model)
+        after = nonprivate.PhasePlace.of(nonprivate.server(plan, before, inbox).model)
         return after.candidate == 2 and after.fold == 0 and not after.refits
 
     assert goes_on(73, 100)

@@ -108,9 +108,7 @@ def weakened(mechanism: NoiseMechanism, left: float) -> NoiseMechanism:
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
-def test_two_thirds_of_the_noise_at_the_full_price_is_no_plan(
-    name: str, index: int, trusted: Trust, trainings: Trainings
-) -> None:
+def test_two_thirds_of_the_noise_at_full_price_is_no_plan(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
     """Whatever release of whatever method it is: its hops, its bits, its degrees, its gradients."""
     plan, _, _ = trainings.planned(Key(name, index, trusted))
     for release in plan.schedule.releases:
