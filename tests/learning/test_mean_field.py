@@ -42,21 +42,6 @@ def test_look_alikes_are_the_nearest_other_rows(block: int, monkeypatch: pytest.
     assert not found.diagonal().any()
 
 
-def test_of_many_rows_only_a_fixed_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMPARED", 40)
-    rows = np.random.default_rng(0).random((60, 5)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = module.look_alikes(rows, 4).toarray()
-    sample = np.flatnonzero(found.any(axis=0))
-    assert sample.size <= 10
-    assert not found.diagonal().any()
-    likeness = rows @ rows[sample].T
-    likeness[sample, np.arange(sample.size)] = -1
-    assert np.allclose(np.where(found[:, sample] > 0, likeness, 0).max(axis=1), likeness.max(axis=1)), (
-        "the nearest is among them"
-    )
-
-
 def test_zero_rows_and_tiny_graphs_have_no_look_alikes() -> None:
     rows = np.array([[1, 0], [1, 0], [0, 0], [0, 1]], dtype=np.float32)
     found = module.look_alikes(rows, 2).toarray()

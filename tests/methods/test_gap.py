@@ -14,7 +14,7 @@ from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
 from fedgraph.methods import gap_edge, gap_node
-from fedgraph.methods.base import Budget, Plan, PlanInbox
+from fedgraph.methods.base import Budget, Plan
 from fedgraph.methods.base.node_caps import aggregate_capped_rows
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.units import Assumption, Relation, Viewer
@@ -116,15 +116,6 @@ def test_stages_share_a_multiplier_as_released_and_a_deviation_on_the_slides(lib
         assert multiplier["encoder"] == multiplier["classifier"] == pytest.approx(ratio * multiplier["aggregate"])
         hop = next(r.mechanism.std for r in plan.schedule.releases if r.path == "aggregate")
         assert hop == pytest.approx(10**0.5 * multiplier["aggregate"])  # √D
-
-
-def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: Graph) -> None:
-    plan, _ = node_plan(library, 2.0, sampling_rate=0.3)
-    state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)
-    before, ones = state.memory[stage], np.ones(plan.made.layouts[stage].num_parameters, np.float32)
-    after = gap_node.server(plan, state, PlanInbox(0, {"gradient": ones}, {}, 1)).memory[stage]
-    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.num_nodes)
-    assert np.allclose(after.parameters, wanted, atol=1e-6)
 
 
 def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from fedgraph import privacy, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, ScenarioError
 from fedgraph.federation import client, rounds
-from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
@@ -147,6 +146,9 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
             first, after = exact(plan, held, last, model, way), exact(plan, gone, last, model, way)
             assert set(first) == {f"margins_{way}"}
             assert np.linalg.norm(first[f"margins_{way}"] - after[f"margins_{way}"]) <= 1 + 1e-9
+    for wrong in (-1, len(made.parts.ways)):
+        with pytest.raises(PrivacyError, match=r"a way is refused: .* allowed: 0 to 3"):
+            exact(plan, held, made.says, model, wrong)
 
 
 @pytest.mark.parametrize("way", [ROWS, BOTH, LABELS])
@@ -163,29 +165,6 @@ def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(
     paid = privacy.settle.of_releases(plan.guarantee, outcome.releases)
     assert paid.epsilon == pytest.approx(plan.provable().epsilon, rel=1e-9)
     assert paid.epsilon <= 4.0
-
-
-def test_a_client_does_not_go_over_to_another_way(library: Graph) -> None:
-    setting = asking(library)
-    plan, _ = planned(setting, 2.0)
-    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
-    remembered: dict[str, str] = {}
-
-    def answered(round_: int, way: int) -> None:
-        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_), released=remembered)
-        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "way": np.array([way])}
-        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
-
-    says = plan.made.says
-    answered(0, BOTH)
-    answered(says, BOTH)
-    with pytest.raises(BudgetExceededError, match="another alternative"):
-        answered(says + 1, ROWS)
-    with pytest.raises(BudgetExceededError, match="another alternative"):
-        answered(says, LABELS)
-    for way in (-1, 4):
-        with pytest.raises(PrivacyError, match=r"a way is refused: .* allowed: 0 to 3"):
-            answered(says + 1, way)
 
 
 @pytest.mark.parametrize("restarted", [True, False])
@@ -287,28 +266,6 @@ def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsil
     silent = dataclasses.replace(plan.facts, asks=False)
     with pytest.raises(ScenarioError, match="protocol: asking"):
         label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))
-
-
-@pytest.mark.parametrize("way", [ROWS, BOTH])
-def test_the_server_descends_as_the_way_that_was_chosen_is_planned(way: int, library: Graph) -> None:
-    """By its own step size, counted from its own first round to its own last one, whose iterates are averaged."""
-    plan, _ = planned(asking(library), 4.0)
-    ways, first = plan.made.parts.ways, plan.made.first(way)
-    training = ways[way].training
-    assert ways[ROWS].training != ways[BOTH].training
-    (release,) = (r for r in plan.schedule.releases if r.path == f"model_{way}")
-    assert (release.rounds, release.bound.clip) == (range(first, first + training.steps), training.clip)  # type: ignore[attr-defined]
-    state = label_hop.start(plan, np.random.default_rng(0))
-    state = State(state.model, dataclasses.replace(state.memory, way=way))
-    descent = Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
-    expected, ones = state.memory.descent, np.ones_like(state.memory.descent.parameters)
-    for number in range(training.steps):
-        state = label_hop.server(plan, state, PlanInbox(first + number, {"gradient": ones}, {}, 1))
-        expected = descent.step(expected, ones / plan.facts.num_train, number)
-    assert np.allclose(state.memory.descent.average, expected.average, rtol=1e-4)
-    assert np.allclose(state.memory.descent.parameters, expected.parameters, rtol=1e-4)
-    weighed = state.memory.descent.average if way == BOTH else state.memory.descent.parameters
-    assert np.array_equal(state.model["parameters"], weighed), "what is weighed is what predicts"
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])

@@ -17,7 +17,7 @@ from fedgraph.federation import rounds
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.baselines.networks import Network, NetworkShape, sparse_network_rows
 from fedgraph.methods import nonprivate
-from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State
+from fedgraph.methods.base import Budget, PublicFacts, State
 from fedgraph.methods.nonprivate import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -243,30 +243,6 @@ def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> 
     assert np.allclose(nonprivate.candidates_together(scores), wanted)
 
 
-def test_a_candidate_far_behind_is_left_early_and_a_close_one_is_not(library: Graph) -> None:
-    """By hand: after 100 steps, two standard errors below the best accuracy on 100 validation nodes (0.8: 0.72) end it."""
-    params = Params(model="ceiling", among=["logistic", "mlp"])  # three candidates; the first two are done
-    facts = public_facts(library.num_nodes, library.num_features, library.num_classes, (library.num_nodes,), Viewer.SERVER)
-    plan = nonprivate.plan(params, clear_facts(facts, filled=0.0), Budget(math.inf, 1e-5))
-    best = nonprivate.BestCandidate(0, 0.8, 0.5, 3, np.zeros(0, np.float32))
-    tried = {c: nonprivate.TriedCandidate(np.array([[80.0, 50.0, 100.0]]), 1, best) for c in (0, 1)}
-
-    def goes_on(right: int, steps: int) -> bool:
-        shape = nonprivate.shape_of(plan, 2)
-        begun = fitting.start_fitting(shape, 0)
-        place = nonprivate.PhasePlace(2, steps, 0, refits=False, going=True)
-        training = nonprivate.PhaseTraining(0, begun.vector, tried=tried, going=(0, 1, 2))
-        message = np.concatenate([begun.vector, begun.moments.ravel(), [1.0, right, 50.0, 100.0, 0.0]])
-        before = State(place.broadcast(begun.vector, begun.moments), training)
-        inbox = PlanInbox(0, {"update": message}, {}, 1)
-        after = nonprivate.PhasePlace.of(nonprivate.server(plan, before, inbox).model)
-        return after.candidate == 2 and after.fold == 0 and not after.refits
-
-    assert goes_on(73, 100)
-    assert not goes_on(71, 100)
-    assert goes_on(20, 90)
-
-
 def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> None:
     """Inductive: on average an edge of a validation node stays as often as the test graph is a part of the training graph."""
     rng = np.random.default_rng(0)
@@ -289,17 +265,6 @@ def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> Non
     share = made.asked.num_nodes / held.num_nodes
     assert abs(kept - (inner + (1 - inner) * share)) < 0.03
     assert held.adjacency.nnz == work.graph.adjacency.nnz, "training keeps every edge"
-    alone = replace(facts, public_graph=None)
-    assert (
-        nonprivate._like_asked(
-            nonprivate.plan(Params(), alone, Budget(math.inf, 1e-5)),
-            work,
-            validation,
-            nonprivate.PhasePlace(0, 0, 0, False, True),
-            (0,),
-        )
-        is work
-    )
 
 
 def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
