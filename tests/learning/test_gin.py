@@ -183,3 +183,9 @@ def test_batches_hold_every_graph_once() -> None:
     assert sum(len(p.x) for p in parts) == 12
     three = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 3, 0)
     assert len(three) == 1, "a batch of one graph has no statistics of its own"
+
+
+def test_pools_are_means_or_sums_of_each_graphs_rows() -> None:
+    rows = torch.randn(6, 2)
+    assert torch.allclose(shared_gnn.RowPool((1, 3, 2))(rows)[1], rows[1:4].mean(dim=0))
+    assert torch.allclose(shared_gnn.RowPool((1, 3, 2), total=True)(rows)[1], rows[1:4].sum(dim=0))

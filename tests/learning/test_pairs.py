@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 
 from fedgraph.learning import projection as module
-from fedgraph.learning.projection import _similarity
+from fedgraph.learning.projection import _similarity, project_features
 from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
@@ -75,3 +75,15 @@ def test_rows_that_no_public_direction_sees_are_zero(public: Graph) -> None:
     norms = np.linalg.norm(pairs.rows(sp.csr_array(private)), axis=1)
     assert norms[0] == norms[1] == 0
     assert (norms <= 1 + 1e-5).all()
+
+
+def test_same_public_graph_same_pairs_and_a_large_one_is_sampled(public: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = module.of_pairs(public, 8), module.of_pairs(dataclasses.replace(public), 8)
+    assert one is not two
+    assert np.array_equal(one.mixing, two.mixing)
+    monkeypatch.setattr(module, "_LANDMARKS", 30)
+    few, again = (module.of_pairs(dataclasses.replace(public), 8) for _ in range(2))
+    assert few.landmarks.shape[0] == few.mixing.shape[0] == 30
+    assert np.array_equal(few.landmarks, again.landmarks)
+    known = {row.tobytes() for row in project_features(public.features, few.basis)}
+    assert {row.tobytes() for row in few.landmarks} <= known

@@ -16,6 +16,7 @@ from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.projection import (
     ProjectedRows,
     _rarity_weights,
+    has_projectable_words,
     project_features,
     project_features_sparsely,
 )
@@ -99,3 +100,17 @@ def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Gra
     rows = np.hstack([rows, np.full((80, 1), 0.1)])
     assert np.allclose(inverse @ (rows.T @ rows / 80 + 0.05 * np.eye(9)), np.eye(9), atol=1e-4)
     assert np.linalg.eigvalsh(inverse).max() <= 1 / 0.05 + 1e-3
+
+
+def test_whole_numbers_are_words_and_fractions_are_weights(public: Graph) -> None:
+    counts = np.random.default_rng(0).integers(0, 5, (80, 6))
+    assert has_projectable_words(with_features(public, counts))
+    assert not has_projectable_words(with_features(public, counts * 0.3))
+    assert has_projectable_words(with_features(public, counts * 0))
+
+
+def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph) -> None:
+    again = dataclasses.replace(public)
+    assert np.array_equal(projection.basis_of(public, 8, rarity=0.75), projection.basis_of(again, 8, rarity=0.75))
+    low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
+    assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)

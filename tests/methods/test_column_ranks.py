@@ -196,3 +196,13 @@ def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list
     assert len(said) == 1
     assert all(np.isfinite(value).all() for value in counts)
     assert ("counts" in said) == bool(np.isfinite(sent).all() and sent[0] < sent[1])
+
+
+def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
+    rng = np.random.default_rng(0)
+    matrix = sp.csr_array(rng.standard_normal((50, 100)).astype(np.float32))
+    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(100)]))
+    made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
+    noisy, exact = released(made, graph)
+    assert noisy.shape == (1, 18)
+    assert exact.sum() == pytest.approx(50)

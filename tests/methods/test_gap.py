@@ -14,7 +14,7 @@ from fedgraph.errors import DataError, PrivacyError, ScenarioError
 from fedgraph.federation import rounds
 from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
 from fedgraph.methods import gap_edge, gap_node
-from fedgraph.methods.base import Budget, Plan
+from fedgraph.methods.base import Budget, Plan, PlanInbox
 from fedgraph.methods.base.node_caps import aggregate_capped_rows
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.units import Assumption, Relation, Viewer
@@ -209,3 +209,12 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     _, _, alone = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(PrivacyError, match="among more than 1 others"):
         gap_edge.plan(gap_edge.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))
+
+
+def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: Graph) -> None:
+    plan, _ = node_plan(library, 2.0, sampling_rate=0.3)
+    state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)
+    before, ones = state.memory[stage], np.ones(plan.made.layouts[stage].num_parameters, np.float32)
+    after = gap_node.server(plan, state, PlanInbox(0, {"gradient": ones}, {}, 1)).memory[stage]
+    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.num_nodes)
+    assert np.allclose(after.parameters, wanted, atol=1e-6)

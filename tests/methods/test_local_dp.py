@@ -212,3 +212,17 @@ def test_a_client_may_ask_for_a_stricter_epsilon_of_its_own() -> None:
 def test_an_own_epsilon_above_the_promise_or_of_nobody_is_refused(own: Any, why: str) -> None:
     with pytest.raises(ScenarioError, match=why):
         run(epsilon=2.0, client_epsilons=own)
+
+
+def test_partial_rounds_average_over_those_who_train() -> None:
+    """With one client per round the model follows that client's step in full, not its share of all."""
+    plan, out = run(np.inf, client_fraction=0.34, rounds=1, learning_rate=1.0, local_epochs=1)
+    (who,) = plan.made.attendance.training[0]
+    partition, _ = collection()
+    work = local_dp.prepare(plan, partition.subgraphs[who])
+    from fedgraph.learning.layers import shared_gnn
+
+    begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
+    vector = layouts.to_device(begin[work.where])
+    step = (vector - shared_gnn.gradient(work.network, vector, work.inputs)).numpy()
+    assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)

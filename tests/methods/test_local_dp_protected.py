@@ -158,3 +158,16 @@ def test_settings_that_contradict_each_other_are_refused(bad: dict[str, Any], er
     _, facts = dealt(library)
     with pytest.raises((ValueError, ScenarioError), match=error):
         plan_of(dataclasses.replace(facts, public_graph=None), **bad)
+
+
+@pytest.mark.parametrize("by", ["gaussian", "multi-bit", "response"])
+def test_a_pooled_release_tells_opposite_graphs_apart_at_its_price(by: str, library: Graph) -> None:
+    _, facts = dealt(library)
+    plan = plan_of(facts, epsilon=1.0, training="none", release="labels", unit="graph", pooled_by=by)
+    assert 0.9 < plan.provable().epsilon <= 1.0
+    pooled, release, rng = plan.made.pooled, plan.schedule.releases[0], np.random.default_rng(0)
+    means = []
+    for row in np.eye(facts.num_classes)[:2]:
+        value = release.bound.enforce(pooled.value(row))
+        means.append(np.mean([pooled.read(release.mechanism.apply(value, rng))[0] for _ in range(3000)], axis=0))
+    assert means[0][0] - means[1][0] > 0.1 < means[1][1] - means[0][1]

@@ -310,3 +310,20 @@ def test_published_accuracy_on_the_public_split(name: str, model: str, data_root
     tested = made.truth >= 0
     printed, deviation = PUBLISHED[name, model]
     assert (named == made.truth)[tested].mean() > printed - 3 * deviation
+
+
+def test_one_node_trains_through_batch_norm(library: Graph) -> None:
+    """A client of one node has no variance; its batch norms go by their running statistics."""
+    shape = NetworkShape("gcn-jk", library.num_features, library.num_classes, 8, 0.0)
+    one = library.induced(np.array([0]))
+    begun = fitting.start_fitting(shape, 3)
+    done = fitting.continue_fitting(
+        fitting.build_network_for_fitting(shape, 3),
+        fitting.prepare_fitting_inputs(one),
+        one.labels,
+        begun,
+        fitting.FittingSteps(3, 0, 0.01, 0.0),
+        lambda s: s,
+    )
+    assert np.isfinite(done.vector).all()
+    assert not np.array_equal(done.vector, begun.vector)
