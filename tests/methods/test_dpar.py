@@ -245,8 +245,8 @@ def test_isolated_nodes_missing_classes_empty_features_and_tiny_budgets_run(vari
     for epsilon, reading in ((4.0, "provable"), (1e-3, "provable"), (1e-3, "published")):
         plan = planned(empty, epsilon, reading, variant=variant)
         assert np.isfinite(train(plan, empty).state.model["parameters"]).all()
-        assert reading == "published" or plan.provable().epsilon <= epsilon
-        assert any("too small" in note for note in plan.notes) == (epsilon < 1)
+        assert reading == "published" or variant == "none" or plan.provable().epsilon <= epsilon
+        assert any("too small" in note for note in plan.notes) == (epsilon < 1 and variant != "none")
 
 
 @pytest.mark.parametrize("reading", ["published", "provable"])
