@@ -354,11 +354,6 @@ def count_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return np.array([(scores.argmax(axis=1) == labels).sum(), losses.sum(), labels.size], dtype=np.float64)
 
 
-def _begin(plan: Planned, seed: int) -> State[PhaseTraining]:
-    everybody = tuple(range(len(plan.made.candidates)))
-    return _phase(plan, PhaseTraining(seed, np.zeros(0, np.float32), going=everybody), 0)
-
-
 def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
     """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
     if "members" not in state.model:
@@ -366,11 +361,6 @@ def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
     candidates, sizes = state.model["members"]
     parts = np.split(state.model["parameters"], np.cumsum(sizes)[:-1])
     return [(int(candidate), part) for candidate, part in zip(candidates, parts, strict=True)]
-
-
-def _with_parameters(state: State[PhaseTraining], parameters: list[np.ndarray]) -> State[PhaseTraining]:
-    """The same networks with other parameters."""
-    return replace(state, model={**state.model, "parameters": np.concatenate(parameters)})
 
 
 def _phase(
@@ -382,8 +372,8 @@ def _phase(
     return State(place.broadcast(fresh.vector, fresh.moments), own)
 
 
-def merge(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
-    """One round at the server."""
+def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
+    """The weighted average, and whether the phase goes on; the next candidate when one is done."""
     model, place = state.model, PhasePlace.of(state.model)
     training = state.memory
     if not place.going:
@@ -524,9 +514,9 @@ def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numb
     training, validation = work.divided[key]
     judged = np.zeros(3)
     if (validation >= 0).any():
-        like_asked = _like_asked(plan, work, validation, place, number)
-        answers = _answers(plan, like_asked, place.candidate, model["parameters"], training)
-        judged = count_validation(answers, validation)
+        asked, index = _like_asked(plan, work, validation, place, number), place.candidate
+        given, network = asked.read_by(plan.made.candidates[index], training), _network(plan, asked, index)
+        judged = count_validation(_scores_of(plan, index, network, model["parameters"], asked.graph, given), validation)
     vector, moments, weight = _trained(plan, work, model, training, number)
     masked = 0.0 if work.graph.validation is None else 1.0
     return np.concatenate((vector, moments.ravel(), [weight], judged, [masked]))
@@ -536,7 +526,10 @@ def _scores_of(
     plan: Planned, index: int, network: learning.Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
 ) -> np.ndarray:
     """[n, c] of ``graph``, spread over its edges where the candidate says so."""
-    return _spread(plan, index, fitting.score_after_fitting(network, parameters, given), graph)
+    found, alpha = fitting.score_after_fitting(network, parameters, given), plan.made.candidates[index].alpha
+    if alpha == 1:
+        return found
+    return walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
 
 
 def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
@@ -562,11 +555,6 @@ def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, 
 
     known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
     return own_models.choose_steps(descended, answers, shared, graph.labels, rng)
-
-
-def _answers(plan: Planned, work: Work, index: int, parameters: np.ndarray, training: np.ndarray) -> np.ndarray:
-    given = work.read_by(plan.made.candidates[index], training)
-    return _scores_of(plan, index, _network(plan, work, index), parameters, work.graph, given)
 
 
 def _trained(
@@ -607,13 +595,6 @@ def _network(plan: Planned, work: Work, index: int) -> learning.Network:
     return work.networks[index]
 
 
-def _spread(plan: Planned, index: int, found: np.ndarray, graph: Graph) -> np.ndarray:
-    alpha = plan.made.candidates[index].alpha
-    if alpha == 1:
-        return found
-    return walks.personalised_pagerank(graph.adjacency, found, alpha, plan.params.propagation_steps)
-
-
 _TOO_FEW = (
     f"Fewer than {_CEILING_FEW} validation nodes cannot tell networks apart: this row may lie below a plain "
     "network. Compare with one, or label more nodes."
@@ -629,8 +610,12 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
             raise PrivacyError("model: ceiling counts entries of private rows: give base.ClearFacts, or write features")
         if facts.filled > 0.5:
             params = params.model_copy(update={"features": "columns"})
-    made = _asked(params, facts)
-    tried = len(made.candidates)
+    candidates, attributes = params.candidates(facts.asks), facts.public_attributes
+    tried = len(candidates)
+    labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
+    known = facts.public_graph if facts.public == "test-graph" else None
+    share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
+    made = Made(share, candidates, *params.divided(labelled, tried))
     refits = min(params.members, tried) if params.refit and params.validation else 0
     rounds = (tried * made.folds + refits) * params.rounds
     event = Unprotected("parameters are sent without noise")
@@ -641,18 +626,9 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     return base.Plan("nonprivate", params, facts, guarantee, schedule, made, sums=base.PlanSums(suffice=True), notes=notes)
 
 
-def _asked(params: Params, facts: base.PublicFacts) -> Made:
-    attributes = facts.public_attributes
-    candidates = params.candidates(facts.asks)
-    labelled = facts.num_train if attributes is None else int((attributes.labels >= 0).sum())
-    folds = params.divided(labelled, len(candidates))
-    known = facts.public_graph if facts.public == "test-graph" else None
-    share = 1.0 if known is None else min(1.0, known.num_nodes / facts.num_train)
-    return Made(share, candidates, *folds)
-
-
 def start(plan: Planned, rng: np.random.Generator) -> base.State[PhaseTraining]:
-    return _begin(plan, int(rng.integers(2**31)))
+    everybody = tuple(range(len(plan.made.candidates)))
+    return _phase(plan, PhaseTraining(int(rng.integers(2**31)), np.zeros(0, np.float32), going=everybody), 0)
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
@@ -662,11 +638,6 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
     """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
     return {"update": desk.release("model", _message_of(plan, work, model, desk.client))}
-
-
-def server(plan: Planned, state: base.State[PhaseTraining], inbox: base.PlanInbox) -> base.State[PhaseTraining]:
-    """The weighted average, then the server's own step; the next candidate when one is done."""
-    return merge(plan, state, inbox)
 
 
 def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np.ndarray:
@@ -683,7 +654,7 @@ def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np
 def tuned(plan: Planned, state: base.State[PhaseTraining], graph: Graph, rng: np.random.Generator) -> base.State[PhaseTraining]:
     """With the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
     own = [_tuned_weights(plan, index, parameters, graph, rng) for index, parameters in answering(state)]
-    return _with_parameters(state, own)
+    return replace(state, model={**state.model, "parameters": np.concatenate(own)})
 
 
 def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:

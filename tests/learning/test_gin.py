@@ -26,14 +26,6 @@ def graph(n: int, seed: int, labels: np.ndarray | None = None) -> Graph:
     return plain_graph("g", sp.csr_array(upper + upper.T), features, found.astype(np.int64), 3, HERE)
 
 
-@pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_no_label_no_gradient(model: shared_gnn.SharedGnnModel) -> None:
-    net = shared_gnn.make(model, 4, 5, 2, 3)
-    given = shared_gnn.prepare(net, graph(5, 1, np.full(5, -1)), (2, 3))
-    vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    assert not shared_gnn.gradient(net, vector, given).any()
-
-
 @pytest.mark.parametrize("source", ["softmax", "hidden"])
 @pytest.mark.parametrize("model", ["gcn", "gin"])
 def test_a_graph_embeds_alike_alone_and_in_a_union(
@@ -86,12 +78,6 @@ def test_select_is_the_full_network_on_the_columns_in_use() -> None:
     assert np.allclose(ours, theirs, atol=1e-5)
 
 
-def test_pools_are_means_or_sums_of_each_graphs_rows() -> None:
-    rows = torch.randn(6, 2)
-    assert torch.allclose(shared_gnn.RowPool((1, 3, 2))(rows)[1], rows[1:4].mean(dim=0))
-    assert torch.allclose(shared_gnn.RowPool((1, 3, 2), total=True)(rows)[1], rows[1:4].sum(dim=0))
-
-
 @pytest.mark.parametrize("model", ["gcn", "gin"])
 def test_without_pooling_every_node_has_its_own_label(model: shared_gnn.SharedGnnModel) -> None:
     """A union trained on node labels has the gradient of its nodes, not of its graphs."""
@@ -106,20 +92,6 @@ def test_without_pooling_every_node_has_its_own_label(model: shared_gnn.SharedGn
     pooled = shared_gnn.prepare(shared_gnn.make(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
     other = shared_gnn.gradient(net, vector, pooled)
     assert not torch.allclose(shared_gnn.gradient(net, vector, together), other, atol=1e-3)
-
-
-def test_normalisation_loses_how_many_neighbours_there_are() -> None:
-    """Nodes alike in all but their degree: without it the rows of a star differ in length, with it they do not."""
-    star = sp.csr_array(np.array([[0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]], float))
-    g = plain_graph("g", star, sp.csr_array(np.ones((4, 1), np.float32)), np.zeros(4, np.int64), 2, HERE)
-    lengths = {}
-    for normalised in (True, False):
-        net = shared_gnn.make("gin", 1, 5, 2, 2, norm="rows" if normalised else "none")
-        vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-        shown = shared_gnn.embed(net, vector, shared_gnn.prepare(net, g, None), "hidden")
-        lengths[normalised] = np.linalg.norm(shown / (1 - shown), axis=1)
-    assert np.ptp(lengths[True]) < 1e-3
-    assert np.ptp(lengths[False]) > 1e-2 * lengths[False].max()
 
 
 def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
@@ -211,3 +183,9 @@ def test_batches_hold_every_graph_once() -> None:
     assert sum(len(p.x) for p in parts) == 12
     three = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 3, 0)
     assert len(three) == 1, "a batch of one graph has no statistics of its own"
+
+
+def test_pools_are_means_or_sums_of_each_graphs_rows() -> None:
+    rows = torch.randn(6, 2)
+    assert torch.allclose(shared_gnn.RowPool((1, 3, 2))(rows)[1], rows[1:4].mean(dim=0))
+    assert torch.allclose(shared_gnn.RowPool((1, 3, 2), total=True)(rows)[1], rows[1:4].sum(dim=0))

@@ -28,19 +28,6 @@ def test_one_round_by_hand() -> None:
     assert np.allclose(out[1], softmax(scores[1] + 0.7 * (q[0] + q[2]) + 0.5 * q[1]))
 
 
-def test_neighbours_decide_for_the_undecided_and_not_for_the_sure() -> None:
-    scores = np.array([[3.0, 0], [0, 0.2], [3.0, 0], [0, 0.2]])
-    assert module.run(scores, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 0, 0, 1]
-    sure = np.array([[3.0, 0], [0, 9.0], [3.0, 0], [0, 0.2]])
-    assert module.run(sure, [(0.7, LINE)], 2).argmax(axis=1).tolist() == [0, 1, 0, 1]
-
-
-def test_doubt_is_what_the_likeliest_class_leaves_open() -> None:
-    assert module.doubt(np.zeros((5, 4))) == pytest.approx(0.75)
-    assert module.doubt(np.array([[1e8, 0, 0]])) == pytest.approx(0)
-    assert module.doubt(np.log([[0.7, 0.2, 0.1], [0.3, 0.2, 0.5]])) == pytest.approx(0.4)
-
-
 @pytest.mark.parametrize("block", [7, 2048])
 def test_look_alikes_are_the_nearest_other_rows(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_ROWS", block)
@@ -53,21 +40,6 @@ def test_look_alikes_are_the_nearest_other_rows(block: int, monkeypatch: pytest.
         assert set(np.flatnonzero(found[i])) == set(np.argsort(-likeness[i])[:4])
     assert np.allclose(found.sum(axis=1), 1)
     assert not found.diagonal().any()
-
-
-def test_of_many_rows_only_a_fixed_sample_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_COMPARED", 40)
-    rows = np.random.default_rng(0).random((60, 5)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = module.look_alikes(rows, 4).toarray()
-    sample = np.flatnonzero(found.any(axis=0))
-    assert sample.size <= 10
-    assert not found.diagonal().any()
-    likeness = rows @ rows[sample].T
-    likeness[sample, np.arange(sample.size)] = -1
-    assert np.allclose(np.where(found[:, sample] > 0, likeness, 0).max(axis=1), likeness.max(axis=1)), (
-        "the nearest is among them"
-    )
 
 
 def test_zero_rows_and_tiny_graphs_have_no_look_alikes() -> None:
@@ -93,16 +65,6 @@ def two_blocks(agree: float, seed: int = 0, n: int = 400) -> tuple[np.ndarray, n
     dense = np.zeros((n, n), dtype=np.float32)
     dense[one[one != two], two[one != two]] = 1
     return scores, labels, sp.csr_array(np.maximum(dense, dense.T))
-
-
-@pytest.mark.parametrize(("agree", "sign"), [(0.9, 1), (0.5, 0), (0.1, -1)])
-def test_agreement_has_the_sign_of_the_edges(agree: float, sign: int) -> None:
-    scores, _, graph = two_blocks(agree)
-    own = softmax(scores, axis=1)
-    found, _ = _class_agreement(own, own, graph)
-    assert np.allclose(found, found.T)
-    assert np.sign(np.round(found[0, 0], 2)) == np.sign(np.round(found[1, 1], 2)) == sign or abs(found[0, 0]) < 0.02
-    assert np.sign(np.round(found[0, 1], 2)) in (-sign, 0) or abs(found[0, 1]) < 0.02
 
 
 @pytest.mark.parametrize(("agree", "least"), [(0.9, 0.9), (0.1, 0.9), (0.5, 0.75)])

@@ -31,11 +31,6 @@ def test_no_node_is_named_by_more_other_rows_than_allowed(most: int) -> None:
     assert (kept[own] == chosen[own]).all(), "a row may always name its own node"
 
 
-def test_first_choices_go_before_second_ones() -> None:
-    kept = neighbour_limits.limit_mentions(np.array([1, 2]), np.array([[5, 0], [0, 5]]), 1, np.array([0.9, 0.1]))
-    assert kept.tolist() == [[5, -1], [0, -1]]
-
-
 def test_aggregation_falls_back_on_the_own_node() -> None:
     chosen = np.array([[3, 4], [-1, -1], [0, -1]])
     pi = neighbour_limits.matrix_of(6, np.array([0, 1, 2]), chosen, np.full((3, 2), 0.5), np.array([5]), 1.0, "none").toarray()

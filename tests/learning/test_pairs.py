@@ -77,11 +77,6 @@ def test_rows_that_no_public_direction_sees_are_zero(public: Graph) -> None:
     assert (norms <= 1 + 1e-5).all()
 
 
-def test_a_public_graph_without_any_word_still_gives_a_view(public: Graph) -> None:
-    empty = dataclasses.replace(public, features=sp.csr_array((80, 20), dtype=np.float32))
-    assert not module.of_pairs(empty, 16, rarity=0.75).rows(public.features[:, :20]).any()
-
-
 def test_same_public_graph_same_pairs_and_a_large_one_is_sampled(public: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = module.of_pairs(public, 8), module.of_pairs(dataclasses.replace(public), 8)
     assert one is not two

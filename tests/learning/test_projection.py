@@ -12,7 +12,7 @@ import torch
 from scipy.linalg import subspace_angles
 
 from fedgraph.learning import projection
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, unit_matrix_rows
+from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.projection import (
     ProjectedRows,
     _rarity_weights,
@@ -43,28 +43,6 @@ def test_rare_words_count_more_and_no_word_counts_nothing(public: Graph) -> None
     assert np.array_equal(_rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
 
 
-def test_whole_numbers_are_words_and_fractions_are_weights(public: Graph) -> None:
-    counts = np.random.default_rng(0).integers(0, 5, (80, 6))
-    assert has_projectable_words(with_features(public, counts))
-    assert not has_projectable_words(with_features(public, counts * 0.3))
-    assert has_projectable_words(with_features(public, counts * 0))
-
-
-def test_stored_zeros_are_no_words(public: Graph) -> None:
-    stored = sp.csr_array(np.ones((80, 2), dtype=np.float32))
-    stored.data[::2] = 0
-    weights = _rarity_weights(dataclasses.replace(public, features=stored), 1.0)
-    assert weights[0] == pytest.approx(np.log(82))
-    assert weights[1] == pytest.approx(np.log(82 / 81))
-
-
-def test_dense_features_are_left_alone(public: Graph) -> None:
-    """Where every row has every feature, rarity says nothing: the coordinates are those without it."""
-    dense = with_features(public, np.random.default_rng(0).random((80, 12)) + 0.1)
-    with_, without = (project_features(dense.features, projection.basis_of(dense, 12, rarity=r)) for r in (0.75, 0.0))
-    assert np.allclose(with_ @ with_.T, without @ without.T, atol=1e-3)
-
-
 @pytest.mark.parametrize("k", [3, 10])
 def test_directions_are_the_leading_singular_vectors(public: Graph, k: int) -> None:
     smoothed = walks.personalised_pagerank(public.adjacency, unit_matrix_rows(public.features).toarray(), 0.25, 2)
@@ -72,13 +50,6 @@ def test_directions_are_the_leading_singular_vectors(public: Graph, k: int) -> N
     basis = projection.basis_of(public, k)
     assert np.allclose(basis.T @ basis, np.eye(k), atol=1e-4)
     assert np.rad2deg(subspace_angles(basis, expected)).max() < 1
-
-
-def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph) -> None:
-    again = dataclasses.replace(public)
-    assert np.array_equal(projection.basis_of(public, 8, rarity=0.75), projection.basis_of(again, 8, rarity=0.75))
-    low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
-    assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
 
 
 def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
@@ -100,16 +71,6 @@ def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) 
     assert (norms <= 1 + 1e-5).all()
     outside = project_features(sp.csr_array(np.array([[0, 0, 0, 5, 1, 2]], dtype=np.float32)), basis)
     assert not outside.any(), "public directions see nothing of such a row"
-
-
-def test_projected_rows_have_the_products_of_a_feature_matrix() -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((9, 5)).astype(np.float32)
-    dense, sparse = ProjectedRows(rows), FeatureMatrix(sp.csr_array(rows))
-    weight, error = (torch.tensor(rng.standard_normal(s), dtype=torch.float32) for s in ((5, 3), (9, 3)))
-    assert torch.allclose(dense @ weight, sparse @ weight, atol=1e-5)
-    assert torch.allclose(dense.gradient(error), sparse.gradient(error), atol=1e-5)
-    assert torch.allclose(dense.squared_norms, sparse.squared_norms, atol=1e-5)
 
 
 def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,3 +100,17 @@ def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Gra
     rows = np.hstack([rows, np.full((80, 1), 0.1)])
     assert np.allclose(inverse @ (rows.T @ rows / 80 + 0.05 * np.eye(9)), np.eye(9), atol=1e-4)
     assert np.linalg.eigvalsh(inverse).max() <= 1 / 0.05 + 1e-3
+
+
+def test_whole_numbers_are_words_and_fractions_are_weights(public: Graph) -> None:
+    counts = np.random.default_rng(0).integers(0, 5, (80, 6))
+    assert has_projectable_words(with_features(public, counts))
+    assert not has_projectable_words(with_features(public, counts * 0.3))
+    assert has_projectable_words(with_features(public, counts * 0))
+
+
+def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph) -> None:
+    again = dataclasses.replace(public)
+    assert np.array_equal(projection.basis_of(public, 8, rarity=0.75), projection.basis_of(again, 8, rarity=0.75))
+    low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
+    assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)

@@ -126,25 +126,6 @@ with public_cache.opened():
         assert not living.exists()
 
 
-def test_other_data_have_another_name() -> None:
-    matrix = sp.csr_array(np.eye(3, dtype=np.float32))
-    names = [
-        public_cache.key_of(matrix, 3),
-        public_cache.key_of(2 * matrix, 3),
-        public_cache.key_of(matrix, 4),
-        public_cache.key_of(np.zeros((2, 3))),
-        public_cache.key_of(np.zeros((3, 2))),
-        public_cache.key_of(np.zeros((3, 2), dtype=np.float32)),
-        public_cache.key_of("a", "b"),
-        public_cache.key_of("ab"),
-        public_cache.key_of(1, 23),
-        public_cache.key_of(12, 3),
-        public_cache.key_of(sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(3, 4)), 3),
-    ]
-    assert len(set(names)) == len(names)
-    assert public_cache.key_of(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]
-
-
 @pytest.mark.parametrize("output", ["classes", "hidden", "published", "none"])
 def test_an_encoder_tells_public_graphs_of_other_shapes_apart(library: Graph, output: str) -> None:
     """Columns without an entry and classes without a node stand in no array that is compared, but in the network's widths."""

@@ -1,71 +1,125 @@
-"""Edges between clients, protected at both ends: what one edge truly changes at either client, and what both together cost."""
+"""Edges between clients, known at both ends: who refuses them, what both ends cost, and what one edge truly changes."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import replace
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import fedgraph
 from fedgraph import plugins, privacy, seeds
+from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
+from fedgraph.learning import links
 from fedgraph.learning.propagation import aggregation, walks
 from fedgraph.learning.propagation.aggregation import aggregate_hop
-from fedgraph.methods import gap_edge, gcon, sage_edge
-from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.partition import base, ego, uniform
-from fedgraph.privacy import explain, ledger
+from fedgraph.methods import gap_edge, link_hops, sage_edge
+from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicCutEdgeFacts, PublicFacts, method_kinds
+from fedgraph.partition import base, ego
+from fedgraph.privacy import Assumption, Gaussian, GaussianNoise, Trust, Viewer
 from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeTriangle
-from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Viewer
-from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import CellContext
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, Partition, partition_of_one
+from tests.methods.test_situations import Watched
 from tests.trainings import deal, train
 
-
-def dealt(graph: Graph, clients: int = 3) -> Partition:
-    parts = uniform.split(graph, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
-    return base.with_cut_edges(graph, parts)
-
-
-def situation(graph: Graph, viewer: Viewer = Viewer.SERVER, clients: int = 3) -> tuple[Partition, PublicFacts]:
-    return deal(graph, "transductive", viewer, clients, "protected")[1:]
+VIEWERS = [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION]
+NAMES = [name for name in plugins.names("methods") if method_kinds.load(name).OFFERS.kind != "embedder"]
+PLACES: tuple[Any, ...] = ("inductive", "transductive", "links", "inductive-edges", "asking")
+SHARE = {"gap_edge", "gcon", "link_clear", "link_hops", "lpgnn", "progap_edge", "sage_edge"}
 
 
-def test_every_edge_is_inside_one_client_or_cut_at_exactly_two(library: Graph) -> None:
-    partition = dealt(library)
-    inner = sum(s.graph.num_edges for s in partition.subgraphs)
-    ends = [tuple(sorted((int(s.nodes[u]), int(v)))) for s in partition.subgraphs for u, v in s.cut]  # type: ignore[union-attr]
-    assert inner + partition.num_cut_edges == library.num_edges
-    assert len(ends) == 2 * partition.num_cut_edges == 2 * len(set(ends))
-    with pytest.raises(DataError, match="overlaps"):
-        base.with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "e")))
+def situation(
+    graph: Graph, viewer: Viewer = Viewer.SERVER, cut_edges: PublicCutEdgeFacts = "protected"
+) -> tuple[Partition, PublicFacts]:
+    return deal(graph, "transductive", viewer, 3, cut_edges)[1:]
 
 
-@pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
-@pytest.mark.parametrize("reading", ["provable", "published"])
-def test_gap_two_ends_cost_what_an_inner_edge_costs(viewer: Viewer, reading: str, library: Graph) -> None:
+def made(name: str, facts: PublicFacts, epsilon: float, **more: object) -> Plan:
+    method = method_kinds.load(name)
+    given = next(s.settings for place in PLACES for s in method.OFFERS.situations if s.given == place)
+    plan: Plan = method.plan(method.Params(**given, **more), facts, Budget(epsilon, 1e-5))
+    return plan
+
+
+@pytest.mark.parametrize("viewer", VIEWERS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_method_refuses_such_edges_or_spends_on_both_ends_what_an_inner_edge_costs(
+    name: str, viewer: Viewer, library: Graph
+) -> None:
+    offers = method_kinds.load(name).OFFERS
+    if viewer not in {t.viewer for s in offers.situations for t in s.trusted} and not offers.trusts_nobody:
+        return
+    given = next(place for place in PLACES if offers.serves(place)).replace("links", "transductive")
+    _, partition, facts = deal(library, given, viewer, 3, "protected")
+    whole = deal(library, given, viewer, 3, "dropped")[2]
+    try:
+        plan, dropped = made(name, facts, 2.0), made(name, whole, 2.0)
+    except (ScenarioError, PrivacyError) as refused:
+        if name in SHARE or "cut_edges: dropped" not in str(refused):
+            raise
+        return
+    assert plan.provable().epsilon == pytest.approx(dropped.provable().epsilon, rel=1e-9)
+    protection = plan.guarantee.protection
+    assert (Assumption.CUT_EDGES_SHARED in protection.assumptions) == protection.relation.links_alone
+    if math.isfinite(plan.provable().epsilon) and protection.relation.links_alone:
+        one = composition.compose_disjoint(plan.declared(), plan.guarantee.delta).epsilon
+        assert (one < 0.8 * plan.provable().epsilon) == plan.guarantee.per_end, "one end is not an edge"
+        out = train(plan, partition)
+        assert privacy.settle.of_releases(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
+
+
+def bounded(plan: Plan, graph: Graph) -> Iterator[list[np.ndarray]]:
+    """What each client's bound lets through, release by release."""
+    partition, _ = situation(graph, plan.facts.viewer)
+    method = method_kinds.load(plan.method)
+    model = method.start(plan, np.random.default_rng(0)).model
+    works = [method.prepare(plan, subgraph) for subgraph in partition.subgraphs]
+    for release in plan.schedule.releases:
+        found = []
+        for work in works:
+            streams = PlanStreams(0, ("c", "client", 0, "round", release.rounds[0]))
+            desk = Watched(plan, release.rounds[0], streams, None)
+            method.client(plan, work, model, release.rounds[0], streams, desk)
+            found += [value.astype(float) for value in desk.seen[release.path]]
+        yield found
+
+
+@pytest.mark.parametrize("viewer", VIEWERS)
+@pytest.mark.parametrize("name", ["gap_edge", "link_hops", "progap_edge"])
+def test_an_edge_at_two_clients_moves_what_is_seen_by_at_most_what_is_priced(name: str, viewer: Viewer, library: Graph) -> None:
+    """μ² over all that is seen, for edges inside a client and between two, against two ends' events."""
     partition, facts = situation(library, viewer)
-    plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(2.0, 1e-5, reading))
-    whole = gap_edge.plan(gap_edge.Params(hops=2), replace(facts, cut_edges="dropped"), Budget(2.0, 1e-5, reading))
-    assert plan.schedule.releases[0].mechanism == whole.schedule.releases[0].mechanism
-    assert plan.provable().epsilon == pytest.approx(whole.provable().epsilon, rel=1e-9)
-    assert composition.compose_disjoint(plan.declared(), plan.guarantee.delta).epsilon < 0.8 * plan.provable().epsilon, (
-        "one end is not an edge"
-    )
-    out = train(plan, partition)
-    assert privacy.settle.of_releases(plan.guarantee, out.releases).epsilon == plan.provable().epsilon
+    plan, secure = made(name, facts, 2.0), viewer is Viewer.SERVER_SECURE_AGGREGATION
+    owner = np.empty(library.num_nodes, dtype=int)
+    for subgraph in partition.subgraphs:
+        owner[subgraph.nodes] = subgraph.client
+    edges, whole, largest = links.list_all(library.adjacency), list(bounded(plan, library)), {False: 0.0, True: 0.0}
+    away = owner[edges[:, 0]] != owner[edges[:, 1]]
+    for apart in (False, True):
+        for edge in np.flatnonzero(away == apart)[:10]:
+            adjacency = links.adjacency_of(np.delete(edges, edge, axis=0), library.num_nodes)
+            less = bounded(plan, dataclasses.replace(library, adjacency=adjacency))
+            for release, one, two in zip(plan.schedule.releases, whole, less, strict=True):
+                assert isinstance(release.mechanism, GaussianNoise)
+                assert isinstance(release.event, Gaussian)
+                moves = [a - b for a, b in zip(one, two, strict=True)]
+                std = release.mechanism.std * (math.sqrt(plan.facts.cohort - 1) if secure else 1.0)
+                seen = np.linalg.norm(sum(moves)) if secure else math.hypot(*map(np.linalg.norm, moves))
+                priced = math.sqrt(2) / release.event.noise_multiplier  # two ends
+                assert seen / std <= priced * (1 + 1e-6)
+                largest[apart] = max(largest[apart], float(seen / std / priced))
+    assert min(largest.values()) > 2 / 3, "a price for far less would not be seen"
 
 
-def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph) -> None:
+def test_without_noise_a_federation_learns_what_a_curator_learns(library: Graph) -> None:
     partition, facts = situation(library)
-    plan = gap_edge.plan(gap_edge.Params(hops=2, epochs=5, folds=1), facts, Budget(math.inf, 1e-5))
+    plan = made("gap_edge", facts, math.inf)
     state = train(plan, partition).state
     rows = gap_edge.start(plan, np.random.default_rng(0)).model["rows"]
     for found in state.memory.sent[1:]:
@@ -73,27 +127,30 @@ def test_gap_without_noise_a_federation_sums_what_a_curator_sums(library: Graph)
         rows = found
         norms = np.linalg.norm(sums, axis=1, keepdims=True)
         assert np.allclose(found, np.divide(sums, norms, out=np.zeros_like(sums), where=norms > 0), atol=1e-4)
+    everybody = (np.arange(library.num_nodes),)
+    alone = dataclasses.replace(
+        facts, viewer=Viewer.CURATOR_TRUSTED, clients=(library.num_nodes,), cut_edges="dropped", members=everybody
+    )
+    shared, curated = made("link_hops", facts, math.inf), made("link_hops", alone, math.inf)
+    pairs, whole = links.list_all(library.adjacency)[:200], partition_of_one(library, "one")
+    told, known = (link_hops.scores(p, train(p, held).state, pairs) for p, held in ((shared, partition), (curated, whole)))
+    assert np.allclose(told, known, atol=1e-3)
 
 
-def test_gcon_one_step_of_an_open_walk_is_the_whole_walks(library: Graph) -> None:
+def test_every_edge_is_inside_one_client_or_cut_at_exactly_two_and_the_walk_goes_on_over_it(library: Graph) -> None:
+    partition, _ = situation(library)
+    inner = sum(s.graph.num_edges for s in partition.subgraphs)
+    ends = [tuple(sorted((int(s.nodes[u]), int(v)))) for s in partition.subgraphs for u, v in s.cut]  # type: ignore[union-attr]
+    assert inner + partition.num_cut_edges == library.num_edges
+    assert len(ends) == 2 * partition.num_cut_edges == 2 * len(set(ends))
+    with pytest.raises(DataError, match="overlaps"):
+        base.with_cut_edges(library, ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "e")))
     x = np.random.default_rng(0).standard_normal((library.num_nodes, 3))
     whole = walks.rows_after(walks.capped_matrix(library.adjacency), x, [1], 0.4)
-    for s in dealt(library).subgraphs:
+    for s in partition.subgraphs:
         outside = aggregation.with_cut(sp.csr_array(s.graph.adjacency.shape), s.nodes, s.cut, library.num_nodes)
         walk, away = walks.open_matrices(s.graph.adjacency, outside)
         assert np.allclose(walks.rows_after(walk, x[s.nodes], [1], 0.4, away @ x), whole[s.nodes])
-
-
-@pytest.mark.parametrize("epsilon", [1.0, math.inf])
-def test_gcon_spends_half_an_end(epsilon: float, library: Graph) -> None:
-    partition, facts = situation(library)
-    plan = gcon.plan(gcon.Params(epochs=5, folds=1), facts, Budget(epsilon, 1e-5))
-    out = train(plan, partition)
-    settled = privacy.settle.of_releases(plan.guarantee, out.releases)
-    spent, holders = settled.total.price, settled.total.holders
-    assert spent.epsilon == plan.provable().epsilon == epsilon
-    assert holders == (0, 0)
-    assert composition.compose_disjoint(ledger.spent_by_client(out.releases), plan.guarantee.delta / 2).epsilon == epsilon / 2
 
 
 def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> None:
@@ -108,99 +165,67 @@ def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> Non
     assert isinstance(plan.schedule.releases[0].bound, EdgeTriangle)
 
 
-@pytest.mark.parametrize("given", [{"adjacency": "edgerand"}, {"adjacency": "lapgraph", "network": "gcn"}])
-def test_sage_costs_epsilon_once_and_keeps_edges_between_clients(given: dict[str, str], library: Graph) -> None:
+def test_links_by_steps_draw_such_an_edge_at_one_client_and_all_ties_of_a_person_at_two_are_refused(library: Graph) -> None:
     partition, facts = situation(library)
-    plan = sage_edge.plan(sage_edge.Params(epochs=2, **given), facts, Budget(12.0, 1e-5))
-    assert plan.provable().epsilon == 12.0
-    assert not plan.guarantee.per_end
-    received = []
-    out = train(plan, partition)
-    assert out.state.memory.scores.shape == (library.num_nodes, library.num_classes)
-    for release in plan.schedule.releases:
-        edges = sage_edge.prepare(plan, partition.subgraphs[release.client])  # type: ignore[index]
-        noisy = release.mechanism.apply(release.bound.enforce(edges), np.random.default_rng(0))
-        received += noisy.tolist()
-    truth = sp.csr_array(library.adjacency)
-    right = np.mean([truth[u, v] for u, v in received])
-    assert right > 0.8
-    assert len(received) == pytest.approx(library.num_edges, rel=0.2)
+    steps = made("link_hops", facts, 2.0, decoder="steps", hops=0)
+    drawn = np.concatenate([link_hops.prepare(steps, part).supervision for part in partition.subgraphs])
+    assert sorted(map(tuple, drawn.tolist())) == [tuple(pair) for pair in links.list_all(library.adjacency).tolist()]
+    assert 1.99 < steps.provable().epsilon <= 2.0
+    for name, settings, words in (
+        ("link_hops", {"decoder": "steps", "hops": 1}, "write cut_edges: dropped, or hops: 0"),
+        ("gap_edge", {"relation": "edge-directed"}, "edge-undirected"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            made(name, facts, 1.0, **settings)
+    assert made("link_owners", facts, 1.0, learns=False).provable().epsilon == 0
 
 
-def context(graph: Graph) -> CellContext:
-    return CellContext("t", graph.name, graph, root=5, seeds=1, runtime=SerialRuntime())
-
-
-def test_the_task_shares_edges_only_where_it_is_asked_to(library: Graph) -> None:
-    nothing = {"method": "gcon", "release": "nothing", "label": "nothing"}
-    methods = [{"method": "gap_edge", "hops": 1}, {"method": "gcon"}, nothing, {"method": "sage_edge"}, {"method": "lpgnn"}]
-    params = node_classification.Params(
-        methods=methods, trust=["curator", "own-client"], epsilons=[2.0], delta=1e-5, protocol="transductive",
-        partition={"partition": "uniform", "clients": 3}, cut_edges="protected",
-    )  # fmt: skip
-    where = context(library)
-    for cell in node_classification.cells(params, where):
-        out = node_classification.run(params, cell, where)
-        assert out.epsilon_provable <= 2.0 * (1 + 1e-12)
-        assert out.account is not None
-        assert out.facts.cut_edges_shared == (cell.world.trust is Trust.OWN_CLIENT)
-        shared = Assumption.CUT_EDGES_SHARED in out.account.protection.assumptions
-        assert shared == (cell.world.trust is Trust.OWN_CLIENT and cell.method != "lpgnn")
-        text = explain.in_words(Ledger([out.account], out.releases))
-        assert ("one end of an edge" in text) == (shared and cell.method in ("gap_edge", "gcon") and bool(out.releases))
-        assert f"Total: ε = {out.epsilon_provable:.6g}" in text
-
-
-def test_a_method_that_protects_nodes_is_refused(library: Graph) -> None:
-    params = node_classification.Params(
-        methods=[{"method": "features"}], trust=["own-client"], epsilons=[1.0], cut_edges="protected",
-        partition={"partition": "uniform", "clients": 3},
-    )  # fmt: skip
-    where = context(library)
-    with pytest.raises(PrivacyError, match=r"one node is protected .* cut_edges: dropped"):
-        node_classification.run(params, node_classification.cells(params, where)[0], where)
-    _, facts = situation(library)
-    with pytest.raises(ScenarioError, match="edge-undirected"):
-        gap_edge.plan(gap_edge.Params(relation="edge-directed"), facts, Budget(1.0, 1e-5))
+def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(library: Graph) -> None:
+    methods = [{"method": "link_hops", "width": 16}, {"method": "link_clear"}]
+    tasks = [
+        {"task": "link_prediction", "label": word, "trust": ["curator", "own-client", "sums"], "epsilons": [4],
+         "methods": [methods[0], *([{**methods[1], "trust": ["curator", "own-client"]}])], "delta": 1e-5,
+         "partition": {"partition": "uniform", "clients": 3}, "cut_edges": word}
+        for word in ("dropped", "protected")
+    ]  # fmt: skip
+    asked = {"name": "cut", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": tasks}
+    found = {}
+    for row in fedgraph.run(asked, quiet=True).rows:
+        facts = row.head.facts_as(LinkPredictionCellFacts)
+        shared = row.head.task == "protected" and row.head.world.trust is not Trust.CURATOR
+        assert facts.cut_edges_shared == shared
+        assert (Assumption.CUT_EDGES_SHARED in row.protection.assumptions) == shared
+        assert row.provable <= 4 * (1 + 1e-9) or row.head.method == "link_clear"
+        found[row.head.task, row.head.method, row.head.world.trust] = row.mean_of("auc")
+    both = found["protected", "link_clear", Trust.OWN_CLIENT]
+    assert both == found["protected", "link_clear", Trust.CURATOR]
+    assert both > found["dropped", "link_clear", Trust.OWN_CLIENT]
 
 
 @pytest.mark.parametrize("name", ["gap_edge", "gcon", "sage_edge"])
 @pytest.mark.parametrize(
-    ("break_it", "words"),
+    ("entries", "words"),
     [
-        ("directed", "directed; .* symmetrise"),
-        ("loop", "self-loops: remove"),
-        ("twice", "appears twice; .* keep each edge once"),
+        ((1, 1, 0, 1), "self-loops: remove"),
+        ((0, 1, 0, 0), "directed; .* symmetrise"),
+        ((0, 2, 2, 0), "appears twice; .* keep each"),
     ],
 )
-def test_a_graph_that_is_not_simple_gets_one_clear_error(name: str, break_it: str, words: str, library: Graph) -> None:
-    module = plugins.load("methods", name)
+def test_a_graph_that_is_not_simple_gets_one_clear_error(
+    name: str, entries: tuple[int, ...], words: str, library: Graph
+) -> None:
     partition, facts = situation(library)
-    plan = module.plan(module.Params(), facts, Budget(1.0, 1e-5))
-    subgraph = partition.subgraphs[0]
+    plan, subgraph = made(name, facts, 1.0), partition.subgraphs[0]
     dense = subgraph.graph.adjacency.toarray()
     u, v = np.argwhere(dense)[0]
-    if break_it == "loop":
-        dense[u, u] = 1
-    else:
-        dense[u, v] = 0 if break_it == "directed" else 2
-        dense[v, u] = 1 if break_it == "directed" else 2
-    subgraph = type(subgraph)(0, _with(subgraph.graph, sp.csr_array(dense)), subgraph.nodes, None, subgraph.cut)
+    dense[[u, u, v, v], [u, v, u, v]] = entries
+    graph = dataclasses.replace(subgraph.graph, adjacency=sp.csr_array(dense))
     with pytest.raises(DataError, match=words):
-        module.prepare(plan, subgraph)
-
-
-def _with(graph: Graph, adjacency: sp.csr_array) -> Graph:
-    import dataclasses
-
-    return dataclasses.replace(graph, adjacency=adjacency)
+        method_kinds.load(name).prepare(plan, dataclasses.replace(subgraph, graph=graph))
 
 
 def test_bad_edges_between_clients_get_one_clear_error() -> None:
     inner = sp.csr_array((2, 2))
-    with pytest.raises(DataError, match="given twice"):
-        aggregation.with_cut(inner, np.array([0, 1]), np.array([[0, 3], [0, 3]]), 5)
-    with pytest.raises(DataError, match="given twice"):
-        aggregation.with_cut(inner, np.array([0, 1]), np.repeat([[0, 3]], 257, axis=0), 5)
-    with pytest.raises(DataError, match="own graph"):
-        aggregation.with_cut(inner, np.array([0, 1]), np.array([[0, 1]]), 5)
+    for cut, words in (([[0, 3]] * 2, "given twice"), ([[0, 3]] * 257, "given twice"), ([[0, 1]], "own graph")):
+        with pytest.raises(DataError, match=words):
+            aggregation.with_cut(inner, np.array([0, 1]), np.array(cut), 5)

@@ -31,17 +31,6 @@ def edge_plan(graph: Graph, epsilon: float, viewer: Viewer = Viewer.CURATOR_TRUS
     return gap_edge.plan(gap_edge.Params(**FAST, **params), facts, Budget(epsilon, 1e-5)), partition
 
 
-def without_edge(adjacency: sp.csr_array, u: int, v: int) -> sp.csr_array:
-    dense = adjacency.toarray()
-    dense[u, v] = dense[v, u] = 0
-    return sp.csr_array(dense)
-
-
-def random_graph(n: int, degree: float, rng: np.random.Generator) -> sp.csr_array:
-    upper = np.triu(rng.random((n, n)) < degree / n, k=1).astype(np.float32)
-    return sp.csr_array(upper + upper.T)
-
-
 def test_rows_that_saw_their_labels_never_switch_neighbours_off(library: Graph) -> None:
     """In sample, a node's own row beats every neighbour on held-out labels too, and no hop would be chosen."""
 
@@ -57,18 +46,6 @@ def test_rows_that_saw_their_labels_never_switch_neighbours_off(library: Graph) 
     assert found.state.memory.classifier.depth > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_edge_of_any_graph_changes_more(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    adjacency = random_graph(15, 4, rng)
-    rows = (10 ** rng.uniform(-6, 6, (15, 1)) * rng.standard_normal((15, 5))).astype(np.float32)
-    rows[3] = 0
-    before = aggregate_hop(adjacency, rows)
-    for u, v in zip(*sp.triu(adjacency, k=1).nonzero(), strict=True):
-        change = before.astype(np.float64) - aggregate_hop(without_edge(adjacency, int(u), int(v)), rows)
-        assert np.linalg.norm(change) <= math.sqrt(2) * (1 + 1e-6)
-
-
 @pytest.mark.parametrize("degree", [1, 4, 9])
 def test_a_node_changes_root_degree_in_the_rows_of_others(degree: int) -> None:
     """Star with D leaves, equal unit messages: exactly √D without the centre's own row, √(D + D²) with it."""
@@ -80,18 +57,6 @@ def test_a_node_changes_root_degree_in_the_rows_of_others(degree: int) -> None:
     assert others == pytest.approx(neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=False), rel=1e-5)
     everything = neighbour_sums.sensitivity(Relation.NODE_ZERO_OUT, degree, rows_released=True)
     assert np.linalg.norm(difference) == pytest.approx(everything, rel=1e-5)
-
-
-def test_replacing_a_node_turns_its_message_around() -> None:
-    degree = 5
-    adjacency = np.zeros((degree + 1, degree + 1), dtype=np.float32)
-    adjacency[0, 1:] = adjacency[1:, 0] = 1
-    rows = np.zeros((degree + 1, 2), dtype=np.float32)
-    rows[0, 0] = 1
-    change = aggregate_hop(sp.csr_array(adjacency), rows) - aggregate_hop(sp.csr_array(adjacency), -rows)
-    assert np.linalg.norm(change[1:]) == pytest.approx(
-        neighbour_sums.sensitivity(Relation.NODE_REPLACE, degree, False), rel=1e-5
-    )
 
 
 @pytest.mark.parametrize(("claimed", "truth"), [(1, 1.45), (4, 5.89), (8, 12.0)])
@@ -151,15 +116,6 @@ def test_stages_share_a_multiplier_as_released_and_a_deviation_on_the_slides(lib
         assert multiplier["encoder"] == multiplier["classifier"] == pytest.approx(ratio * multiplier["aggregate"])
         hop = next(r.mechanism.std for r in plan.schedule.releases if r.path == "aggregate")
         assert hop == pytest.approx(10**0.5 * multiplier["aggregate"])  # √D
-
-
-def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: Graph) -> None:
-    plan, _ = node_plan(library, 2.0, sampling_rate=0.3)
-    state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)
-    before, ones = state.memory[stage], np.ones(plan.made.layouts[stage].num_parameters, np.float32)
-    after = gap_node.server(plan, state, PlanInbox(0, {"gradient": ones}, {}, 1)).memory[stage]
-    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.num_nodes)
-    assert np.allclose(after.parameters, wanted, atol=1e-6)
 
 
 def test_a_hop_is_priced_for_each_clients_own_size(library: Graph) -> None:
@@ -253,3 +209,12 @@ def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:
     _, _, alone = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     with pytest.raises(PrivacyError, match="among more than 1 others"):
         gap_edge.plan(gap_edge.Params(), replace(alone, viewer=Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-5))
+
+
+def test_a_step_is_on_the_mean_over_the_rows_that_are_drawn_on_average(library: Graph) -> None:
+    plan, _ = node_plan(library, 2.0, sampling_rate=0.3)
+    state, stage = gap_node.start(plan, np.random.default_rng(0)), plan.made.stage(0)
+    before, ones = state.memory[stage], np.ones(plan.made.layouts[stage].num_parameters, np.float32)
+    after = gap_node.server(plan, state, PlanInbox(0, {"gradient": ones}, {}, 1)).memory[stage]
+    wanted = before.parameters - plan.params.learning_rate / (0.3 * plan.facts.num_nodes)
+    assert np.allclose(after.parameters, wanted, atol=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 
 import numpy as np
@@ -13,17 +12,14 @@ import scipy.sparse as sp
 from fedgraph import privacy, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, ScenarioError
 from fedgraph.federation import client, rounds
-from fedgraph.learning.optimisers.descents import Descent
 from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
 from fedgraph.methods.label_hop import answering_at
 from fedgraph.partition import uniform
-from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import Composed, Event
-from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL, MaskedResponse
+from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -92,15 +88,6 @@ def test_edges_help_whatever_their_sign(like: float, epsilon: float, library: Gr
     assert found > 0.75
 
 
-def test_edges_that_say_nothing_do_no_harm(library: Graph) -> None:
-    setting = asking(met(library, 0.25))
-    plan, partition = planned(setting, 8.0)
-    state = trained(plan, partition)
-    found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    alone = accuracy(setting, label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked)))
-    assert found >= alone - 0.08  # one standard error of 60 answers is 0.06
-
-
 ROWS, BOTH, LABELS = 0, 1, 3  # numbers of ways: rows alone, the first of those that hear both, labels alone
 
 
@@ -159,6 +146,9 @@ def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library
             first, after = exact(plan, held, last, model, way), exact(plan, gone, last, model, way)
             assert set(first) == {f"margins_{way}"}
             assert np.linalg.norm(first[f"margins_{way}"] - after[f"margins_{way}"]) <= 1 + 1e-9
+    for wrong in (-1, len(made.parts.ways)):
+        with pytest.raises(PrivacyError, match=r"a way is refused: .* allowed: 0 to 3"):
+            exact(plan, held, made.says, model, wrong)
 
 
 @pytest.mark.parametrize("way", [ROWS, BOTH, LABELS])
@@ -175,29 +165,6 @@ def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(
     paid = privacy.settle.of_releases(plan.guarantee, outcome.releases)
     assert paid.epsilon == pytest.approx(plan.provable().epsilon, rel=1e-9)
     assert paid.epsilon <= 4.0
-
-
-def test_a_client_does_not_go_over_to_another_way(library: Graph) -> None:
-    setting = asking(library)
-    plan, _ = planned(setting, 2.0)
-    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
-    remembered: dict[str, str] = {}
-
-    def answered(round_: int, way: int) -> None:
-        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_), released=remembered)
-        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "way": np.array([way])}
-        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
-
-    says = plan.made.says
-    answered(0, BOTH)
-    answered(says, BOTH)
-    with pytest.raises(BudgetExceededError, match="another alternative"):
-        answered(says + 1, ROWS)
-    with pytest.raises(BudgetExceededError, match="another alternative"):
-        answered(says, LABELS)
-    for way in (-1, 4):
-        with pytest.raises(PrivacyError, match=r"a way is refused: .* allowed: 0 to 3"):
-            answered(says + 1, way)
 
 
 @pytest.mark.parametrize("restarted", [True, False])
@@ -219,20 +186,6 @@ def test_a_client_refuses_another_way_after_its_worker_was_started_again(
     monkeypatch.setattr(label_hop, "server", fickle)
     with pytest.raises(BudgetExceededError, match=rf"round {says + 3}: .* another alternative"):
         trained(plan, partition)
-
-
-def test_what_a_forgetful_worker_gave_of_another_way_is_charged_as_well(library: Graph) -> None:
-    """A worker that was started again remembers nothing; the ledger counts both ways."""
-    setting = asking(library)
-    plan, _ = planned(setting, 2.0)
-    work = label_hop.prepare(plan, Subgraph(0, setting.held, np.arange(library.num_nodes)))
-    given: list[Event] = []
-    for round_, way in ((0, BOTH), (plan.made.says, BOTH), (plan.made.says + 1, ROWS)):
-        desk = Desk("t", 0, round_, plan.schedule.releases, np.random.default_rng(round_))
-        model = {"parameters": np.zeros(plan.made.layout.num_parameters, np.float32), "way": np.array([way])}
-        label_hop.client(plan, work, model, round_, PlanStreams(0, ("t",)), desk)
-        given += [line.event for line in desk.entries]
-    assert price(Composed(tuple(given[:-1])), 1e-3).epsilon <= 2.0 < 2.5 < price(Composed(tuple(given)), 1e-3).epsilon
 
 
 @pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
@@ -277,13 +230,6 @@ def test_labels_are_not_asked_for_where_nobody_hears_them() -> None:
             assert set(plan.schedule.paths) == {"model"}, "nor are meetings: predictions say how classes meet on public edges"
 
 
-def test_a_given_share_for_labels_is_taken_whatever_the_edges_tell(library: Graph) -> None:
-    setting = asking(met(library, 0.25))
-    plan, partition = planned(setting, 2.0, label_epsilon=1.0)
-    assert set(plan.schedule.paths) == {"labels", "meetings", "model", "margins"}
-    assert trained(plan, partition).memory.answers is not None
-
-
 def test_votes_by_hand() -> None:
     shares, keep = np.array([0.5, 0.5]), 0.8
     reading = MeetingReading(shares, np.array([[1.5, 0.5], [0.5, 1.5]]), 2.0)
@@ -304,51 +250,6 @@ def test_votes_by_hand() -> None:
     assert together[0] == 0 < together[1] == alone[1] < together[2] < alone[2] == 2 * alone[1]
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_askers_who_pool_their_answers_learn_what_one_of_them_learns(anew: bool) -> None:
-    """Twelve askers know one node and nobody else: all their votes follow from its one answer. Answered anew for each of them,
-    its label would be given away at twelve times the ε."""
-    askers, runs, epsilon, rng = 12, 4000, 0.8, np.random.default_rng(0)
-    response, reading = MaskedResponse(epsilon, 4, replaces=False), MeetingReading(np.full(4, 0.25), 0.5 + 2 * np.eye(4), 1.0)
-    star = sp.csr_array(np.eye(1, askers + 1).T @ (1 - np.eye(1, askers + 1)))
-    star = sp.csr_array((star + star.T).astype(np.float32))
-
-    @functools.cache
-    def pooled(named: tuple[int, ...]) -> float:
-        all_named = np.zeros((askers + 1, 4))
-        all_named[0] = named
-        return float(meetings.vote(star, all_named, reading, answering_at(epsilon, 4, replaces=False), 0.0)[1:, 2].sum())
-
-    def believed(label: int) -> float:
-        """How often the pooled votes speak for class 2."""
-        answers = response.apply(np.full(runs * (askers if anew else 1), label), rng).reshape(runs, -1, 4)
-        return float(np.mean([sum(pooled(tuple(named)) for named in each.tolist()) > 0.1 for each in answers]))
-
-    there, masked = believed(2), believed(-1)
-    error = math.sqrt(there * (1 - there) / runs) + math.sqrt(masked * (1 - masked) / runs)
-    given_away = there - math.exp(epsilon) * masked > 4 * error or (1 - masked) - math.exp(epsilon) * (1 - there) > 4 * error
-    assert given_away == anew
-
-
-@pytest.mark.parametrize(("neighbours", "given_away"), [(1, False), (300, True)])
-def test_a_second_message_from_an_exact_neighbourhood_would_give_a_hub_away(neighbours: int, given_away: bool) -> None:
-    """Every neighbour says the majority of its own neighbourhood, and the hub tips each: one is private, many are not."""
-    epsilon, runs, rng = 0.5, 4000, np.random.default_rng(0)
-    response = MaskedResponse(epsilon, 2, replaces=True)
-
-    def counted(majority: int) -> np.ndarray:
-        said = response.apply(np.full(runs * neighbours, majority), rng)[:, 1]
-        return np.asarray(said.reshape(runs, neighbours).sum(axis=1))
-
-    there, gone = counted(1), counted(0)
-    threshold = (there.mean() + gone.mean()) / 2
-    believed, wrongly = float((there > threshold).mean()), float((gone > threshold).mean())
-    error = 4 * math.sqrt(0.25 / runs) * (1 + math.exp(epsilon))
-    assert (believed - math.exp(epsilon) * wrongly > error) == given_away
-    tau, delta = response.keep - (1 - response.keep), 1e-3
-    assert (tau**2 > (1 + math.exp(epsilon)) / ((1 - delta) * neighbours)) == given_away, "the limit of docs/PRIVACY.md, 5a"
-
-
 @pytest.mark.parametrize("epsilon", [1.0, 8.0, math.inf])
 def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsilon: float, library: Graph) -> None:
     setting = asking(met(library, 0.9))
@@ -365,28 +266,6 @@ def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsil
     silent = dataclasses.replace(plan.facts, asks=False)
     with pytest.raises(ScenarioError, match="protocol: asking"):
         label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))
-
-
-@pytest.mark.parametrize("way", [ROWS, BOTH])
-def test_the_server_descends_as_the_way_that_was_chosen_is_planned(way: int, library: Graph) -> None:
-    """By its own step size, counted from its own first round to its own last one, whose iterates are averaged."""
-    plan, _ = planned(asking(library), 4.0)
-    ways, first = plan.made.parts.ways, plan.made.first(way)
-    training = ways[way].training
-    assert ways[ROWS].training != ways[BOTH].training
-    (release,) = (r for r in plan.schedule.releases if r.path == f"model_{way}")
-    assert (release.rounds, release.bound.clip) == (range(first, first + training.steps), training.clip)  # type: ignore[attr-defined]
-    state = label_hop.start(plan, np.random.default_rng(0))
-    state = State(state.model, dataclasses.replace(state.memory, way=way))
-    descent = Descent(training.rate, plan.params.momentum, training.steps, plan.params.averaged)
-    expected, ones = state.memory.descent, np.ones_like(state.memory.descent.parameters)
-    for number in range(training.steps):
-        state = label_hop.server(plan, state, PlanInbox(first + number, {"gradient": ones}, {}, 1))
-        expected = descent.step(expected, ones / plan.facts.num_train, number)
-    assert np.allclose(state.memory.descent.average, expected.average, rtol=1e-4)
-    assert np.allclose(state.memory.descent.parameters, expected.parameters, rtol=1e-4)
-    weighed = state.memory.descent.average if way == BOTH else state.memory.descent.parameters
-    assert np.array_equal(state.model["parameters"], weighed), "what is weighed is what predicts"
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])

@@ -125,14 +125,6 @@ def test_records_of_one_owner_go_and_those_of_others_on_the_same_edges_stay(tmp_
     assert np.linalg.norm(moved) <= made.schedule.releases[0].bound.sensitivity_l2(Relation.ENTITY_LINKS)
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_client_without_an_edge_sends_a_sum_of_nothing(library: Graph, apart: bool) -> None:
-    made = plan(library, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity")
-    graph = dataclasses.replace(owned(library, np.random.default_rng(3)), one_owner_a_record=apart)
-    for lonely in (graph_without_edges(graph), graph.induced(np.array([5]))):
-        assert not bounded(made, lonely, np.arange(lonely.num_nodes)).any()
-
-
 def test_an_edge_without_an_owner_and_data_without_owners_are_refused(library: Graph) -> None:
     made = plan(library, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity")
     with pytest.raises(DataError, match="no edge names an owner"):

@@ -6,18 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import seeds
-from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.errors import PrivacyError
 from fedgraph.learning import links
 from fedgraph.methods import link_hops
 from fedgraph.methods.base import Budget, Plan, PlanStreams
-from fedgraph.partition import base, uniform
-from fedgraph.privacy import desk, priced_noise, sensitivity
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, Repeated
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.priced_noise import NoisePlace
-from fedgraph.privacy.sensitivity import ClippedSum, EdgeClippedSum
+from fedgraph.privacy import sensitivity
+from fedgraph.privacy.sensitivity import EdgeClippedSum
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Graph, Subgraph, graph_without_edges
 from tests.public_facts import public_facts
@@ -29,40 +23,6 @@ def plan(graph: Graph, **settings: object) -> Plan:
         public_attributes=graph_without_edges(graph), members=(np.arange(graph.num_nodes),), public_name="attributes",
     )  # fmt: skip
     return link_hops.plan(link_hops.Params(decoder="steps", **settings), facts, Budget(2.0, 1e-5))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("hops", [0, 2])
-def test_hops_and_steps_together_cost_the_budget_and_with_two_thirds_of_the_noise_more(library: Graph, hops: int) -> None:
-    made = plan(library, hops=hops, steps=30)
-    step = made.schedule.releases[-1]
-    assert isinstance(step.event, PoissonGaussian)
-    assert step.event.touched_rows == 1
-    assert isinstance(step.mechanism, GaussianNoise)
-    assert step.mechanism.std == pytest.approx(step.event.noise_multiplier)
-    hop = [Repeated(r.event, hops) for r in made.schedule.releases[:-1] if isinstance(r.event, Gaussian)]
-
-    def cost(noise: float) -> float:
-        less = dataclasses.replace(step.event, noise_multiplier=step.event.noise_multiplier * noise)
-        return price(Composed((*hop, Repeated(less, 30))), 1e-5).epsilon
-
-    assert len(hop) == (1 if hops else 0)
-    assert 1.99 < cost(1.0) <= 2.0
-    assert cost(2 / 3) > 2.1
-    assert price(desk.declared(made.schedule.releases, 0), 1e-5).epsilon == pytest.approx(cost(1.0), rel=1e-6)
-
-
-def test_two_thirds_of_the_noise_at_the_full_price_is_no_plan(library: Graph) -> None:
-    made = plan(library)
-    step = made.schedule.releases[-1]
-    for share, bound in ((2 / 3, step.bound), (1.0, EdgeClippedSum(1.5, 10, "it"))):
-        less = dataclasses.replace(step, bound=bound, mechanism=GaussianNoise(step.mechanism.std * share))
-        with pytest.raises(PrivacyError, match="is priced as"):
-            priced_noise.require(less, NoisePlace(bound, made.guarantee.protection, per_end=False))
-    with pytest.raises(PrivacyError, match="is priced as"):
-        priced_noise.require(step, NoisePlace(step.bound, made.guarantee.protection, per_end=True))
-    of_nodes = dataclasses.replace(step, bound=ClippedSum(1.0, 10, "it"))
-    with pytest.raises(PrivacyError, match="one unit may change several rows"):
-        priced_noise.require(of_nodes, NoisePlace(of_nodes.bound, made.guarantee.protection, per_end=False))
 
 
 @pytest.mark.parametrize("relation", [Relation.NODE_ZERO_OUT, Relation.NODE_LINKS, Relation.ENTITY_LINKS])
@@ -87,19 +47,3 @@ def test_an_edge_moves_a_step_by_its_clip_and_no_negative(library: Graph) -> Non
         kept = links.adjacency_of(np.delete(edges, gone, axis=0), library.num_nodes)
         moves.append(np.linalg.norm(whole - value(dataclasses.replace(library, adjacency=sp.csr_array(kept)))))
     assert 2 / 3 < max(moves) <= sensitivity.l2(bound, Relation.EDGE_UNDIRECTED) == 1.0
-
-
-def test_an_edge_between_clients_is_drawn_at_one_of_them(library: Graph) -> None:
-    partition = uniform.split(library, uniform.Params(clients=3), seeds.seeded_generator(0, "deal"))
-    partition = base.with_cut_edges(library, partition)
-    facts = public_facts(
-        library.num_nodes, library.num_features, library.num_classes, tuple(s.nodes.size for s in partition.subgraphs),
-        Viewer.SERVER, public_attributes=graph_without_edges(library), members=tuple(s.nodes for s in partition.subgraphs),
-        cut_edges="protected", public_name="attributes",
-    )  # fmt: skip
-    made = link_hops.plan(link_hops.Params(decoder="steps", hops=0), facts, Budget(2.0, 1e-5))
-    drawn = np.concatenate([link_hops.prepare(made, part).supervision for part in partition.subgraphs])
-    assert sorted(map(tuple, drawn.tolist())) == [tuple(pair) for pair in links.list_all(library.adjacency).tolist()]
-    assert 1.99 < made.provable().epsilon <= 2.0
-    with pytest.raises(ScenarioError, match="write cut_edges: dropped, or hops: 0"):
-        link_hops.plan(link_hops.Params(decoder="steps"), facts, Budget(2.0, 1e-5))

@@ -57,31 +57,21 @@ def plan_of(name: str, graph: Graph, **settings: object):  # type: ignore[no-unt
     return method.plan(method.Params(**settings), facts, Budget(2.0, 1e-3))
 
 
-def test_it_is_listed(own: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_method_of_ones_own_is_found_wherever_shipped_ones_are(
+    own: str, library: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Listed, in the schema, named among those that can, read by attacks, and compared."""
     assert main(["ls", "methods"]) == 0
     assert own in capsys.readouterr().out
-
-
-def test_it_is_in_the_schema(own: str) -> None:
     assert f"'const': {own!r}" in str(schema.whole())
-
-
-def test_it_is_compared(own: str, library: Graph, tmp_path: Path) -> None:
-    methods = [{"method": own, "steps": 2, "projection": "none", "label": "mine"}]
-    run = fedgraph.compare(library, methods, [4], ["curator"], out=tmp_path / "out")
-    assert [row.head.method for row in run.rows] == [own]
-
-
-def test_it_is_named_among_those_that_can(own: str) -> None:
     assert own in (method_kinds.explain_misfit("local_dp", "classifier", "inductive") or "")
     assert own in method_kinds.list_names(lambda offers: offers.partial_rounds)
     assert grid.ignores_budget({"method": own, "model": "mlp"})
     assert not grid.ignores_budget({"method": own, "model": "logistic"})
-
-
-def test_attacks_read_it(own: str, library: Graph) -> None:
-    plan = plan_of(own, library, steps=2, projection="none")
-    assert gradient_inversion.refuses(plan) is None
+    assert gradient_inversion.refuses(plan_of(own, library, steps=2, projection="none")) is None
+    methods = [{"method": own, "steps": 2, "projection": "none", "label": "mine"}]
+    run = fedgraph.compare(library, methods, [4], ["curator"], out=tmp_path / "out")
+    assert [row.head.method for row in run.rows] == [own]
 
 
 def test_methods_are_compared_where_their_offers_say() -> None:

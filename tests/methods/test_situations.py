@@ -93,7 +93,7 @@ def test_a_plan_spends_its_budget_and_no_more(
 
 
 # A plan knows the least that a unit moves a release: half of what sage_node's rows of neighbours move, one row of local_dp's.
-NOISE_LEFT = {"sage_node": 1 / 3, "local_dp": 1e-3}
+NOISE_LEFT = {"sage_node": 1 / 3, "local_dp": 1e-3}  # of others two thirds
 
 
 def weakened(mechanism: NoiseMechanism, left: float) -> NoiseMechanism:
@@ -108,13 +108,13 @@ def weakened(mechanism: NoiseMechanism, left: float) -> NoiseMechanism:
 
 
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
-def test_half_the_noise_at_the_full_price_is_no_plan(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
+def test_two_thirds_of_the_noise_at_full_price_is_no_plan(name: str, index: int, trusted: Trust, trainings: Trainings) -> None:
     """Whatever release of whatever method it is: its hops, its bits, its degrees, its gradients."""
     plan, _, _ = trainings.planned(Key(name, index, trusted))
     for release in plan.schedule.releases:
         if isinstance(release.event, Unprotected):
             continue
-        less = dataclasses.replace(release, mechanism=weakened(release.mechanism, NOISE_LEFT.get(name, 1 / 2)))
+        less = dataclasses.replace(release, mechanism=weakened(release.mechanism, NOISE_LEFT.get(name, 2 / 3)))
         broken = tuple(less if r is release else r for r in plan.schedule.releases)
         with pytest.raises(PrivacyError, match=f"release '{release.path}' is priced as"):
             dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=broken))

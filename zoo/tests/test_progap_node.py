@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
 
-from fedgraph.federation import client as federated_client
 from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.torch_matrices import DenseMatrix
 from fedgraph.methods.base import Budget, Plan, PlanStreams
@@ -39,23 +37,6 @@ def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph
     assert [e.path for e in desk.entries] == ["aggregate 1", "stage 1"]
 
 
-def test_a_restarted_client_makes_the_same_noisy_hops(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    whole = run(plan, partition).state
-    original = progap_node.client
-
-    def forgetful(plan_, work, *rest):  # type: ignore[no-untyped-def]
-        work.hops.clear()
-        return original(plan_, work, *rest)
-
-    federated_client._workspaces.clear()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(progap_node, "client", forgetful)
-        again = run(plan, partition).state
-    for name, value in whole.model.items():
-        assert np.array_equal(value, again.model[name]), name
-
-
 def test_node_level_learns_without_noise_and_its_stages_grow(library: Graph) -> None:
     setting, partition, facts = situation(library, "inductive", CURATOR)
     plan = progap_node.plan(progap_node.Params(), facts, Budget(np.inf, 1e-3))
@@ -75,21 +56,6 @@ def test_the_published_node_price_needs_the_promise(claimed: float, library: Gra
     proven, _ = node_plan(library, claimed, cap="log")
     assert proven.provable().epsilon <= claimed
     assert proven.guarantee.protection.promised_degree is None
-
-
-def test_two_thirds_of_the_noise_of_a_gradient_are_told_apart(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    model = progap_node.start(plan, np.random.default_rng(0)).model
-    work, draws = progap_node.prepare(plan, partition.subgraphs[0]), []
-    for seed in range(40):
-        desk = Desk("c", 0, 0, plan.schedule.releases, np.random.default_rng(seed))
-        streams = PlanStreams(0, ("c", "client", 0, "round", 0))
-        draws.append(progap_node.client(plan, work, model, 0, streams, desk)["gradient"].value)
-    release = next(r for r in plan.schedule.releases if r.path == "stage 0")
-    clear = staged.clip_staged_gradients(plan.made.stages[0], model["stage 0"], [work.x], work.labels, plan.params.clip)
-    noise = (np.array(draws) - clear).ravel()[:5000] / release.mechanism.std
-    assert kstest(noise, "norm").pvalue > 1e-3
-    assert kstest(noise * 3 / 2, "norm").pvalue < 1e-6
 
 
 def test_what_a_stage_s_sum_holds_beyond_known_rows() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 import pytest
+import torch
 
 from fedgraph.learning.optimisers import descents
-from fedgraph.learning.optimisers.descents import Descent
+from fedgraph.learning.optimisers.descents import Descent, StatefulDescent
 
 
 @pytest.mark.parametrize(("momentum", "averaged"), [(0.9, 0.5), (0.0, 1.0), (0.5, 0.1)])
@@ -44,9 +43,15 @@ def test_a_poisson_batch_is_independent_coins_and_a_fixed_one_is_not(rate: float
     assert np.abs(fixed.mean(axis=0) - size / n).max() < 5 * np.sqrt(rate / steps)
 
 
-def test_every_batch_of_a_fixed_size_is_as_likely() -> None:
-    """What is priced is a batch without replacement, and not any batch in which each row is as often."""
-    draws = [tuple(np.flatnonzero(descents.draw_fixed_mask(6, 3, np.random.default_rng(seed)))) for seed in range(4_000)]
-    counts = Counter(draws)
-    assert len(counts) == 20
-    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 19 + 6 * np.sqrt(2 * 19)
+@pytest.mark.parametrize("rule", ["adam", "sgd"])
+def test_a_stateful_descent_is_torchs(rule: str) -> None:
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(50).astype(np.float32)
+    ours, parameters = StatefulDescent(start, 0.05, rule), torch.tensor(start, requires_grad=True)  # type: ignore[arg-type]
+    theirs = torch.optim.Adam([parameters], lr=0.05) if rule == "adam" else torch.optim.SGD([parameters], lr=0.05)
+    for _ in range(20):
+        gradient = rng.standard_normal(50).astype(np.float32)
+        parameters.grad = torch.tensor(gradient / 4)
+        theirs.step()
+        ours.step(gradient, 0.25)
+    assert ours.vector == pytest.approx(parameters.detach().numpy(), rel=1e-5, abs=1e-6)
