@@ -51,13 +51,14 @@ def forget(blocks: Sequence[int], job: ClientJob) -> None:
 
 
 def compute_together(plan: Plan) -> bool:
-    """Whether the clients of a block are computed, and noised, at once: where their sum is all that anybody sees of them.
+    """Whether the clients of a block are computed, and noised, at once: where a block has many, and only their sum is seen.
 
     A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
     """
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    return plan.sums.additive and messages.are_summed(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
+    many = plan.facts.num_clients > messages.FEW_SEEN_CLIENTS
+    return many and plan.sums.additive and messages.are_summed(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
 def _one_by_one(

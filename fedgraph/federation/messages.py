@@ -5,8 +5,8 @@ blocks whose borders follow from n alone. A worker holds whole blocks, adds up w
 block sums along one binary tree as far as it holds whole branches; the server adds the rest. A sum of floats depends on its
 order, and this order is always the same: serial, or Ray with any number of workers.
 
-A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, and every message travels: there is nothing to
-save. ``FEW_SEEN_CLIENTS`` is also the least number of blocks beyond it.
+A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, whose noise is its own.
+``FEW_SEEN_CLIENTS`` is also the least number of blocks beyond it.
 """
 
 import itertools
@@ -136,8 +136,6 @@ def subgraphs_of_blocks(partition: Partition, blocks: Sequence[int]) -> dict[int
 
 def are_summed(plan: Plan) -> bool:
     """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
-    if plan.facts.num_clients <= FEW_SEEN_CLIENTS:
-        return False
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         return not (plan.watch.keeps_rounds and seen.colluders_of(plan))
     return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds

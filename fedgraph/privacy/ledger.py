@@ -149,21 +149,19 @@ def merged(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, 
 
 def _merged(lines: Iterable[LedgerLine], along: Literal["clients", "rounds"]) -> list[LedgerLine]:
     """Lines that differ in ``along`` only as one. Whoever stands in two of them counts twice, and stays apart."""
-    found: dict[LedgerLine, list[LedgerSpans]] = {}
+    found: dict[tuple[object, ...], list[LedgerLine]] = {}
     for line in lines:
-        own = line.clients if along == "clients" else line.rounds
-        alike = found.setdefault(_with(line, along, ()), [])
+        own, rest = (line.clients, line.rounds) if along == "clients" else (line.rounds, line.clients)
+        alike = found.setdefault((line.cell, line.path, rest, line.times, line.mechanism, line.event), [])
         for place, other in enumerate(alike):
-            if not _overlap(other, own):
-                alike[place] = _union(other, own)
+            before = other.clients if along == "clients" else other.rounds
+            if not _overlap(before, own):
+                both = _union(before, own)
+                alike[place] = replace(other, clients=both) if along == "clients" else replace(other, rounds=both)
                 break
         else:
-            alike.append(own)
-    return [_with(line, along, spans) for line, alike in found.items() for spans in alike]
-
-
-def _with(line: LedgerLine, along: Literal["clients", "rounds"], spans: LedgerSpans) -> LedgerLine:
-    return replace(line, clients=spans) if along == "clients" else replace(line, rounds=spans)
+            alike.append(line)
+    return [line for alike in found.values() for line in alike]
 
 
 def _overlap(one: LedgerSpans, two: LedgerSpans) -> bool:

@@ -78,7 +78,7 @@ def run(
     store.require_folder(out, resume)  # before data are read and Ray starts
     data.set_data_search_root(data_root)
     asked, known, seed = ready.scenario.runtime, given or {}, seeds.public_seed(ready.scenario.seed)
-    with runtime.start_runtime_beside(asked.engine, asked.workers, asked.gpus_per_worker, asked.silence) as beginning:
+    with runtime.start_beside(asked.engine, asked.workers, asked.gpus_per_worker, asked.silence) as beginning:
         graphs = [known.get(d.label) or load_data(d, data_root, seed) for d in ready.scenario.datasets]
         with _own_folder(ready, graphs, out, resume):
             failed, total = _compute(ready, graphs, out, console, beginning)

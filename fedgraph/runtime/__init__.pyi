@@ -11,4 +11,4 @@ from .serial import SerialClients as SerialClients
 from .serial import SerialRuntime as SerialRuntime
 from .starting import RuntimeBeginning as RuntimeBeginning
 from .starting import start as start
-from .starting import start_runtime_beside as start_runtime_beside
+from .starting import start_beside as start_beside

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 RuntimeCountPath: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class RuntimeCount:
     """What one training cost, or many added up."""
 
@@ -26,9 +26,10 @@ class RuntimeCount:
     clients_busy: float = 0.0  # Seconds that client actors computed, added up
     server_busy: float = 0.0  # Seconds that the server computed
 
-    def __add__(self, other: RuntimeCount) -> RuntimeCount:
-        mine, theirs = vars(self), vars(other)
-        return RuntimeCount(**{f.name: mine[f.name] + theirs[f.name] for f in fields(RuntimeCount)})
+    def add(self, more: Mapping[str, float]) -> None:
+        """More of what the names say."""
+        for name, value in more.items():
+            vars(self)[name] += value
 
 
 class RuntimeCountTally:
@@ -49,27 +50,31 @@ class RuntimeCountTally:
         finally:
             now = time.perf_counter()
             self._step(path[0], -1, now)
-            self.add(path, RuntimeCount(trainings=1, seconds=now - began))
+            self.add(path, trainings=1, seconds=now - began)
 
     def _step(self, task: str, by: int, now: float) -> None:
         with self._lock:
             running, since, before = self._spans.get(task, (0, now, 0.0))
             self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
 
-    def add(self, path: RuntimeCountPath, count: RuntimeCount) -> None:
-        """One more part of what ``path`` cost."""
+    def add(self, path: RuntimeCountPath, **more: float) -> None:
+        """One more part of what ``path`` cost, by the names of ``RuntimeCount``."""
         with self._lock:
-            self._counts[path] = self._counts.get(path, RuntimeCount()) + count
+            if path not in self._counts:
+                self._counts[path] = RuntimeCount()
+            self._counts[path].add(more)
 
     def counts(self) -> dict[RuntimeCountPath, RuntimeCount]:
         """Of every training."""
         with self._lock:
-            return dict(self._counts)
+            return {path: replace(count) for path, count in self._counts.items()}
 
     def tasks(self) -> dict[str, RuntimeCount]:
         """Of every task; ``seconds`` is wall time in which at least one of its trainings went on."""
         found: dict[str, RuntimeCount] = {}
         with self._lock:
             for path, count in self._counts.items():
-                found[path[0]] = found.get(path[0], RuntimeCount()) + count
-            return {task: replace(count, seconds=self._spans[task][2]) for task, count in found.items()}
+                found.setdefault(path[0], RuntimeCount()).add(vars(count))
+            for task, count in found.items():
+                count.seconds = self._spans[task][2]
+        return found

@@ -66,14 +66,14 @@ class SerialClients(RuntimeClients):
         began = time.perf_counter()
         answers = [function(items, *given) for items in base.split_into_blocks(num_items, self._actors)]
         busy = time.perf_counter() - began
-        self._tally.add(self._path, RuntimeCount(calls=len(answers), clients_busy=busy, server_busy=-busy))
+        self._tally.add(self._path, calls=len(answers), clients_busy=busy, server_busy=-busy)
         return [_frozen_copy(answer) for answer in answers]
 
     def seal(self, value: RuntimeValue) -> RuntimeValue:
         return _frozen_copy(value)
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        self._tally.add(self._path, RuntimeCount(rounds=1, messages=messages, bytes_up=up, bytes_down=down))
+        self._tally.add(self._path, rounds=1, messages=messages, bytes_up=up, bytes_down=down)
         self._on_round(done, total)
 
 
@@ -120,7 +120,7 @@ class SerialRuntime(Runtime):
         began = time.perf_counter()
         with self._tally.training(path):
             found = function(clients, *given)
-        self._tally.add(path, RuntimeCount(server_busy=time.perf_counter() - began))  # less what ``ask`` took away
+        self._tally.add(path, server_busy=time.perf_counter() - began)  # less what ``ask`` took away
         return _frozen_copy(found)
 
     def on_server(self, function: RuntimeFunction, *args: object) -> Any:

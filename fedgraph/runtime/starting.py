@@ -1,4 +1,4 @@
-"""``start`` and ``start_runtime_beside`` are the only ways in; Ray is imported only when asked for."""
+"""``start`` and ``start_beside`` are the only ways in; Ray is imported only when asked for."""
 
 import os
 import signal
@@ -53,40 +53,26 @@ class RuntimeBeginning:
 
 
 @contextmanager
-def start_runtime_beside(
+def start_beside(
     engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
 ) -> Iterator[RuntimeBeginning]:
-    """``start`` beside its caller, with a first curator; the engine closes at the end of the ``with``.
+    """``start`` beside its caller, who reads data, with a first curator; the engine closes at the end of the ``with``.
 
-    Args:
-        engine: As in ``start``, and so are the others.
-        workers: Places.
-        gpus_per_worker: Of each place.
-        silence: In seconds.
+    Only an engine on this machine starts in a thread. One that joins a cluster (``RAY_ADDRESS``) starts when it is asked for:
+    what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole process.
+    The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them, and they
+    end with it.
     """
 
-    def begun() -> Runtime:
+    def begin() -> Runtime:
         found = start(engine, workers, gpus_per_worker, silence)
         found.open("curator", most=1)
         return found
 
     process.use_one_thread()
-    with _started_beside(begun, alone=engine == "ray" and not os.environ.get("RAY_ADDRESS")) as beginning:
-        yield beginning
-
-
-@contextmanager
-def _started_beside(begin: Callable[[], Runtime], alone: bool) -> Iterator[RuntimeBeginning]:
-    """An engine that starts while its caller reads data: the processes of Ray take seconds to come up, on other cores.
-
-    Only an engine on this machine starts in a thread, ``alone``. One that joins a cluster (``RAY_ADDRESS``) starts when it is
-    asked for: what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole
-    process. The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them,
-    and they end with it.
-    """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     with ThreadPoolExecutor(1, "start of Ray") as thread, ExitStack() as stack:
-        begun = thread.submit(begin) if alone else None
+        begun = thread.submit(begin) if engine == "ray" and not os.environ.get("RAY_ADDRESS") else None
         made: list[Runtime] = []
 
         def ready() -> Runtime:

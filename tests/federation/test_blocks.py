@@ -13,8 +13,8 @@ from scipy import stats
 
 from fedgraph import plugins, privacy, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, RuntimeFailure
-from fedgraph.federation import client, messages, rounds
-from fedgraph.federation.messages import BlockMessage
+from fedgraph.federation import client, messages, rounds, server
+from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
 from fedgraph.methods import dpar, features
 from fedgraph.methods.base import Budget, Plan, method_kinds
 from fedgraph.partition import base, uniform
@@ -25,6 +25,7 @@ from fedgraph.privacy.ledger import Ledger, merged
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, Unbounded
 from fedgraph.privacy.trust import Trust
+from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import base as runtimes
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
@@ -172,7 +173,7 @@ def test_dp_sgd_on_own_rows_is_computed_for_a_block_at_once(library: Graph, monk
     settings = dpar.Params(variant="features", sampled=1.0, epochs=2, batch_size=20, learning_rate=0.05)
     plan = dpar.plan(settings, dealt.facts, Budget(4.0, 1e-3))
     assert client.compute_together(plan)
-    assert trained(plan, partition, SerialRuntime()).notes == (rounds._ONE_DRAW,)
+    assert trained(plan, partition, SerialRuntime()).notes
     monkeypatch.setattr(GaussianNoise, "apply", lambda self, value, rng: np.array(value))
     found = trained(plan, partition, SerialRuntime())
     monkeypatch.setattr(client, "compute_together", lambda plan: False)
@@ -215,12 +216,17 @@ def test_where_shares_are_seen_every_client_draws_its_own(library: Graph) -> Non
     )
 
 
-def test_one_worker_sends_one_sum(library: Graph) -> None:
-    plan, partition = secure(library, steps=2)
-    engine = Several(2)
-    trained(plan, partition, engine)
+@pytest.mark.parametrize("clients", [8, CLIENTS])
+@pytest.mark.parametrize("viewer", [Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION])
+def test_one_worker_sends_one_sum(clients: int, viewer: Viewer, library: Graph) -> None:
+    """And the bits are those of one worker."""
+    _, partition, facts = deal(library, "inductive", viewer, clients)
+    plan = features.plan(features.Params(steps=2), facts, Budget(2.0, 1e-3))
+    two, one = Several(2), Several(1)
+    found = trained(plan, partition, two)
     size = plan.made.layout.num_parameters * 8
-    assert engine.bytes <= 2 * 2 * size, "two rounds of two workers: one vector each"
+    assert two.bytes <= 2 * 2 * size, "two rounds of two workers: one vector each"
+    assert np.array_equal(found.state.model["parameters"], trained(plan, partition, one).state.model["parameters"])
 
 
 def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,17 +245,16 @@ def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytes
         trained(plan, partition, SerialRuntime())
 
 
-def test_secure_sums_need_every_client(library: Graph) -> None:
-    from fedgraph.federation import server
-    from fedgraph.federation.messages import ClientJob
-
+def test_secure_sums_need_every_client_and_every_part_of_each(library: Graph) -> None:
     plan, partition = secure(library)
     job = ClientJob("missing", 0, ("missing",), plan)
     state = server.begin(job)
-    model = state.model
-    sent = client.run_blocks(range(15), partition.subgraphs, job, model, 0)
+    sent = client.run_blocks(range(15), partition.subgraphs, job, state.model, 0)
     with pytest.raises(RuntimeFailure, match=rf"3[78] clients finished, {CLIENTS} are needed"):
         server.merge(job, state, 0, [sent])
+    silent = [BlockMessage(15, 1, 0, {}, 3, ()), BlockMessage(16, 1, 0, {"other": DeskSum(np.zeros(3), 1)}, 1, ())]
+    with pytest.raises(RuntimeFailure, match=r"blocks of clients sent .* round aborted"):
+        server.merge(job, state, 0, [sent, silent])
 
 
 @pytest.mark.parametrize("shares", [1, 7, 64])
@@ -285,11 +290,6 @@ def test_what_is_no_sum_of_records_is_never_released_for_many(bound, mechanism, 
         door.replay("x", np.zeros(3))
 
 
-def test_block_messages_refuse_bare_arrays() -> None:
-    with pytest.raises(PrivacyError, match="only sums of released values"):
-        BlockMessage(0, 1, 0, {"gradient": np.zeros(3)}, 1, ())  # type: ignore[dict-item]
-
-
 def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(library: Graph) -> None:
     plan, _ = secure(library, steps=100)
     facts = dataclasses.replace(plan.facts, clients=(1,) * 10_000, members=())
@@ -310,3 +310,9 @@ def test_the_ledger_of_ten_thousand_clients_and_a_hundred_rounds_is_small(librar
     assert len(text) < 10_000
     assert json.loads(text.splitlines()[-1])["clients"] == [[0, 9999]]
     assert release.count == 100
+
+
+@pytest.mark.parametrize("what", [ClientMessage, lambda who, round_, bare: BlockMessage(who, 1, round_, bare, 1, ())])
+def test_messages_refuse_bare_arrays(what: Any) -> None:
+    with pytest.raises(PrivacyError, match="tried to send 'gradient' as a bare ndarray"):
+        what(0, 0, {"gradient": np.zeros(3)})

@@ -53,11 +53,7 @@ def test_each_round_asks_a_fixed_number_by_fair_coins() -> None:
     answered = round_attendance.draw(15, 50, 200, 0, ("x",))
     assert set(answered.sum(axis=1)) == {15}
     assert np.abs(answered.mean(axis=0) - 0.3).max() < 0.13
-
-
-def test_a_longer_run_begins_as_a_shorter_one() -> None:
-    short, long = (round_attendance.draw(15, 30, n, 7, ("x",)) for n in (5, 50))
-    assert np.array_equal(short, long[:5])
+    assert np.array_equal(round_attendance.draw(15, 50, 5, 0, ("x",)), answered[:5]), "a longer run begins as a shorter one"
 
 
 def test_the_noise_of_a_secure_sum_covers_the_clients_that_answer(library: Graph, dealt: Partition) -> None:
@@ -139,8 +135,7 @@ def test_iterates_of_the_last_rounds_are_averaged(library: Graph, dealt: Partiti
 def test_time_on_links_is_the_stated_sum() -> None:
     home = LINKS["home"]
     found = link_seconds([(1_000_000, 500_000)] * 3)
-    each = 2 * home.latency + 8e6 / home.down + 4e6 / home.up
-    assert found["home"] == pytest.approx(3 * each)
+    assert found["home"] == pytest.approx(3 * (2 * home.latency + 8e6 / home.down + 4e6 / home.up))
     assert found["data centre"] < found["home"]
 
 
@@ -176,7 +171,3 @@ def test_a_scenario_tells_who_answered_and_what_travelled(tmp_path: Path, capsys
     assert ("features", "curator", "bytes_up") not in found
     assert found["features", "own-client", "bytes_up"] == found["features", "own-client", "bytes_down"] == 4 * (16 * 4 + 4)
     assert found["features", "own-client", "seconds_home"] > found["features", "own-client", "seconds_data_centre"] > 0
-    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "buys no amplification" in page
-    assert "asks 10 of 20 clients" in page
-    assert "All rounds take, on stated links: home" in page

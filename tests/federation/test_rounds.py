@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins, seeds
-from fedgraph.errors import PrivacyError, RuntimeFailure
+from fedgraph.errors import PrivacyError
 from fedgraph.federation import client as federated_client
-from fedgraph.federation import rounds, server
-from fedgraph.federation.messages import ClientJob, ClientMessage
-from fedgraph.methods import features, local_dp
+from fedgraph.federation import rounds
+from fedgraph.federation.messages import ClientJob
+from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, PublicFacts, method_kinds
-from fedgraph.partition import ego, uniform
-from fedgraph.privacy.desk import Desk
+from fedgraph.partition import ego
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
@@ -29,35 +28,6 @@ def facts_of(graph: Graph, partition: Partition, viewer: Viewer) -> PublicFacts:
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     holdings = None if partition.disjoint else partition.holdings(graph.num_nodes)
     return public_facts(graph.num_nodes, graph.num_features, graph.num_classes, sizes, viewer, holdings, None)
-
-
-@pytest.fixture
-def dealt(library: Graph) -> Partition:
-    return uniform.split(library, uniform.Params(clients=4), seeds.seeded_generator(0, "deal"))
-
-
-def test_a_message_refuses_bare_arrays() -> None:
-    with pytest.raises(PrivacyError, match=r"only values returned by desk\.release"):
-        ClientMessage(0, 0, {"gradient": np.zeros(3)})  # type: ignore[dict-item]
-
-
-def test_secure_aggregation_shows_sums_only_and_aborts_when_clients_are_missing(library: Graph, dealt: Partition) -> None:
-    plan = features.plan(features.Params(steps=2), facts_of(library, dealt, Viewer.SERVER_SECURE_AGGREGATION), Budget(1, 1e-3))
-    messages = []
-    for client in range(4):
-        desk = Desk("c", client, 0, plan.schedule.releases, np.random.default_rng(client))
-        value = np.zeros(plan.made.layout.num_parameters, np.float32)
-        messages.append(ClientMessage(client, 0, {"gradient": desk.release("model", value)}))
-    inbox = server._inbox(messages, 0, sums_only=True)
-    assert inbox.each == {}
-    assert np.allclose(inbox.sums["gradient"], sum(m.released["gradient"].value for m in messages), atol=1e-5)
-    job = ClientJob("j", 0, ("j",), plan)
-    state = server.begin(job)
-    with pytest.raises(RuntimeFailure, match="3 clients finished, 4 are needed"):
-        server.merge(job, state, 0, [messages[:3]])
-    silent = ClientMessage(3, 0, {})
-    with pytest.raises(RuntimeFailure, match="client 3 sent"):
-        server.merge(job, state, 0, [[*messages[:3], silent]])
 
 
 def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph) -> None:

@@ -1,57 +1,41 @@
-"""Louvain clients: communities stay together, clients stay balanced, igraph's generator is given back."""
+"""Clients of communities: these stay together, clients stay balanced, igraph's generator is given back."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from fedgraph import data
 from fedgraph.partition import louvain, uniform
 from fedgraph.types import Graph
 
 
-def test_more_communities_than_clients_are_merged_whole(library: Graph) -> None:
-    found = louvain._communities(library, np.random.default_rng(0))
-    assert len(found) > 3
-    partition = louvain.split(library, louvain.Params(clients=3), np.random.default_rng(0))
-    for community in found:
-        assert sum(np.isin(community, share.nodes).any() for share in partition.subgraphs) == 1
-    sizes = [share.nodes.size for share in partition.subgraphs]
-    assert max(sizes) - min(sizes) <= max(c.size for c in found)
+@pytest.mark.parametrize("clients", [3, 24])
+def test_communities_are_dealt_whole_and_halved_where_they_are_too_few(clients: int, library: Graph) -> None:
+    """Twelve cliques of five."""
+    cliques = sp.csr_array(sp.kron(sp.eye(12), np.ones((5, 5)) - np.eye(5)))
+    graph = replace(library.induced(np.arange(60)), adjacency=cliques)
+    shares = louvain.split(graph, louvain.Params(clients=clients), np.random.default_rng(0)).subgraphs
+    sizes = sorted(share.nodes.size for share in shares)
+    assert sizes == ([20] * 3 if clients == 3 else [2] * 12 + [3] * 12)
+    whole = all(set(np.bincount(share.nodes // 5, minlength=12)) == {0, 5} for share in shares)
+    assert whole == (clients == 3)
 
 
-def test_fewer_communities_than_clients_splits_the_largest(library: Graph) -> None:
-    found = louvain._communities(library, np.random.default_rng(0))
-    clients = 4 * len(found)
-    partition = louvain.split(library, louvain.Params(clients=clients), np.random.default_rng(0))
-    assert partition.num_clients == clients
-    sizes = [share.nodes.size for share in partition.subgraphs]
-    assert max(sizes) <= library.num_nodes / len(found)
-
-
-def test_communities_cut_fewer_edges_than_chance(library: Graph) -> None:
-    near = louvain.split(library, louvain.Params(clients=5), np.random.default_rng(0))
-    chance = uniform.split(library, uniform.Params(clients=5), np.random.default_rng(0))
-    assert near.num_cut_edges < 0.7 * chance.num_cut_edges
-
-
-def test_nobody_elses_randomness_is_touched(library: Graph) -> None:
+@pytest.mark.parametrize("algorithm", ["louvain", "leiden"])
+def test_communities_cut_fewer_edges_than_chance_and_touch_nobody_elses_randomness(algorithm: str, library: Graph) -> None:
     random.seed(1)
-    expected = random.Random(1).random()
-    louvain.split(library, louvain.Params(), np.random.default_rng(0))
-    assert random.random() == expected
-
-
-def test_leiden_cuts_fewer_edges_than_chance_too_and_covers_every_node(library: Graph) -> None:
-    near = louvain.split(library, louvain.Params(clients=5, algorithm="leiden"), np.random.default_rng(0))
+    near = louvain.split(library, louvain.Params(clients=5, algorithm=algorithm), np.random.default_rng(0))
+    assert random.random() == random.Random(1).random()
     chance = uniform.split(library, uniform.Params(clients=5), np.random.default_rng(0))
     assert near.num_cut_edges < 0.7 * chance.num_cut_edges
-    assert sorted(np.concatenate([share.nodes for share in near.subgraphs])) == list(range(library.num_nodes))
-    again = louvain.split(library, louvain.Params(clients=5, algorithm="leiden"), np.random.default_rng(0))
-    assert all((a.nodes == b.nodes).all() for a, b in zip(near.subgraphs, again.subgraphs, strict=True))
+    again = louvain.split(library, louvain.Params(clients=5, algorithm=algorithm), np.random.default_rng(0))
+    assert all(np.array_equal(a.nodes, b.nodes) for a, b in zip(near.subgraphs, again.subgraphs, strict=True))
 
 
 @pytest.mark.dataset

@@ -29,7 +29,7 @@ def test_a_tally_counts_trainings_side_by_side_once(monkeypatch: pytest.MonkeyPa
     with tally.training(("t", "a")):
         now[0] = 2.0
         with tally.training(("t", "b")):
-            tally.add(("t", "b"), RuntimeCount(rounds=3))
+            tally.add(("t", "b"), rounds=3)
             now[0] = 5.0
         now[0] = 6.0
     now[0] = 9.0

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
+from fedgraph.runtime import starting
 from fedgraph.runtime.base import Runtime
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.runtime.starting import _started_beside
 
 SCENARIO = """\
 name: first-step
@@ -34,38 +33,28 @@ class Closing(SerialRuntime):
         self.closed += 1
 
 
-@pytest.mark.parametrize("alone", [False, True])
-def test_the_engine_is_closed_also_where_nobody_waited_for_it(alone: bool) -> None:
+@pytest.mark.parametrize("engine", ["serial", "ray"])
+def test_the_engine_is_closed_also_where_nobody_waited_for_it(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Closing] = []
 
-    def start() -> Runtime:
+    def start(*args: object) -> Runtime:
         made.append(Closing())
         return made[-1]
 
-    with _started_beside(start, alone) as begun:
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(starting, "start", start)
+    with starting.start_beside(engine) as begun:
         assert begun.ready() is made[0]
         assert begun.ready() is made[0]
         assert begun.is_up()
-    with pytest.raises(ValueError, match="the data are wrong"), _started_beside(start, alone):
+    with pytest.raises(ValueError, match="the data are wrong"), starting.start_beside(engine):
         raise ValueError("the data are wrong")
-    assert [m.closed for m in made] == ([1, 1] if alone else [1])
+    assert [m.closed for m in made] == ([1] if engine == "serial" else [1, 1])
 
 
 def test_an_engine_that_cannot_start_says_so_when_it_is_asked_for() -> None:
-
-    def start() -> Runtime:
-        raise RuntimeFailure("no room")
-
-    with _started_beside(start, alone=True) as begun, pytest.raises(RuntimeFailure, match="no room"):
+    with starting.start_beside("spark") as begun, pytest.raises(RuntimeFailure, match="allowed: ray, serial"):
         begun.ready()
-
-
-@pytest.mark.slow
-@pytest.mark.ray("own")
-def test_ray_beside_its_caller_computes_and_outlives_the_start() -> None:
-    with runtime.start_runtime_beside("ray", workers=1) as begun:
-        engine = begun.ready()
-        assert list(engine.map(abs, [-1, 2, -3])) == [1, 2, 3]
 
 
 @pytest.mark.slow

@@ -13,11 +13,10 @@ import pytest
 import ray
 
 from fedgraph import runtime, seeds
-from fedgraph.errors import DataError, RuntimeFailure
+from fedgraph.errors import DataError
 from fedgraph.runtime import base
 from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing
 from fedgraph.runtime.ray.curator import CuratorQueues
-from fedgraph.runtime.serial import SerialRuntime, _frozen_copy
 
 
 def whole(array: np.ndarray, items: range) -> np.ndarray:
@@ -150,23 +149,16 @@ def test_queues_deal_every_task_once_and_nobody_is_idle() -> None:
             assert all(dealt.next(curator) is None for curator in range(curators))
 
 
-def test_queues_keep_neighbours_together() -> None:
+def test_queues_keep_neighbours_together_and_no_curator_has_two_tasks_of_one() -> None:
     dealt = CuratorQueues([[(letter,) for letter in "abcdef"], [(letter,) for letter in "vw"]])
 
-    def letters(*curators: int) -> str:
-        return "".join(found[1][0] if (found := dealt.next(curator)) is not None else "-" for curator in curators)
+    def letters(*curators: int, busy: tuple[int, ...] = ()) -> str:
+        return "".join(found[1][0] if (found := dealt.next(curator, busy)) is not None else "-" for curator in curators)
 
     assert letters(0, 1, 1, 0) == "avwb"
+    assert letters(1, busy=(0, 1)) == "-", "it has a task of each"
     assert letters(1) == "e", "the later half of what curator 0 still has"
     assert letters(0, 0, 0, 1) == "cdf-"
-
-
-def test_a_curator_never_has_two_tasks_of_one_queue() -> None:
-    dealt = CuratorQueues([[(letter,) for letter in "abcd"], [(letter,) for letter in "vwx"]])
-    assert [dealt.next(0), dealt.next(1)] == [(0, ("a",)), (1, ("v",))]
-    assert dealt.next(0, busy=[0]) == (1, ("x",)), "it helps curator 1"
-    assert dealt.next(0, busy=[0, 1]) is None
-    assert dealt
 
 
 def test_as_done_gives_every_result_at_once(engine: Runtime, tmp_path: Path) -> None:
@@ -254,20 +246,6 @@ def drawn(items: range, root: int) -> list[float]:
     return seeds.secret_seeded_generator(root, "noise", 1).random(3).tolist()
 
 
-def test_frozen_copies_share_nothing_writable() -> None:
-    source = {"a": np.arange(4.0)}
-    copy = _frozen_copy(source)
-    assert np.array_equal(copy["a"], source["a"])
-    assert not copy["a"].flags.writeable
-
-
-def test_forget_drops_a_shared_value() -> None:
-    engine = SerialRuntime()
-    first = engine.share("k", np.zeros(3))
-    engine.forget(first)
+def test_forget_drops_a_shared_value(engine: Runtime) -> None:
+    engine.forget(engine.share("k", np.zeros(3)))
     assert engine.on_server(np.sum, engine.share("k", np.ones(3))) == 3.0
-
-
-def test_unknown_engine() -> None:
-    with pytest.raises(RuntimeFailure, match="allowed: ray, serial"):
-        runtime.start("spark")

@@ -65,17 +65,15 @@ def test_free_blocks_between_used_ones_go_back() -> None:
     assert int(done.stdout) > 0.9 * 16 * 40e6
 
 
-def test_only_children_started_inside_get_the_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_children_that_are_started_inside_get_the_variables_unless_the_user_chose(
+    own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_ARENA_MAX")
     for name in names:
         monkeypatch.delenv(name, raising=False)
+    if own:
+        monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
     with process.keep_child_memory():
-        assert all(name in os.environ for name in names)
-    assert not any(name in os.environ for name in names)
-
-
-def test_the_users_own_choice_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MALLOC_ARENA_MAX", "4")
-    with process.keep_child_memory():
-        assert os.environ["MALLOC_ARENA_MAX"] == "4"
-        assert "MALLOC_TRIM_THRESHOLD_" not in os.environ
+        assert [name in os.environ for name in names] == [not own, not own, True]
+    assert [name in os.environ for name in names] == [False, False, own]

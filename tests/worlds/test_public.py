@@ -15,7 +15,6 @@ from fedgraph.errors import FedgraphError, PrivacyError
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.tasks import node_classification
 from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols
 from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
@@ -35,20 +34,15 @@ def planned(setting: Federation) -> features.Planned:
     return features.plan(features.Params(), facts, Budget(1.0, 1e-3))
 
 
-def test_the_test_graph_is_public_unless_another_word_is_written(library: Graph) -> None:
-    setting = made(library, "test-graph")
-    assert setting.test_graph_public
-    assert setting.public == "test-graph"
-    assert Assumption.TEST_GRAPH_PUBLIC in planned(setting).guarantee.protection.assumptions
-
-
-def test_nothing_public(library: Graph) -> None:
-    setting, usual = made(library, "nothing"), made(library, "test-graph")
-    assert setting.public_graph is None
-    assert not setting.test_graph_public
-    assert np.array_equal(setting.held.labels, usual.held.labels), "the same nodes train"
-    assumptions = planned(setting).guarantee.protection.assumptions
-    assert not {Assumption.TEST_GRAPH_PUBLIC, Assumption.PUBLIC_NODES} & set(assumptions)
+@pytest.mark.parametrize("public", ["test-graph", "nothing"])
+def test_the_test_graph_is_public_unless_another_word_is_written(public: PublicSetChoice, library: Graph) -> None:
+    setting, known = made(library, public), public == "test-graph"
+    assert setting.public == public
+    assert setting.test_graph_public == (setting.public_graph is not None) == known
+    assert np.array_equal(setting.held.labels, made(library, "test-graph").held.labels), "the same nodes train"
+    stated = planned(setting).guarantee.protection.assumptions
+    assert (Assumption.TEST_GRAPH_PUBLIC in stated) == known
+    assert Assumption.PUBLIC_NODES not in stated
 
 
 def test_a_share_is_public_without_labels_and_neither_trains_nor_is_tested(library: Graph) -> None:
@@ -117,13 +111,6 @@ def test_edge_level_has_no_asking_nodes() -> None:
     with pytest.raises(PrivacyError, match="answers-private"):
         Protection(
             Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC, Assumption.ANSWERS_PRIVATE)
-        )
-
-
-def test_public_is_chosen_where_it_means_something() -> None:
-    with pytest.raises(ValidationError, match="protocol inductive or asking"):
-        node_classification.Params(
-            methods=[{"method": "features"}], trust=["curator"], epsilons=[1], protocol="transductive", public="nothing"
         )
 
 

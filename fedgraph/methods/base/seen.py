@@ -18,7 +18,7 @@ from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy import Relation, Viewer, likelihood_ratios
 from fedgraph.types import Graph
 
-FEW_SEEN_CLIENTS = 16  # up to so many clients, every message travels by itself (``federation.messages``)
+FEW_SEEN_CLIENTS = 16  # up to so many clients, each computes and draws its noise by itself (``federation.messages``)
 _SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
 _MOST = 30_000_000  # numbers in all messages of a run that are kept
 _CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without

@@ -145,6 +145,7 @@ class Places:
             scheduling_strategy=beside_driver if kind == "server" and not gpus else in_place,
             max_restarts=-1,
             max_task_retries=MOST_RETRIES,
+            enable_task_events=False,
         )
         until = time.monotonic() + _SECONDS_TO_FREE_A_NAME
         while True:

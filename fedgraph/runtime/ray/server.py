@@ -40,11 +40,11 @@ class ServerMeters:
         self._counters = {name: Counter(f"fedgraph_{name}", said, _TAGS) for name, said in _COUNTED.items()}
         self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", _TAGS)
 
-    def add(self, path: RuntimeCountPath, count: RuntimeCount) -> None:
+    def add(self, path: RuntimeCountPath, **more: float) -> None:
         """One more part of what the training ``path`` cost, as the server knows it."""
-        for name, counter in self._counters.items():
-            if (value := vars(count)[name]) > 0:
-                counter.inc(value, _tags(path))
+        for name, value in more.items():
+            if value > 0:
+                self._counters[name].inc(value, _tags(path))
 
     def set_epsilon(self, path: RuntimeCountPath, epsilon: float) -> None:
         """The cell ``path`` is finished, as the driver knows it."""
@@ -175,7 +175,7 @@ class _Leads(RuntimeClients):
         self._since = time.perf_counter()
 
     def _give(self) -> None:
-        self._server.tally.add(self._path, RuntimeCount(server_busy=time.perf_counter() - self._since))
+        self._server.tally.add(self._path, server_busy=time.perf_counter() - self._since)
         self._server.computes.release()
 
     def share(self, key: str, value: object) -> SharedWithActors:
@@ -192,16 +192,15 @@ class _Leads(RuntimeClients):
         finally:
             self._take()
         busy = sum(seconds for _, seconds in answers)
-        self._server.tally.add(self._path, RuntimeCount(calls=len(blocks), clients_busy=busy))
+        self._server.tally.add(self._path, calls=len(blocks), clients_busy=busy)
         return [answer for answer, _ in answers]
 
     def seal(self, value: RuntimeValue) -> RuntimeValue:
         return value
 
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        count = RuntimeCount(rounds=1, messages=messages, bytes_up=up, bytes_down=down)
-        self._server.tally.add(self._path, count)
-        self._server.meters.add(self._path, count)
+        for told in (self._server.tally, self._server.meters):
+            told.add(self._path, rounds=1, messages=messages, bytes_up=up, bytes_down=down)
 
     def end(self) -> None:
         """What was shared for this training alone is dropped."""
