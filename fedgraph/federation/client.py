@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fedgraph import plugins, privacy
+from fedgraph import methods, plugins, privacy
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation import messages
 from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
@@ -57,7 +57,7 @@ def compute_together(plan: Plan) -> bool:
     """
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
-    many = plan.facts.num_clients > messages.FEW_SEEN_CLIENTS
+    many = plan.facts.num_clients > methods.FEW_SEEN_CLIENTS
     return many and plan.sums.additive and messages.are_summed(plan) and (hidden or in_clear) and not plan.watch.keeps_rounds
 
 
