@@ -104,6 +104,7 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
     assert task["protocol"] == "inductive"
     assert task["epsilons"] == [2, 8]
     assert written["datasets"][0]["parameters"]["label"] == "tariff"
+    assert any("churn" in words and "(churn)" in words for words in asked), "what people want to know is offered"
     assert written["datasets"][0]["parameters"]["bounds"] == {"age": [0.0, 120.0]}
     assert len(asked) == 7, "label, unit, asked, trust, budgets, and two columns of numbers"
     from fedgraph.runs import experiment

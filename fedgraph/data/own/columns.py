@@ -372,10 +372,10 @@ def own_column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple
     """What kind each column is, for a draft.
 
     Returns:
-        Name → (``yes/no``, ``number`` or ``text``; whether some cell is empty).
+        Name → (``yes/no``, ``number``, ``date`` or ``text``; whether some cell is empty).
     """
     read = (_column(name, list(cells)) for name, cells in columns.items())
-    return {column.name: (column.kind, bool(column.empty.any())) for column in read}
+    return {c.name: ("date" if c.how == "date" else c.kind, bool(c.empty.any())) for c in read}
 
 
 def notice_edge_columns(
@@ -406,6 +406,11 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
         likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))
         found |= {names[place]: what} if likeness >= _ALIKE else {}
     return found
+
+
+def alike(column: np.ndarray, values: np.ndarray) -> bool:
+    """Whether two columns [n], or their orders, go along with one another."""
+    return np.ptp(values) > 0 and np.ptp(column) > 0 and _likeness(column, values) >= _ALIKE
 
 
 def _likeness(column: np.ndarray, values: np.ndarray) -> float:

@@ -43,6 +43,13 @@ _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
 _logger = logging.getLogger("fedgraph")
+_OFFERED = 6  # columns that a question about the label shows with their counts
+_YEARS = 1900, 2100  # whole numbers of which all lie between them are years
+# what people want to know of others, by name: such a column comes first, and is the default where it is the only one
+_WANTED = re.compile(
+    r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
+    r"party|subject|topic|field|risk|group|categor|label|class|target"
+)
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
@@ -384,10 +391,9 @@ def _names_people(texts: Sequence[str | None]) -> bool:
 
 
 def _shared(texts: Sequence[str | None]) -> bool:
-    """Whether a column that is not called a label looks like one: few values, of numbers very few, and many people for each."""
+    """Whether the values of a column that is not called a label are as few as classes are, of numbers very few."""
     counts = Counter(text for text in texts if text is not None)
-    most = _MOST_NUMBERS if all(_is_numeric([text]) for text in counts) else _MOST_TEXTS
-    return len(counts) <= most and sum(counts.values()) >= 5 * len(counts)
+    return len(counts) <= (_MOST_NUMBERS if all(_is_numeric([text]) for text in counts) else _MOST_TEXTS)
 
 
 def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
@@ -430,16 +436,48 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     if not named and len(narrow) == 1 and not narrow[0][0].table.headed and few(0):
         named = narrow
     if not named and len(narrow) <= 400:
-        named = [narrow[p] for p in places if few(p) and _shared(texts[p])]
+        able = [p for p in places if few(p) and _many_each(texts[p]) and not _told_otherwise(roles, *narrow[p])]
+        shared = [p for p in able if _shared(texts[p])]
+        # numbers of many values may be codes of classes, too, where another column may be the label
+        named = [narrow[p] for p in (*shared, *(p for p in able if p not in shared))] if shared else []
     named = _different(named)
     if len(named) > 1:
-        listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in named[:4]]
-        more = f" or one of {len(named) - 4} more" if len(named) > 4 else ""
-        first = named[0][1]
-        said = f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}?"
-        said += f" Say --label {shlex.quote(first)} or another"
-        raise ReadingQuestion(f"{said} (in Python label={first!r})", "label", [column for _, column in named])
+        raise _question(named)
     return _Label(*named[0], _texts_of(_cells(*named[0]))) if named else None
+
+
+def _question(named: Sequence[tuple[Holder, str]]) -> ReadingQuestion:
+    """Which of several columns is the label: those first that are called as what people want to know."""
+    wanted = [one for one in named if _WANTED.search(plain_name(one[1]))]
+    ordered = [*wanted, *(one for one in named if one not in wanted)]
+    listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in ordered[:_OFFERED]]
+    more = f" or one of {len(ordered) - _OFFERED} more" if len(ordered) > _OFFERED else ""
+    said = f"{ordered[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label NAME"
+    likely = wanted[0][1] if len(wanted) == 1 else ""
+    said += f", such as {shlex.quote(likely)} (in Python label={likely!r})" if likely else " (in Python label='NAME')"
+    return ReadingQuestion(said, "label", [column for _, column in ordered], likely)
+
+
+def _many_each(texts: Sequence[str | None]) -> bool:
+    """Whether many people stand for each value; of more values than are usual, for the rarest, too."""
+    counts = Counter(text for text in texts if text is not None)
+    return sum(counts.values()) >= 5 * len(counts) and (_shared(texts) or min(counts.values()) >= 5)
+
+
+def _told_otherwise(roles: Roles, holder: Holder, column: str) -> bool:
+    """Whether a column of few values says when somebody came, or how many ties one has, and so is no label."""
+    cells = _cells(holder, column)
+    if own_columns.own_column_kinds({column: cells})[column][0] == "date":
+        return True
+    numbers = np.array([csv_number(cell) for cell in cells])
+    known = ~np.isnan(numbers)
+    different = np.unique(numbers[known])
+    if different.size < 3 or not (known | np.array([not cell for cell in cells])).all():
+        return False
+    if (different == different.round()).all() and _YEARS[0] <= different.min() and different.max() <= _YEARS[1]:
+        return True
+    counts = [np.bincount(side, minlength=len(roles.ids)) for side in (roles.one, roles.two)]
+    return any(own_columns.alike(numbers[known], count[known]) for count in (*counts, counts[0] + counts[1]))
 
 
 def _stands_apart(holder: Holder, column: str) -> bool:
@@ -509,8 +547,9 @@ def _same_parts(one: Sequence[object], two: Sequence[object]) -> bool:
 
 def _counts(texts: Sequence[str | None]) -> str:
     counts = sorted(Counter(text for text in texts if text is not None).items(), key=lambda one: (-one[1], one[0]))
-    listed = ", ".join(f"{text}: {count:,}" for text, count in counts[:4])
-    return f"{listed}{f', … {len(counts)} values' if len(counts) > 4 else ''}"
+    if len(counts) > 4:
+        return f"{len(counts)} values, {counts[-1][1]:,}–{counts[0][1]:,} people each"
+    return ", ".join(f"{text}: {count:,}" for text, count in counts)
 
 
 # What becomes of the other columns

@@ -249,8 +249,27 @@ def test_two_readings_are_one_question_with_the_option_that_answers() -> None:
     with pytest.raises(ReadingQuestion, match="which columns are the ends of ties: wer and wen or wer and durch"):
         read((PEOPLE, ties), label="group")
     require_true(graph_of(read((PEOPLE, ties), label="group", ends=["wer", "wen"])))
-    with pytest.raises(ReadingQuestion, match=r"which column is the label: 'member'.*--label member"):
-        read((PEOPLE, TIES))
+
+
+def test_the_label_is_offered_by_what_columns_hold_and_one_is_likely_only_where_it_is_alone() -> None:
+    rng, n = np.random.default_rng(3), 300
+    ties = pd.DataFrame({"payer": np.append(rng.integers(0, n, 700), np.arange(n)), "payee": rng.integers(0, n, 1000)})
+    place = np.arange(n)
+    people = pd.DataFrame({
+        "account": place, "country": np.array(["AT", "DE", "FR"])[place % 3],
+        "opened": [f"2024-01-0{1 + k % 9}" for k in place],
+        "since": 2015 + place % 8, "paid_in": np.bincount(ties["payee"], minlength=n), "age": 20 + place**2 // 1500,
+        "branch": place % 30, "kind": np.where(place % 4, "private", "firm"),
+    })  # fmt: skip
+    for more, likely in (
+        ({}, ""),
+        ({"is_fraud": place % 9 == 0}, "is_fraud"),
+        ({"is_fraud": place % 9 == 0, "outcome": place % 7}, ""),
+    ):
+        with pytest.raises(ReadingQuestion, match="30 values, 10–10 people each") as asked:
+            read((people.assign(**more), ties))
+        assert asked.value.likely == likely
+        assert asked.value.choices == (*more, "country", "kind", "branch")
 
 
 def test_rows_without_ids_are_numbered_only_where_their_owner_says_so() -> None:
@@ -467,7 +486,7 @@ def test_a_workbook_with_a_title_and_two_rows_of_header_names_its_columns(tmp_pa
     for pair in TIES.itertuples(index=False):
         ties.append(list(map(int, pair)))
     book.save(tmp_path / "club.xlsx")
-    with pytest.raises(ReadingQuestion, match=r"'person town'.*or 'state'.*Say --label 'person town'"):
+    with pytest.raises(ReadingQuestion, match=r"'person town'.*or 'state'.*Say --label NAME"):
         read(tmp_path / "club.xlsx")
     reading = read(tmp_path / "club.xlsx", label="state")
     require_true(graph_of(reading))
