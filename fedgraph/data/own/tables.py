@@ -864,7 +864,7 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
         else:
-            raise DataError(f"{where}: XML that is neither GraphML nor GEXF")
+            raise DataError(f"{where}: XML that is neither GraphML nor GEXF; allowed: one of these")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
     if not graphs:
