@@ -159,7 +159,7 @@ def of_roles(
         checksums = {"(in memory)": _digest(cleaned.adjacency, matrix, labels.numbers)}
     provenance = GraphProvenance("own", "; ".join(detail), dict(checksums))
     graph = plain_graph(name, cleaned.adjacency, matrix, labels.numbers, len(labels.classes), provenance)
-    from_rows = read.from_rows or owners_of is not None or own_columns.own_kinds_from_rows(read.names, read.bounded)
+    from_rows = read.from_rows or owners_of is not None or not set(read.names) <= set(read.bounded)
     headed = not roles.holders or any(holder.table.headed for holder in roles.holders)
     ids = () if roles.holders and roles.holders[0].table.numbered else tuple(roles.ids)
     graph = replace(
@@ -313,18 +313,11 @@ def of_collection(
     whole = whole if known.size == len(names) else whole.chosen(known)
     held = np.bincount(whole.labels[whole.labels >= 0], minlength=whole.num_classes)
     listed = ", ".join(f"{name} {count:,}" for name, count in zip(whole.classes, held, strict=True))
-    lines = [
-        ("graphs", notes[0]),
-        ("nodes", f"{sizes.min()} … {sizes.max()} of a graph"),
-        ("label", f"{label or 'label'}: {listed}"),
-    ]
-    lines += [("", few)] if (few := _few(list(zip(whole.classes, map(int, held), strict=True)), "graphs")) else []
-    lines += [("columns" if place == 0 else "", "  ".join(row)) for place, row in enumerate(read.table[:_SHOWN])]
-    lines += [("left out", f"{column or '(no name)'}: {reason}") for column, reason in left_out[:_SHOWN]]
-    lines += [("aside", f"{name}: {why}") for name, why in found.aside.items()]
-    lines += [("notes" if place == 0 else "", note) for place, note in enumerate(notes[1:])]
-    words = [f"{whole.name}: {_UNDERSTOOD}", *(f"  {head:<9}{text}" for head, text in lines)]
-    return Reading(whole, "\n".join(words), told_rules(rules, label or rules.label, left_out))
+    few = _few(list(zip(whole.classes, map(int, held), strict=True)), "graphs")
+    parts: list[tuple[str, Sequence[str]]] = [("graphs", notes[:1]), ("nodes", [f"{sizes.min()} … {sizes.max()} of a graph"])]
+    parts += [("label", [f"{label or 'label'}: {listed}", *([few] if few else [])]), ("columns", _aligned(read.table))]
+    parts += _beside(left_out, (), found.aside.items(), notes[1:])
+    return Reading(whole, _as_table(whole.name, parts), told_rules(rules, label or rules.label, left_out))
 
 
 def collection_as_rows(collection: GraphCollection) -> Graph:
@@ -467,7 +460,7 @@ def _many_each(texts: Sequence[str | None]) -> bool:
 def _told_otherwise(roles: Roles, holder: Holder, column: str) -> bool:
     """Whether a column of few values says when somebody came, or how many ties one has, and so is no label."""
     cells = _cells(holder, column)
-    if own_columns.own_column_kinds({column: cells})[column][0] == "date":
+    if own_columns.kind_of(cells) == "date":
         return True
     numbers = np.array([csv_number(cell) for cell in cells])
     known = ~np.isnan(numbers)
@@ -742,7 +735,7 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
     many = len(there) >= _FEWEST
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
         return f"it says the same as the label {label.column!r}"
-    if rules.text != "auto" or own_columns.own_column_kinds({column: cells})[column][0] != "text":
+    if rules.text != "auto" or own_columns.kind_of(cells) != "text":
         return ""
     if len(different) == 1 and len(there) == len(cells):
         return f"all have the same text, {there[0]!r}"
@@ -776,7 +769,6 @@ def say_graph(
     n = graph.num_nodes
     alone = int((np.diff(graph.adjacency.indptr) == 0).sum())
     who, ties, what = "", "", ""
-    rows: list[tuple[str, str]] = []
     if told is not None:
         roles, label, _ = told
         base = roles.holders[0] if roles.holders else None
@@ -784,36 +776,46 @@ def say_graph(
         who = f", named by {column!r} of {base.table.title}" if base is not None else ", those who have a tie"
         ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
-    rows.append(("people", f"{n:,}{who}"))
+    parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
     if graph.owner is not None:
         held = np.bincount(graph.owner, minlength=len(graph.owner_names))
         listed = ", ".join(f"{name} {count:,}" for name, count in zip(graph.owner_names[:_SHOWN], held[:_SHOWN], strict=True))
-        rows.append(("owners", f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"))
-    rows.append(("ties", f"{graph.num_edges:,}{ties}; {_people(alone)} none"))
-    rows.append(("label", f"{what}{_class_counts(graph)}"))
-    rows += [("", said) for said in (_few(_sizes(graph), "people"), _rare(_sizes(graph))) if said]
-    lines = [f"  {head:<9}{text}" for head, text in rows]
-    if told is not None and told[2].table:
-        shown = told[2].table[:_SHOWN]
-        widths = [min(28, max(len(row[place]) for row in shown)) for place in range(3)]
-        for number, row in enumerate(shown):
-            cells = "  ".join(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
-            lines.append(f"  {'columns' if number == 0 else '':<9}{cells}  {row[3]}")
-        if len(told[2].table) > _SHOWN:
-            lines.append(f"  {'':<9}… and {len(told[2].table) - _SHOWN:,} more columns")
-    else:
-        constant = told is not None and graph.num_features == 1
-        lines.append(f"  {'columns':<9}{'a constant 1' if constant else f'{graph.num_features:,}'}")
-    for number, (column, reason) in enumerate(left_out[:_SHOWN]):
-        lines.append(f"  {'left out' if number == 0 else '':<9}{column or '(no name)'}: {reason}")
-    if len(left_out) > _SHOWN:
-        lines.append(f"  {'':<9}… and {len(left_out) - _SHOWN:,} more columns")
-    lines += [f"  {'not used' if number == 0 else '':<9}{one}" for number, one in enumerate(unused)]
-    lines += [f"  {'aside' if number == 0 else '':<9}{name}: {why}" for number, (name, why) in enumerate(aside)]
+        parts.append(("owners", [f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"]))
+    parts.append(("ties", [f"{graph.num_edges:,}{ties}; {_people(alone)} none"]))
+    doubts = filter(None, (_few(_sizes(graph), "people"), _rare(_sizes(graph))))
+    parts.append(("label", [f"{what}{_class_counts(graph)}", *doubts]))
+    constant = told is not None and graph.num_features == 1
+    plain = "a constant 1" if constant else f"{graph.num_features:,}"
+    parts.append(("columns", _aligned(told[2].table) if told is not None and told[2].table else [plain]))
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
-    lines += [f"  {'notes' if number == 0 else '':<9}{note}" for number, note in enumerate(notes)]
-    return "\n".join([f"{graph.name}: {_UNDERSTOOD}", *lines])
+    return _as_table(graph.name, parts + _beside(left_out, unused, aside, notes))
+
+
+def _as_table(name: str, parts: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """What was understood: a head before the first of each part's lines."""
+    lines = [f"  {head if place == 0 else '':<9}{text}" for head, texts in parts for place, text in enumerate(texts)]
+    return "\n".join([f"{name}: {_UNDERSTOOD}", *lines])
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each of the first columns: its name, its kind, what it holds, and what becomes of it."""
+    shown = table[:_SHOWN]
+    widths = [min(28, max(len(row[place]) for row in shown)) for place in range(3)] if shown else []
+    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in shown]
+    return lines + _more(table)
+
+
+def _more(given: Sequence[object]) -> list[str]:
+    return [f"… and {len(given) - _SHOWN:,} more columns"] if len(given) > _SHOWN else []
+
+
+def _beside(
+    left_out: Sequence[tuple[str, str]], unused: Sequence[str], aside: Iterable[tuple[str, str]], notes: Sequence[str]
+) -> list[tuple[str, Sequence[str]]]:
+    """What is no column, and why."""
+    reasons = [f"{column or '(no name)'}: {reason}" for column, reason in left_out[:_SHOWN]] + _more(left_out)
+    return [("left out", reasons), ("not used", unused), ("aside", [f"{name}: {why}" for name, why in aside]), ("notes", notes)]
 
 
 def _rare(sizes: Sequence[tuple[str, int]]) -> str:

@@ -972,7 +972,7 @@ def _pajek_network(lines: Sequence[str], nx: ModuleType) -> nx.Graph:
 
 def _gdf(text: str, where: str, faults: DataFileFaults) -> list[Table]:
     """``nodedef>`` and ``edgedef>``, each a table whose header says a type behind each name."""
-    tables, line = [], 0
+    tables, line = list[Table](), 0
     for part in re.split(r"^edgedef>", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE):
         head, *body = [(line + number, cells) for number, cells in _lines_of(part[part.find(">") + 1 :], ",")]
         line += part.count("\n")

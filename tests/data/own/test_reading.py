@@ -287,7 +287,10 @@ def test_a_pickle_is_never_opened(name: str, tmp_path: Path) -> None:
     ("what", "says"),
     [(3, "data is a int"), (None, "data is a NoneType"), ((1, 2), "a tuple of 2"), ([3], "graph 0 is a int"),
      (PEOPLE, "one pandas table"),
-     ("nowhere.csv", "no such file"), ((1, 2, 3), "allowed")],
+     ("nowhere.csv", "no such file"), ((1, 2, 3), "allowed"),
+     ((np.ones((2, 3)), np.ones((2, 1)), [0, 1]), "allowed: square"),
+     ((np.ones((2, 2)), np.ones((3, 1)), [0, 1]), "3 rows of features for 2 labels"),
+     ((np.ones((2, 2)), np.full((2, 1), np.nan), [0, 1]), "NaN")],
 )  # fmt: skip
 def test_what_is_no_graph_is_one_line(what: object, says: str) -> None:
     with pytest.raises(DataError, match=says) as caught:
