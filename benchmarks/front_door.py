@@ -168,7 +168,7 @@ def command(*words: str, folder: Path) -> tuple[float, float, str, str]:
         with subprocess.Popen([sys.executable, "-c", MAIN, *words], cwd=folder, stdout=out, stderr=err) as running:
             while running.poll() is None:
                 work |= seconds_below(running.pid)
-                time.sleep(0.2)
+                time.sleep(0.5)  # all processes are looked at
         out.seek(0), err.seek(0)
         said, way = out.read(), err.read()
     said = said if running.returncode == 0 else f"exit {running.returncode}: {way.strip().splitlines()[-1:]}"

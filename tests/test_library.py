@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -166,9 +165,6 @@ def test_nobody_is_nobody_and_own_client_is_own_client(library: Graph, tmp_path:
         (lambda g: fedgraph.compare(g, []), "methods is empty"),
         (lambda g: fedgraph.compare(g, ["featurs"]), "did you mean 'features'"),
         (lambda g: fedgraph.compare(g, ["features"], epsilons=[0.0]), "every ε must be > 0"),
-        (lambda g: fedgraph.compare((np.ones((2, 3)), np.ones((2, 1)), [0, 1])), "allowed: square"),
-        (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((3, 1)), [0, 1])), "3 rows of features for 2 labels"),
-        (lambda g: fedgraph.compare((np.ones((2, 2)), np.full((2, 1), math.nan), [0, 1])), "NaN"),
         (lambda g: fedgraph.compare((np.ones((2, 2)), np.ones((2, 1)), [-1, -1])), "no person has a label"),
         (lambda g: fedgraph.run("citeser"), "did you mean 'citeseer'"),
         (lambda g: fedgraph.run({"name": "x"}), "scenario:1"),
@@ -227,21 +223,8 @@ def test_comparing_writes_nothing_that_was_not_asked_for(
 
 
 def test_dir_shows_what_users_may_use() -> None:
-    users = [
-        "Model",
-        "Reading",
-        "Run",
-        "__version__",
-        "compare",
-        "load",
-        "open_run",
-        "price",
-        "private",
-        "read",
-        "recorded",
-        "run",
-    ]
-    assert dir(fedgraph) == users
+    users = "Model Reading Run __version__ compare load open_run price private read recorded run"
+    assert dir(fedgraph) == users.split()
 
 
 def test_a_list_of_small_graphs_is_compared_with_whole_graphs_private() -> None:

@@ -107,8 +107,8 @@ class _Questions:
                 print(question)
                 choices = {one if isinstance(one, str) else " ".join(one): one for one in question.choices}
                 asked = _LABEL if question.option == "label" else f"Which is the {question.option}? one of: {{}}"
-                option, first = f"--{question.option}", next(iter(choices))
-                answer = self.ask(option, asked.format(", ".join(choices)), first, _one_of(option, tuple(choices)))
+                option = f"--{question.option}"
+                answer = self.ask(option, asked.format(", ".join(choices)), question.likely, _one_of(option, tuple(choices)))
                 chosen = choices[answer]
                 said = {**said, question.option: chosen if isinstance(chosen, str) else list(chosen)}
         one = data.graph if data.collection is None else data.collection.graphs[0]

@@ -50,20 +50,6 @@ def test_where_two_columns_may_be_the_label_nobody_guesses(people: Path, capsys:
     )
 
 
-def test_numbers_with_a_decimal_comma_are_read(people: Path) -> None:
-    text = (people / "features.csv").read_text(encoding="utf-8").replace("note ", "").splitlines()
-    lines = [f'{line.rpartition(",")[0]},"{number},5"\n' for number, line in enumerate(text[1:])]
-    (people / "features.csv").write_text(f"{text[0]}\n{''.join(lines)}", encoding="utf-8")
-    assert "drop" not in new("--yes", "--no-probe")["datasets"][0]["parameters"]
-
-
-def test_words_for_nothing_among_numbers_are_declared(people: Path) -> None:
-    text = (people / "features.csv").read_text(encoding="utf-8").replace(",,", ",0,").replace(",35,", ",NA,")
-    assert ",NA," in text
-    (people / "features.csv").write_text(text, encoding="utf-8")
-    assert new("--yes", "--no-probe")["datasets"][0]["parameters"]["empty"] == "missing"
-
-
 def test_without_questions_the_most_private_draft_that_choose_recommends(people: Path) -> None:
     written = new("--yes", "--no-probe")
     task = written["tasks"][0]
@@ -104,6 +90,7 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
     assert task["protocol"] == "inductive"
     assert task["epsilons"] == [2, 8]
     assert written["datasets"][0]["parameters"]["label"] == "tariff"
+    assert any("churn" in words and "(churn)" in words for words in asked), "what people want to know is offered"
     assert written["datasets"][0]["parameters"]["bounds"] == {"age": [0.0, 120.0]}
     assert len(asked) == 7, "label, unit, asked, trust, budgets, and two columns of numbers"
     from fedgraph.runs import experiment
@@ -143,24 +130,6 @@ def test_an_answer_is_checked_when_it_is_given_and_asked_again(
         "--epsilons holds 'one'",
     ):
         assert line in said
-
-
-def test_a_label_may_stand_among_the_features(people: Path) -> None:
-    table = (people / "labels.csv").read_text(encoding="utf-8").splitlines()
-    rows = (people / "features.csv").read_text(encoding="utf-8").splitlines()
-    both = [f"{a},{b.split(',')[2]}" for a, b in zip(rows, table, strict=True)]
-    (people / "features.csv").write_text("\n".join(both).replace("tariff", "label") + "\n", encoding="utf-8")
-    (people / "labels.csv").unlink()
-    written = new("--yes", "--no-probe", "--label", "label")
-    assert written["datasets"][0]["parameters"]["label"] == "label"
-
-
-@pytest.mark.parametrize(
-    ("given", "says"), [("age", "two numbers"), ("age=9:1", "two numbers"), ("aeg=0:1", "no column 'aeg'")]
-)
-def test_bounds_are_checked(given: str, says: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["new", "--graph", "mine", "--label", "churn", "--yes", "--bounds", given]) == 2
-    assert says in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import io
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -49,39 +48,6 @@ def test_no_other_content_passes_for_a_published_data_set(file: str, damage: str
     with pytest.raises(DataError, match=name) as caught:
         data.load(name, root=tmp_path, download=False)
     assert "\n" not in str(caught.value)
-
-
-Change = Callable[[dict[str, np.ndarray]], object]
-
-
-@pytest.mark.parametrize(
-    ("change", "part"),
-    [
-        (lambda m: m.update(adj_indices=m["adj_indices"].astype(float)), "adj_indices has 1 dimension(s) of type float64"),
-        (lambda m: m.update(adj_indices=m["adj_indices"] + 0.5), "whole numbers"),
-        (lambda m: m.update(adj_indptr=m["adj_indptr"].astype(str)), "whole numbers"),
-        (lambda m: m.update(attr_shape=m["attr_shape"] + 0.5), "whole numbers"),
-        (lambda m: m.update(adj_shape=np.array([-300, 300])), "rows and columns"),
-        (lambda m: m.update(adj_shape=np.array([300, 300, 300])), "rows and columns"),
-        (lambda m: m.update(adj_shape=np.array([10**18, 10**18])), "not a sparse matrix"),
-        (lambda m: m["adj_indices"].__setitem__(0, -1), "not a sparse matrix"),
-        (lambda m: m["adj_indices"].__setitem__(0, 300), "not a sparse matrix"),
-        (lambda m: m.update(attr_data=m["attr_data"].astype(str)), "allowed: numbers"),
-        (lambda m: m.update(attr_data=m["attr_data"].astype(complex)), "allowed: numbers"),
-        (lambda m: m.update(labels=m["labels"].astype(float)), "labels are of type float64"),
-        (lambda m: m.update(labels=m["labels"][:-1]), "the same number of each"),
-        (lambda m: m.pop("labels"), "no member 'labels'"),
-    ],
-)  # fmt: skip
-def test_own_npz(tmp_path: Path, change: Change, part: str) -> None:
-    with np.load(LIBRARY) as archive:
-        members = dict(archive)
-    change(members)
-    np.savez(tmp_path / "x.npz", **members)
-    with pytest.raises(DataError) as caught:
-        data.load("own/npz", path=tmp_path / "x.npz")
-    assert part in str(caught.value)
-    assert str(tmp_path / "x.npz") in str(caught.value)
 
 
 def test_a_damaged_deflate_stream(tmp_path: Path) -> None:

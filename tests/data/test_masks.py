@@ -95,19 +95,6 @@ def test_wrong_masks_are_one_clear_line(members: dict[str, np.ndarray], said: st
         splits.read_masks(packed(**members), "mine.npz", 4)
 
 
-def test_own_npz_with_masks(tmp_path: Path, library: Graph) -> None:
-    mask = np.arange(library.num_nodes) < 20
-    parts = {
-        f"{prefix}_{part}": getattr(matrix, part)
-        for prefix, matrix in (("adj", library.adjacency), ("attr", library.features))
-        for part in ("data", "indices", "indptr", "shape")
-    }
-    (tmp_path / "mine.npz").write_bytes(packed(**parts, labels=library.labels, train_mask=mask, test_mask=~mask))
-    graph = data.load("own/npz", path=tmp_path / "mine.npz")
-    assert isinstance(graph, Graph)
-    assert np.array_equal(graph.masks[0].train, np.arange(20))
-
-
 def test_the_largest_component_keeps_its_split(library: Graph) -> None:
     graph = replace(library, masks=(GraphMasks(np.arange(20), np.arange(20, 30), np.arange(30, library.num_nodes)),))
     part = protocols.largest_component(graph)

@@ -31,12 +31,6 @@ def test_impossible_splits_are_refused(nodes: int, fraction: float) -> None:
         data.random_split(nodes, fraction, np.random.default_rng(0))
 
 
-def test_the_generator_decides() -> None:
-    one, two, three = (data.random_split(300, 0.5, np.random.default_rng(s))[0] for s in (5, 5, 6))
-    assert np.array_equal(one, two)
-    assert not np.array_equal(one, three)
-
-
 def test_part_split_takes_whole_parts(library: Graph) -> None:
     train, test = splits.by_parts(library, np.random.default_rng(3))
     sizes = library.num_nodes / splits._NUM_PARTS

@@ -10,36 +10,21 @@ from fedgraph import data
 from fedgraph.data.base import block_model
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, GraphCollection, GraphProvenance
+from tests.data.test_published import COLLECTIONS, GRAPHS
 
-# nodes, edges, features, classes, homophily, mean distinct words per node
-EXPECTED = {
-    "planetoid/citeseer": (3327, 4552, 3703, 6, 0.7355, 31.61),
-    "planetoid/cora": (2708, 5278, 1433, 7, 0.8100, 18.17),
-    "citation_full/cora_ml": (2995, 8158, 2879, 7, 0.7886, 50.47),
-    "citation_full/citeseer": (4230, 5337, 602, 6, 0.9494, 4.58),
-    "geom_gcn/chameleon": (2277, 31371, 2325, 5, 0.2299, 12.81),
-    "geom_gcn/actor": (7600, 26659, 932, 5, 0.2167, 5.39),
-}
-LARGE = {
-    "planetoid/pubmed": (19717, 44324, 500, 3, 0.8024, 50.11),
-    "coauthor/cs": (18333, 81894, 6805, 15, 0.8081, 59.57),
-    "coauthor/physics": (34493, 247962, 8415, 5, 0.9314, 32.97),
-    "amazon/photo": (7650, 119081, 745, 8, 0.8272, 258.81),
-    "amazon/computers": (13752, 245861, 767, 10, 0.7772, 267.24),
-    "geom_gcn/squirrel": (5201, 198353, 2089, 5, 0.2221, 17.97),
-}
-CASES = [*EXPECTED.items(), *(pytest.param(*item, marks=pytest.mark.slow) for item in LARGE.items())]
+LARGE = ("coauthor", "amazon", "planetoid/pubmed", "geom_gcn/squirrel")
+CASES = [pytest.param(name, marks=[pytest.mark.slow] if name.startswith(LARGE) else []) for name in GRAPHS]
 
 
 def stand_in(name: str, seed: int = 0) -> Graph | GraphCollection:
     return data.load(name, when_unavailable="synthetic", seed=seed, download=False)
 
 
-@pytest.mark.parametrize(("name", "expected"), CASES)
-def test_stand_in_has_the_published_statistics(name: str, expected: tuple[int, int, int, int, float, float]) -> None:
+@pytest.mark.parametrize("name", CASES)
+def test_stand_in_has_the_published_statistics(name: str) -> None:
     graph = stand_in(name)
     assert isinstance(graph, Graph)
-    nodes, edges, features, classes, homophily, words = expected
+    nodes, edges, features, classes, homophily, words = GRAPHS[name]
     assert (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes) == (nodes, edges, features, classes)
     ends = sp.triu(graph.adjacency, k=1, format="coo")
     assert np.mean(graph.labels[ends.row] == graph.labels[ends.col]) == pytest.approx(homophily, abs=1e-3)
@@ -84,15 +69,9 @@ def test_the_seed_and_nothing_else_decides() -> None:
     assert all(same(a, b) for a, b in zip(one.graphs, two.graphs, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("name", "nodes", "edges", "sizes"),
-    [
-        ("tu/mutag", 17.93, 19.79, [63, 125]),
-        ("tu/proteins", 39.06, 72.82, [663, 450]),
-        ("tu/imdb-binary", 19.77, 96.53, [500, 500]),
-    ],
-)
-def test_collections_have_the_published_sizes(name: str, nodes: float, edges: float, sizes: list[int]) -> None:
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_collections_have_the_published_sizes(name: str) -> None:
+    _, nodes, edges, _, sizes = COLLECTIONS[name]
     collection = stand_in(name)
     assert isinstance(collection, GraphCollection)
     assert np.bincount(collection.labels).tolist() == sizes

@@ -186,17 +186,6 @@ def test_a_disabled_data_set_waits_until_it_is_enabled(tmp_path: Path) -> None:
         read.from_file(path, changes=["datasets.0.enabled=false"])
 
 
-def test_a_method_that_is_two_today_is_told_by_its_new_names(tmp_path: Path) -> None:
-    path = tmp_path / "old.yaml"
-    path.write_text(
-        "name: old\ndatasets: [{name: embedded/library}]\ntasks:\n- task: node_classification\n  trust: [curator]\n"
-        "  epsilons: [1.0]\n  methods: [{method: gap}]\n",
-        encoding="utf-8",
-    )
-    with pytest.raises(ScenarioError, match=r"unknown method 'gap'.*allowed: .*gap_edge, gap_node"):
-        read.from_file(path)
-
-
 @pytest.mark.parametrize(
     ("task", "wanted"),
     [

@@ -17,10 +17,6 @@ FOLDER = Path(__file__).parents[2] / "scenarios"
 FILES = sorted(FOLDER.glob("*.yaml"))
 
 
-def test_the_promised_ones_are_there() -> None:
-    assert {"citeseer.yaml", "quickstart.yaml"} <= {f.name for f in FILES}
-
-
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
 def test_parses(path: Path, quick: bool) -> None:

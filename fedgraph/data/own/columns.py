@@ -26,7 +26,7 @@ import datetime
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -184,7 +184,7 @@ def read_own_columns(
         remarks.append(f"empty cells of {', '.join(filled)} have a column of their own")
     bounded = tuple(c.name for c in columns if c.kind != "text" and c.name in rules.bounds)
     every = tuple(name for _, own in parts for name in own)
-    from_rows = rules.empty != "refuse" or bool(texts) or own_kinds_from_rows(every, bounded)
+    from_rows = rules.empty != "refuse" or bool(texts) or not set(every) <= set(bounded)
     told = tuple(_told(column, rules) for column in columns)
     return OwnColumns(sp.csr_array(matrix, dtype=np.float64), every, from_rows, bounded, tuple(remarks), told)
 
@@ -339,11 +339,6 @@ def _with_commas(cells: Sequence[str]) -> np.ndarray:
 _WRITTEN = ((_days, "date"), (_slashed_days, "date"), (_with_commas, "commas"))  # other ways to write numbers
 
 
-def own_kinds_from_rows(names: Sequence[str], bounded: Sequence[str]) -> bool:
-    """Whether some column's kind was read from its cells. names: of all columns; bounded: of those whose bounds were given."""
-    return not set(names) <= set(bounded)
-
-
 def own_column_scales(matrix: sp.csr_array, names: Sequence[str], bounded: Sequence[str] = ()) -> GraphColumns | None:
     """Which columns [n, d] hold other numbers than 0 and 1, and so lie on a scale of their own; None where none does.
 
@@ -368,14 +363,10 @@ def _missing_column_name(name: str) -> str:
     return f"{name} is missing"
 
 
-def own_column_kinds(columns: Mapping[str, Sequence[str]]) -> Mapping[str, tuple[str, bool]]:
-    """What kind each column is, for a draft.
-
-    Returns:
-        Name → (``yes/no``, ``number`` or ``text``; whether some cell is empty).
-    """
-    read = (_column(name, list(cells)) for name, cells in columns.items())
-    return {column.name: (column.kind, bool(column.empty.any())) for column in read}
+def kind_of(cells: Sequence[str]) -> Literal["yes/no", "number", "date", "text"]:
+    """What kind a column is."""
+    column = _column("", list(cells))
+    return "date" if column.how == "date" else column.kind
 
 
 def notice_edge_columns(
@@ -406,6 +397,11 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
         likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))
         found |= {names[place]: what} if likeness >= _ALIKE else {}
     return found
+
+
+def alike(column: np.ndarray, values: np.ndarray) -> bool:
+    """Whether two columns [n], or their orders, go along with one another."""
+    return np.ptp(values) > 0 and np.ptp(column) > 0 and _likeness(column, values) >= _ALIKE
 
 
 def _likeness(column: np.ndarray, values: np.ndarray) -> float:

@@ -53,6 +53,13 @@ _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
 _logger = logging.getLogger("fedgraph")
+_OFFERED = 6  # columns that a question about the label shows with their counts
+_YEARS = 1900, 2100  # whole numbers of which all lie between them are years
+# what people want to know of others, by name: such a column comes first, and is the default where it is the only one
+_WANTED = re.compile(
+    r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
+    r"party|subject|topic|field|risk|group|categor|label|class|target"
+)
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
@@ -162,7 +169,7 @@ def of_roles(
         checksums = {"(in memory)": _digest(cleaned.adjacency, matrix, labels.numbers)}
     provenance = GraphProvenance("own", "; ".join(detail), dict(checksums))
     graph = plain_graph(name, cleaned.adjacency, matrix, labels.numbers, len(labels.classes), provenance)
-    from_rows = read.from_rows or owners_of is not None or own_columns.own_kinds_from_rows(read.names, read.bounded)
+    from_rows = read.from_rows or owners_of is not None or not set(read.names) <= set(read.bounded)
     headed = not roles.holders or any(holder.table.headed for holder in roles.holders)
     ids = () if roles.holders and roles.holders[0].table.numbered else tuple(roles.ids)
     graph = replace(
@@ -316,18 +323,11 @@ def of_collection(
     whole = whole if known.size == len(names) else whole.chosen(known)
     held = np.bincount(whole.labels[whole.labels >= 0], minlength=whole.num_classes)
     listed = ", ".join(f"{name} {count:,}" for name, count in zip(whole.classes, held, strict=True))
-    lines = [
-        ("graphs", notes[0]),
-        ("nodes", f"{sizes.min()} … {sizes.max()} of a graph"),
-        ("label", f"{label or 'label'}: {listed}"),
-    ]
-    lines += [("", few)] if (few := _few(list(zip(whole.classes, map(int, held), strict=True)), "graphs")) else []
-    lines += [("columns" if place == 0 else "", "  ".join(row)) for place, row in enumerate(read.table[:_SHOWN])]
-    lines += [("left out", f"{column or '(no name)'}: {reason}") for column, reason in left_out[:_SHOWN]]
-    lines += [("aside", f"{name}: {why}") for name, why in found.aside.items()]
-    lines += [("notes" if place == 0 else "", note) for place, note in enumerate(notes[1:])]
-    words = [f"{whole.name}: {_UNDERSTOOD}", *(f"  {head:<9}{text}" for head, text in lines)]
-    return Reading(whole, "\n".join(words), told_rules(rules, label or rules.label, left_out))
+    few = _few(list(zip(whole.classes, map(int, held), strict=True)), "graphs")
+    parts: list[tuple[str, Sequence[str]]] = [("graphs", notes[:1]), ("nodes", [f"{sizes.min()} … {sizes.max()} of a graph"])]
+    parts += [("label", [f"{label or 'label'}: {listed}", *([few] if few else [])]), ("columns", _aligned(read.table))]
+    parts += _beside(left_out, (), found.aside.items(), notes[1:])
+    return Reading(whole, _as_table(whole.name, parts), told_rules(rules, label or rules.label, left_out))
 
 
 def collection_as_rows(collection: GraphCollection) -> Graph:
@@ -394,10 +394,9 @@ def _names_people(texts: Sequence[str | None]) -> bool:
 
 
 def _shared(texts: Sequence[str | None]) -> bool:
-    """Whether a column that is not called a label looks like one: few values, of numbers very few, and many people for each."""
+    """Whether the values of a column that is not called a label are as few as classes are, of numbers very few."""
     counts = Counter(text for text in texts if text is not None)
-    most = _MOST_NUMBERS if all(_is_numeric([text]) for text in counts) else _MOST_TEXTS
-    return len(counts) <= most and sum(counts.values()) >= 5 * len(counts)
+    return len(counts) <= (_MOST_NUMBERS if all(_is_numeric([text]) for text in counts) else _MOST_TEXTS)
 
 
 def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
@@ -440,16 +439,48 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     if not named and len(narrow) == 1 and not narrow[0][0].table.headed and few(0):
         named = narrow
     if not named and len(narrow) <= 400:
-        named = [narrow[p] for p in places if few(p) and _shared(texts[p])]
+        able = [p for p in places if few(p) and _many_each(texts[p]) and not _told_otherwise(roles, *narrow[p])]
+        shared = [p for p in able if _shared(texts[p])]
+        # numbers of many values may be codes of classes, too, where another column may be the label
+        named = [narrow[p] for p in (*shared, *(p for p in able if p not in shared))] if shared else []
     named = _different(named)
     if len(named) > 1:
-        listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in named[:4]]
-        more = f" or one of {len(named) - 4} more" if len(named) > 4 else ""
-        first = named[0][1]
-        said = f"{named[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}?"
-        said += f" Say --label {shlex.quote(first)} or another"
-        raise ReadingQuestion(f"{said} (in Python label={first!r})", "label", [column for _, column in named])
+        raise _question(named)
     return _Label(*named[0], _texts_of(_cells(*named[0]))) if named else None
+
+
+def _question(named: Sequence[tuple[Holder, str]]) -> ReadingQuestion:
+    """Which of several columns is the label: those first that are called as what people want to know."""
+    wanted = [one for one in named if _WANTED.search(plain_name(one[1]))]
+    ordered = [*wanted, *(one for one in named if one not in wanted)]
+    listed = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in ordered[:_OFFERED]]
+    more = f" or one of {len(ordered) - _OFFERED} more" if len(ordered) > _OFFERED else ""
+    said = f"{ordered[0][0].table.where}: which column is the label: {' or '.join(listed)}{more}? Say --label NAME"
+    likely = wanted[0][1] if len(wanted) == 1 else ""
+    said += f", such as {shlex.quote(likely)} (in Python label={likely!r})" if likely else " (in Python label='NAME')"
+    return ReadingQuestion(said, "label", [column for _, column in ordered], likely)
+
+
+def _many_each(texts: Sequence[str | None]) -> bool:
+    """Whether many people stand for each value; of more values than are usual, for the rarest, too."""
+    counts = Counter(text for text in texts if text is not None)
+    return sum(counts.values()) >= 5 * len(counts) and (_shared(texts) or min(counts.values()) >= 5)
+
+
+def _told_otherwise(roles: Roles, holder: Holder, column: str) -> bool:
+    """Whether a column of few values says when somebody came, or how many ties one has, and so is no label."""
+    cells = _cells(holder, column)
+    if own_columns.kind_of(cells) == "date":
+        return True
+    numbers = np.array([csv_number(cell) for cell in cells])
+    known = ~np.isnan(numbers)
+    different = np.unique(numbers[known])
+    if different.size < 3 or not (known | np.array([not cell for cell in cells])).all():
+        return False
+    if (different == different.round()).all() and _YEARS[0] <= different.min() and different.max() <= _YEARS[1]:
+        return True
+    counts = [np.bincount(side, minlength=len(roles.ids)) for side in (roles.one, roles.two)]
+    return any(own_columns.alike(numbers[known], count[known]) for count in (*counts, counts[0] + counts[1]))
 
 
 def _stands_apart(holder: Holder, column: str) -> bool:
@@ -519,8 +550,9 @@ def _same_parts(one: Sequence[object], two: Sequence[object]) -> bool:
 
 def _counts(texts: Sequence[str | None]) -> str:
     counts = sorted(Counter(text for text in texts if text is not None).items(), key=lambda one: (-one[1], one[0]))
-    listed = ", ".join(f"{text}: {count:,}" for text, count in counts[:4])
-    return f"{listed}{f', … {len(counts)} values' if len(counts) > 4 else ''}"
+    if len(counts) > 4:
+        return f"{len(counts)} values, {counts[-1][1]:,}–{counts[0][1]:,} people each"
+    return ", ".join(f"{text}: {count:,}" for text, count in counts)
 
 
 # What becomes of the other columns
@@ -713,7 +745,7 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
     many = len(there) >= _FEWEST
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
         return f"it says the same as the label {label.column!r}"
-    if rules.text != "auto" or own_columns.own_column_kinds({column: cells})[column][0] != "text":
+    if rules.text != "auto" or own_columns.kind_of(cells) != "text":
         return ""
     if len(different) == 1 and len(there) == len(cells):
         return f"all have the same text, {there[0]!r}"
@@ -747,7 +779,6 @@ def say_graph(
     n = graph.num_nodes
     alone = int((np.diff(graph.adjacency.indptr) == 0).sum())
     who, ties, what = "", "", ""
-    rows: list[tuple[str, str]] = []
     if told is not None:
         roles, label, _ = told
         base = roles.holders[0] if roles.holders else None
@@ -755,36 +786,46 @@ def say_graph(
         who = f", named by {column!r} of {base.table.title}" if base is not None else ", those who have a tie"
         ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
-    rows.append(("people", f"{n:,}{who}"))
+    parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
     if graph.owner is not None:
         held = np.bincount(graph.owner, minlength=len(graph.owner_names))
         listed = ", ".join(f"{name} {count:,}" for name, count in zip(graph.owner_names[:_SHOWN], held[:_SHOWN], strict=True))
-        rows.append(("owners", f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"))
-    rows.append(("ties", f"{graph.num_edges:,}{ties}; {_people(alone)} none"))
-    rows.append(("label", f"{what}{_class_counts(graph)}"))
-    rows += [("", said) for said in (_few(_sizes(graph), "people"), _rare(_sizes(graph))) if said]
-    lines = [f"  {head:<9}{text}" for head, text in rows]
-    if told is not None and told[2].table:
-        shown = told[2].table[:_SHOWN]
-        widths = [min(28, max(len(row[place]) for row in shown)) for place in range(3)]
-        for number, row in enumerate(shown):
-            cells = "  ".join(cell.ljust(width) for cell, width in zip(row[:3], widths, strict=True))
-            lines.append(f"  {'columns' if number == 0 else '':<9}{cells}  {row[3]}")
-        if len(told[2].table) > _SHOWN:
-            lines.append(f"  {'':<9}… and {len(told[2].table) - _SHOWN:,} more columns")
-    else:
-        constant = told is not None and graph.num_features == 1
-        lines.append(f"  {'columns':<9}{'a constant 1' if constant else f'{graph.num_features:,}'}")
-    for number, (column, reason) in enumerate(left_out[:_SHOWN]):
-        lines.append(f"  {'left out' if number == 0 else '':<9}{column or '(no name)'}: {reason}")
-    if len(left_out) > _SHOWN:
-        lines.append(f"  {'':<9}… and {len(left_out) - _SHOWN:,} more columns")
-    lines += [f"  {'not used' if number == 0 else '':<9}{one}" for number, one in enumerate(unused)]
-    lines += [f"  {'aside' if number == 0 else '':<9}{name}: {why}" for number, (name, why) in enumerate(aside)]
+        parts.append(("owners", [f"{len(graph.owner_names)}: {listed}{', …' if held.size > _SHOWN else ''}"]))
+    parts.append(("ties", [f"{graph.num_edges:,}{ties}; {_people(alone)} none"]))
+    doubts = filter(None, (_few(_sizes(graph), "people"), _rare(_sizes(graph))))
+    parts.append(("label", [f"{what}{_class_counts(graph)}", *doubts]))
+    constant = told is not None and graph.num_features == 1
+    plain = "a constant 1" if constant else f"{graph.num_features:,}"
+    parts.append(("columns", _aligned(told[2].table) if told is not None and told[2].table else [plain]))
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
-    lines += [f"  {'notes' if number == 0 else '':<9}{note}" for number, note in enumerate(notes)]
-    return "\n".join([f"{graph.name}: {_UNDERSTOOD}", *lines])
+    return _as_table(graph.name, parts + _beside(left_out, unused, aside, notes))
+
+
+def _as_table(name: str, parts: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """What was understood: a head before the first of each part's lines."""
+    lines = [f"  {head if place == 0 else '':<9}{text}" for head, texts in parts for place, text in enumerate(texts)]
+    return "\n".join([f"{name}: {_UNDERSTOOD}", *lines])
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each of the first columns: its name, its kind, what it holds, and what becomes of it."""
+    shown = table[:_SHOWN]
+    widths = [min(28, max(len(row[place]) for row in shown)) for place in range(3)] if shown else []
+    lines = ["  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]) for row in shown]
+    return lines + _more(table)
+
+
+def _more(given: Sequence[object]) -> list[str]:
+    return [f"… and {len(given) - _SHOWN:,} more columns"] if len(given) > _SHOWN else []
+
+
+def _beside(
+    left_out: Sequence[tuple[str, str]], unused: Sequence[str], aside: Iterable[tuple[str, str]], notes: Sequence[str]
+) -> list[tuple[str, Sequence[str]]]:
+    """What is no column, and why."""
+    reasons = [f"{column or '(no name)'}: {reason}" for column, reason in left_out[:_SHOWN]] + _more(left_out)
+    return [("left out", reasons), ("not used", unused), ("aside", [f"{name}: {why}" for name, why in aside]), ("notes", notes)]
 
 
 def _rare(sizes: Sequence[tuple[str, int]]) -> str:

@@ -56,15 +56,16 @@ class ReadingQuestion(DataError):
     Attributes:
         option: what answers it: ``label``, ``id`` or ``ends``.
         choices: the answers; of ends two names each.
+        likely: the answer that is offered; "" where several are equally good.
     """
 
-    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]]) -> None:
+    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]], likely: str = "") -> None:
         super().__init__(said)
-        self.option, self.choices = option, tuple(choices)
+        self.option, self.choices, self.likely = option, tuple(choices), likely
 
-    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...]]]:
+    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...], str]]:
         """As it travels between processes."""
-        return type(self), (str(self), self.option, self.choices)
+        return type(self), (str(self), self.option, self.choices, self.likely)
 
 
 @dataclass(eq=False)

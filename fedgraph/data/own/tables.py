@@ -7,10 +7,12 @@ who in the tables is not decided here (``roles``).
 
 from __future__ import annotations
 
+import bz2
 import csv
 import gzip
 import io
 import json
+import lzma
 import math
 import re
 import sqlite3
@@ -51,7 +53,7 @@ _ASIDE = frozenset(
      ".bib", ".cff", ".md5", ".sha1", ".sha256", ".sig", ".asc", ".doc", ".docx", ".db"}
 )  # fmt: skip
 _NO_DATA = re.compile(
-    r"readme|licen[cs]e|copying|notice|changelog|checksums?|(md5|sha\d+)sums?|thumbs|desktop\.ini|datapackage\.json"
+    r"readme|meta\.|licen[cs]e|copying|notice|changelog|checksums?|(md5|sha\d+)sums?|thumbs|desktop\.ini|datapackage\.json"
 )
 _TABLES = frozenset({".csv", ".tsv", ".parquet", ".xlsx", ".jsonl", ".ndjson"})
 _NOTES = frozenset({"", ".txt", ".text", ".json", ".xml", ".info", ".dat"})  # of other files no fault is passed over
@@ -76,7 +78,7 @@ SIDES = (
     ("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("orig", "dest"), ("origin", "destination"),
     ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
     ("head", "tail"), ("citing", "cited"), ("follower", "followee"), ("follower", "following"), ("caller", "callee"),
-    ("buyer", "seller"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"), ("u", "v"),
+    ("buyer", "seller"), ("outv", "inv"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"), ("u", "v"),
 )  # fmt: skip
 WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
 _LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
@@ -279,6 +281,11 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
     """Adds the tables of files, by their names, and says which are no data."""
     whole: list[Table] = []
     before = len(found.tables)
+    files = dict(files)
+    for name in list(files):  # as ``neo4j-admin import`` takes them: the first line in a file of its own
+        below = re.sub(r"[-_]header(?=\.\w+$)", "", name, flags=re.IGNORECASE)
+        if below != name and below in files:
+            files[below] = partial(_joined_files, files.pop(name), files[below])
     for name, read in files.items():
         title, ending = Path(name).name, Path(name).suffix.casefold()
         if title == _NAMES or (not single and title.startswith((".", "~", "__"))):
@@ -308,6 +315,10 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         whole[0].headed = True
 
 
+def _joined_files(head: Callable[[], bytes], body: Callable[[], bytes]) -> bytes:
+    return head().rstrip(b"\r\n") + b"\n" + body()
+
+
 def _are_notes(own: Gathered, content: bytes, title: str) -> bool:
     """Whether a text beside tables that cannot be read is none, and no damaged one either."""
     lines = content.strip().count(b"\n") + 1
@@ -330,24 +341,45 @@ def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:
 
 
 FORMATS = (
-    "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
-    "GraphML, Pajek, UCINET, DIMACS, Matrix Market, .npz, .pt, .gz, .zip, .tar"
+    "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, ORC, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
+    "GraphML, GDF, Pajek, UCINET, DIMACS, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
 )
+_PACKED: tuple[tuple[bytes, Callable[[bytes], bytes], str], ...] = (
+    (b"\x1f\x8b", gzip.decompress, ".gz"), (b"BZh", bz2.decompress, ".bz2"), (b"\xfd7zXZ", lzma.decompress, ".xz"),
+)  # fmt: skip
 _OTHERS = (
     (b"\xd0\xcf\x11\xe0", "an old Office file; allowed: the same saved as .xlsx, or as CSV"),
     (b"$FL", "an SPSS file; allowed: the same exported as CSV, or read by pandas.read_spss and handed over"),
+    (b"\0\0\0\0\0\0\0\0\0\0\0\0\xc2\xea\x81", "a SAS file; allowed: the same exported as CSV"),
+    (b"MATLAB ", "a MATLAB file; allowed: its matrix written by scipy.io.mmwrite, and its columns as CSV"),
+    (b"\x93NUMPY", "an array without names; allowed: a matrix as .npz (scipy.sparse.save_npz), or a table as CSV"),
+    (b"\x89HDF", "an HDF5 file; allowed: each table as CSV or Parquet"),
+    (b"RDX", "a workspace of R; allowed: each table by write.csv, a graph by igraph's write_graph(format = 'graphml')"),
+    (b"X\n\0", "an object of R; allowed: a table by write.csv, a graph by igraph's write_graph(format = 'graphml')"),
+    (b"7z\xbc\xaf", "a 7z archive; allowed: .zip, or a folder"),
+    (b"\x28\xb5\x2f\xfd", "a zstd archive; allowed: .gz, .bz2 or .xz"),
 )
+# Texts that are no table, and what may be brought instead
+_TEXTS = (
+    (r"^(CREATE TABLE|INSERT INTO) ", "an SQL dump, whose statements are not run; allowed: each table exported as CSV"),
+    (r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{",
+     "a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"),
+    (r"\A[\w.]+\s*=\s*[\[{]", "JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own"),
+    (r"\A<[^<>\s]+>\s+<[^<>\s]+>\s|^@prefix\s",
+     "triples (RDF); allowed: those of one kind as a table source,target, and facts of people as a table with a column each"),
+    (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
+)  # fmt: skip
 
 
 def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
     """Adds the tables of one file, or says what it looks like."""
     ending, zipped = Path(name).suffix.casefold(), content[:4] == b"PK\x03\x04"
-    if content[:2] == b"\x1f\x8b":
+    if packed := next((one for one in _PACKED if content.startswith(one[0])), None):
         try:
-            inner = gzip.decompress(content)
-        except (OSError, EOFError, ValueError) as error:
-            raise DataError(f"{where}: not a whole gzip file ({error})") from error
-        _read_file(inner, where, name.removesuffix(".gz"), found)
+            inner = packed[1](content)
+        except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
+            raise DataError(f"{where}: not a whole {packed[2]} file ({error})") from error
+        _read_file(inner, where, name.removesuffix(packed[2]), found)
     elif ending == ".npz":
         found.tables += _npz(content, where)
     elif ending == ".pt":
@@ -360,13 +392,13 @@ def _read_file(content: bytes, where: str, name: str, found: Gathered) -> None:
         _unpack(content, where, found)
     elif said := next((words for mark, words in _OTHERS if content.startswith(mark)), ""):
         found.aside[name] = said
-    elif content[:4] == b"PAR1" or content[:6] in (b"ARROW1", b"FEA1\0\0"):
+    elif content.startswith((b"PAR1", b"ORC", b"ARROW1", b"FEA1\0\0")):
         found.tables.append(_arrow(content, where))
     elif content.startswith(b"<stata_dta>") or ending == ".dta":
         found.tables.append(_stata(content, where))
     elif content.startswith(b"SQLite format 3"):
         found.tables += _sqlite(content, where)
-    elif content[:1] == b"\x80" and content[1:2] <= b"\x05" and content.endswith(b"."):
+    elif ending in (".pkl", ".pickle") or (content[:1] == b"\x80" and content[1:2] <= b"\x05" and content.endswith(b".")):
         raise DataError(f"{where}: a pickle, which can run code when it is opened, is refused; allowed: {FORMATS}")
     elif not content.strip():
         found.aside[name] = "empty"
@@ -434,6 +466,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
     start, ending = text.lstrip()[:4000], Path(name).suffix.casefold()
     if start.startswith("%%MatrixMarket"):
         found.tables += _matrix_market(content, where)
+    elif start.casefold().startswith("nodedef>"):
+        found.tables += _gdf(text, where, found.faults)
+    elif re.search(r"\n#[ \t\r]*\n", text) and not start.startswith("#"):
+        raise DataError(f"{where}: nodes, a line #, and ties, as in TGF; allowed: the same graph as GraphML, or two tables")
+    elif said := next((words for pattern, words in _TEXTS if re.search(pattern, start, re.MULTILINE)), ""):
+        raise DataError(f"{where}: {said}")
     elif start.startswith("<"):
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
@@ -442,20 +480,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _pajek(text, where, ending)
     elif re.match(r"dl\b", start, re.IGNORECASE):
         found.tables += _ucinet(text, where)
-    elif re.search(r"^p\s+(edge|col)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
+    elif re.search(r"^p\s+(edge|col|sp)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
-    elif ending == ".adjlist" or re.match(r"(#.*\n)*\S+ \S+ \{.*\}$", start, re.MULTILINE):
+    elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
         lines = text.splitlines()
         read = (lambda nx: nx.parse_adjlist(lines)) if ending == ".adjlist" else (lambda nx: nx.parse_edgelist(lines))
         found.tables += _networkx(read, where, "a list of networkx")
-    elif ending == ".sql" or re.search(r"^(CREATE TABLE|INSERT INTO) ", start, re.MULTILINE):
-        raise DataError(f"{where}: an SQL dump, whose statements are not run; allowed: each table exported as CSV")
-    elif re.search(r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{", start, re.MULTILINE):
-        raise DataError(
-            f"{where}: a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"
-        )
-    elif re.match(r"[\w.]+\s*=\s*[\[{]", start):
-        raise DataError(f"{where}: JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own")
     elif start.startswith(("{", "[")):
         found.tables += _json(text, where)
     else:
@@ -528,8 +558,9 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         rows.extend((number + skipped, cells) for number, cells in _lines_of(body, separator))
     except csv.Error as error:
         raise DataError(f"{where}:{rows[-1][0] + 1 if rows else 1}: {error}; allowed: a table, one line a row") from error
-    if not separator and Path(name).suffix.casefold() != ".csv":  # in lists of ties a comment may stand anywhere
-        rows = [row for row in rows if row[1][0][0] not in "#%"] or rows
+    # in lists of ties a comment may stand anywhere; in tables it is a line that the separator does not split
+    loose = not separator and Path(name).suffix.casefold() != ".csv"
+    rows = [row for row in rows if row[1][0][:1] not in ("#", "%") or not (loose or (separator and len(row[1]) == 1))] or rows
     return _of_rows(rows, where, found.faults)
 
 
@@ -703,12 +734,12 @@ def spread(table: Table, faults: DataFileFaults) -> Table:
 
 
 def _arrow(content: bytes, where: str) -> Table:
-    """Parquet or Feather."""
+    """Parquet, ORC or Feather."""
     import pyarrow as pa
-    from pyarrow import feather, parquet
+    from pyarrow import feather, orc, parquet
 
+    read = {b"PAR": parquet.read_table, b"ORC": orc.read_table}.get(content[:3], feather.read_table)
     try:
-        read = parquet.read_table if content[:4] == b"PAR1" else feather.read_table
         frame = read(pa.BufferReader(content)).to_pandas()
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError(f"{where}: not a Parquet table of plain columns: {str(error).splitlines()[0]}") from error
@@ -833,7 +864,7 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
         else:
-            raise DataError(f"{where}: XML that is neither GraphML nor GEXF")
+            raise DataError(f"{where}: XML that is neither GraphML nor GEXF; allowed: one of these")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
     if not graphs:
@@ -927,11 +958,30 @@ def _pajek(text: str, where: str, ending: str) -> list[Table]:
 
 
 def _pajek_network(lines: Sequence[str], nx: ModuleType) -> nx.Graph:
-    graph = nx.parse_pajek(lines)
+    section, pairs = "", list[str]()
+    for line in lines:  # networkx takes the first two cells of a line of *Edgeslist for its tie
+        section = line.casefold() if line.startswith("*") else section
+        named, *others = line.split() if re.match(r"\*(edges|arcs)list", section) and line != section else (line,)
+        pairs += [f"{named} {other}" for other in others] or [re.sub(r"^(\*\w+)list", r"\1", line, flags=re.IGNORECASE)]
+    graph = nx.parse_pajek(pairs)
     for _, data in graph.nodes(data=True):
         for key in ("id", "x", "y", "shape"):  # where a node was drawn
             data.pop(key, None)
     return graph
+
+
+def _gdf(text: str, where: str, faults: DataFileFaults) -> list[Table]:
+    """``nodedef>`` and ``edgedef>``, each a table whose header says a type behind each name."""
+    tables, line = list[Table](), 0
+    for part in re.split(r"^edgedef>", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE):
+        head, *body = [(line + number, cells) for number, cells in _lines_of(part[part.find(">") + 1 :], ",")]
+        line += part.count("\n")
+        names = [cell.split()[0].strip("'\"") for cell in head[1]]
+        table = _of_rows([(head[0], names), *body], where, faults)
+        tables.append(
+            replace(table, role="edges", ends=(names[0], names[1])) if tables else replace(table, role="nodes", id=names[0])
+        )
+    return tables
 
 
 def _dimacs(text: str, where: str) -> list[Table]:
@@ -952,8 +1002,9 @@ def _ucinet(text: str, where: str) -> list[Table]:
     count = re.search(r"\bn=(\d+)", head, re.IGNORECASE)
     form = re.search(r"format=(\w+)", head, re.IGNORECASE)
     kind = form[1].casefold() if form else "fullmatrix"
-    if count is None or not body or kind not in ("fullmatrix", "fm", "edgelist1", "el1"):
-        raise DataError(f"{where}: a UCINET file of format {kind}; allowed: dl n=…, format fullmatrix or edgelist1, and data:")
+    if count is None or not body or kind not in ("fullmatrix", "fm", "edgelist1", "el1") or "embedded" in head.casefold():
+        allowed = "dl n=…, format fullmatrix or edgelist1 with a list of labels or none, and data:"
+        raise DataError(f"{where}: a UCINET file of another form ({' '.join(head.split())[:60]}); allowed: {allowed}")
     n = int(count[1])
     said = re.search(r"labels:(.*)", head, re.DOTALL | re.IGNORECASE)
     names = [one.strip("\"'") for one in re.split(r"[\s,]+", said[1].strip())] if said else [str(k) for k in range(1, n + 1)]
@@ -989,6 +1040,12 @@ def _json(text: str, where: str) -> list[Table]:
                 raise DataError(f"{where}:{number}: not JSON ({wrong})") from wrong
     if isinstance(found, list):
         return _records(found, where)
+    if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
+        found = dict(whole)
+    if isinstance(named := found.get("nodes"), Mapping) and all(isinstance(one, Mapping) for one in named.values()):
+        found["nodes"] = [{"id": key, **one} for key, one in named.items()]
+    if isinstance(found.get("adjacency"), list) and isinstance(found.get("nodes"), list):
+        return _networkx(lambda nx: nx.adjacency_graph(found), where, "adjacency data of networkx")
     if isinstance(inside := found.get("elements"), Mapping):  # as Cytoscape exports
         found = {key: [one.get("data", one) for one in part] for key, part in inside.items() if isinstance(part, list)}
     links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
@@ -1018,7 +1075,7 @@ def _node_link(nodes: list[Any], links: list[Any], where: str) -> list[Table]:
             raise DataError(f"{where}: its {what} are no mappings; allowed: node-link, as networkx and d3 write it")
     people = pd.json_normalize(nodes)
     people = people if len(people.columns) else pd.DataFrame(index=range(len(nodes)))
-    key = next((name for name in ("id", "key", "name") if name in people and people[name].notna().all()), None)
+    key = next((name for name in ("id", "_id", "key", "name") if name in people and people[name].notna().all()), None)
     if key is None:
         people.insert(0, "id", range(len(people)))
         key = "id"

@@ -177,6 +177,13 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("wave.sav", b"$FL2@(#) SPSS DATA FILE\0", "an SPSS file"),
         ("wave.dta", b"<stata_dta><header>\0", "not a Stata file"),
         ("people.db", b"SQLite format 3\0", "not an SQLite database"),
+        ("dump.sql", b"-- phpMyAdmin\nCREATE TABLE `u` (`id` int);\n", "an SQL dump"),
+        ("page.graphml", b"<html><p>hello</p></html>", "XML that is neither"),
+        ("club.mat", b"MATLAB 5.0 MAT-file\0\1", "a MATLAB file"),
+        ("club.nt", b"<http://a/1> <http://a/knows> <http://a/2> .\n", "triples"),
+        ("club.tgf", b"1 Ann\n2 Bob\n#\n1 2\n", "as in TGF"),
+        ("club.s6", b":Fa@x^\n", "sparse6"),
+        ("club.dl", b"dl n=3 format=lowerhalf\ndata:\n1\n0 1\n", "a UCINET file of another form"),
     ],
 )
 def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: bytes, says: str, tmp_path: Path) -> None:

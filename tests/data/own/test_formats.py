@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import io
 import json
+import lzma
 import sqlite3
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,14 +104,59 @@ def matrix_with_names(folder: Path) -> None:
     PEOPLE.iloc[:-1].to_csv(folder / "people.csv", index=False)
 
 
-FORMS = (mtx, pajek, dimacs, ucinet, sqlite, feather, tar, d3, cytoscape, scipy_matrix, matrix_with_names)
+def pajek_lists(folder: Path) -> None:
+    names = "".join(f'{number} "{number}"\n' for number in NUMBERS)
+    ties = "".join(f"{a + 1} {(a + 1) % (N - 1) + 1} {(a + 3) % (N - 1) + 1}\n" for a in range(N - 1))
+    (folder / "club.net").write_text(f"*Vertices {N}\n{names}*Edgeslist\n{ties}")
+    (folder / "party.clu").write_text(f"*Vertices {N}\n" + "".join(f"{party}\n" for party in PARTY))
+
+
+def gdf(folder: Path) -> None:
+    nodes, ties = (table.to_csv(index=False, header=False) for table in (PEOPLE, TIED))
+    (folder / "club.gdf").write_text(f"nodedef>name VARCHAR,party VARCHAR\n{nodes}edgedef>node1 VARCHAR,node2 VARCHAR\n{ties}")
+
+
+def neo4j_import(folder: Path) -> None:
+    (folder / "person-header.csv").write_text("personId:ID(P);party\n")
+    (folder / "person.csv").write_text(PEOPLE.to_csv(index=False, header=False, sep=";"))
+    (folder / "knows_header.csv").write_text(":START_ID(P);:END_ID(P);:TYPE\n")
+    (folder / "knows.csv").write_text(TIED.assign(kind="KNOWS").to_csv(index=False, header=False, sep=";"))
+
+
+def packed_with_comments(folder: Path) -> None:
+    lines = TIED.to_csv(index=False).splitlines()
+    (folder / "ties.csv.bz2").write_bytes(bz2.compress("\n".join([*lines[:9], "# by phone", *lines[9:], ""]).encode()))
+    (folder / "people.csv.xz").write_bytes(lzma.compress(PEOPLE.to_csv(index=False).encode()))
+
+
+def orc(folder: Path) -> None:
+    PEOPLE.to_orc(folder / "people.orc", index=False)
+    TIED.to_orc(folder / "ties.orc", index=False)
+
+
+def json_graph(folder: Path) -> None:
+    nodes = {number: {"metadata": {"party": party}} for number, party in zip(NUMBERS, PARTY, strict=True)}
+    (folder / "club.json").write_text(json.dumps({"graph": {"nodes": nodes, "edges": TIED.to_dict("records")}}))
+
+
+def json_adjacency(folder: Path) -> None:
+    graph = nx.from_pandas_edgelist(TIED)
+    graph.add_nodes_from((number, {"party": party}) for number, party in zip(NUMBERS, PARTY, strict=True))
+    (folder / "club.json").write_text(json.dumps(nx.adjacency_data(graph)))
+
+
+FORMS = (
+    mtx, pajek, pajek_lists, dimacs, ucinet, sqlite, feather, orc, tar, d3, cytoscape, json_graph, json_adjacency, gdf,
+    neo4j_import, packed_with_comments, scipy_matrix, matrix_with_names,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 def test_every_program_writes_the_same_club(form: Callable[[Path], None], tmp_path: Path) -> None:
     form(tmp_path)
     inside = list(tmp_path.iterdir())
-    graph = read(inside[0] if len(inside) == 1 else tmp_path, label="party" if form is not mtx else None).graph
+    label = {mtx: None, json_graph: "metadata.party"}.get(form, "party")
+    graph = read(inside[0] if len(inside) == 1 else tmp_path, label=label).graph
     assert isinstance(graph, Graph)
     order = {one: place for place, one in enumerate(graph.ids)}
     rows = [order.get(number, order.get(f"P{number}", -1)) for number in NUMBERS]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fedgraph.data.own.door import read
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import DataError
 
 
 def network() -> nx.DiGraph:
@@ -65,18 +65,6 @@ def test_two_pandas_tables_are_a_graph() -> None:
     assert graph.features.toarray() == pytest.approx(np.array([[-0.4, 0, 1], [0, 1, 0], [0, 0, 1]]), abs=1e-6)
     assert graph.num_edges == 2
     assert "column 'since' of the table of edges" in graph.provenance.detail
-
-
-def test_wrong_tables_get_one_line() -> None:
-    nodes, edges = tables()
-    with pytest.raises(DataError, match="edges:2: unknown node 'z'; allowed: the 3 ids"):
-        read((nodes, edges.replace("c", "z")))
-    with pytest.raises(DataError, match="there is no column 'label'"):
-        read((nodes.rename(columns={"label": "grade"}), edges), label="label")
-    with pytest.raises(ScenarioError, match="unknown parameter 'bound'; did you mean 'bounds'"):
-        read((nodes, edges), columns={"bound": {}})
-    with pytest.raises(DataError, match="nodes:2: node 'a' appears a second time"):
-        read((nodes.assign(id="a"), edges))
 
 
 def test_bounds_and_drop_hold_for_arrays_too() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from pathlib import Path
 
 import numpy as np
@@ -146,14 +145,6 @@ def test_a_wrong_masks_file_is_one_error(masks: str, message: str, tmp_path: Pat
         data.load("own/csv", path=folder(tmp_path, masks=masks))
 
 
-def test_a_missing_or_pickled_csv_is_named(tmp_path: Path) -> None:
-    (folder(tmp_path) / "labels.csv").unlink()
-    assert data.load("own/csv", path=tmp_path).num_classes == 0
-    (tmp_path / "labels.csv").write_bytes(pickle.dumps({"ada": 1}))
-    with pytest.raises(DataError, match=r"labels\.csv: a pickle"):
-        data.load("own/csv", path=tmp_path)
-
-
 def test_npz_is_read_and_every_change_is_counted(tmp_path: Path) -> None:
     graph = data.load("own/npz", path=archive(tmp_path))
     assert graph.adjacency.toarray().tolist() == [[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
@@ -180,39 +171,6 @@ def test_npz_understands_the_names_of_ppnp_and_text_labels(tmp_path: Path) -> No
 def test_pickled_members_that_nobody_needs_are_left_alone(tmp_path: Path) -> None:
     graph = data.load("own/npz", path=archive(tmp_path, class_names=np.array([{"a": 1}], dtype=object)))
     assert graph.num_nodes == 4
-
-
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ({"labels": np.array([1, 2, None, 3], dtype=object)}, "member 'labels' is refused"),
-        ({"labels": None}, "no member 'labels'"),
-        ({"adj_data": None}, "no adjacency"),
-        ({"attr_shape": None}, "no member 'attr_shape'"),
-        ({"labels": np.array([1, 2, 3])}, "labels of shape (3,)"),
-        ({"labels": np.array([0.5, 1, 2, 3])}, "labels are of type float64"),
-        ({"labels": np.array([0, 1, -7, 0])}, "the least label is -7"),
-        ({"labels": np.array([-1, -1, -1, -1])}, "no person has a label"),
-        ({"attr_data": np.array([1.0, np.nan, 4.0, 1.0])}, "a feature of node 1 is NaN"),
-        ({"adj_data": np.array([1.0, np.inf, 1.0, 1.0])}, "an edge weight is NaN or infinite"),
-        ({"adj_indices": np.array([1, 0, 99, 3])}, "adj_* is not a sparse matrix"),
-        ({"adj_shape": np.array([4, 5])}, "adjacency is 4 × 5"),
-        ({"adj_shape": np.array([6, 6])}, "adj_* is not a sparse matrix"),
-        ({"adj_data": np.array(["a", "b", "c", "d"])}, "mine.npz"),
-    ],
-)
-def test_npz_errors_say_what_was_found(members: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        data.load("own/npz", path=archive(tmp_path, **members))
-    assert message in str(caught.value)
-    assert "mine.npz" in str(caught.value)
-
-
-@pytest.mark.parametrize("content", [b"", b"not a zip", pickle.dumps([1, 2, 3])])
-def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
-    (tmp_path / "mine.npz").write_bytes(content)
-    with pytest.raises(DataError, match=r"mine\.npz"):
-        data.load("own/npz", path=tmp_path / "mine.npz")
 
 
 @pytest.mark.parametrize(
