@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 import torch
@@ -55,3 +57,11 @@ def test_a_stateful_descent_is_torchs(rule: str) -> None:
         theirs.step()
         ours.step(gradient, 0.25)
     assert ours.vector == pytest.approx(parameters.detach().numpy(), rel=1e-5, abs=1e-6)
+
+
+def test_every_batch_of_a_fixed_size_is_as_likely() -> None:
+    """What is priced is a batch without replacement, and not any batch in which each row is as often."""
+    draws = (tuple(np.flatnonzero(descents.draw_fixed_mask(6, 3, np.random.default_rng(seed)))) for seed in range(4_000))
+    counts = Counter(draws)
+    assert len(counts) == 20
+    assert sum((count - 200) ** 2 / 200 for count in counts.values()) < 19 + 6 * np.sqrt(2 * 19)

@@ -16,6 +16,7 @@ from fedgraph import plugins
 from fedgraph.attacks import gradient_inversion
 from fedgraph.commands.base import main
 from fedgraph.methods.base import Budget, method_kinds
+from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import schema
 from fedgraph.tasks.base import grid
@@ -119,3 +120,11 @@ def test_no_room_names_a_method() -> None:
             if isinstance(node, ast.Constant) and node.value in names and id(node) not in defaults:
                 found.append(f"{place}:{node.lineno}: {node.value!r}")
     assert not found, found
+
+
+@pytest.mark.parametrize("name", plugins.names("methods"))
+def test_a_server_that_deviates_is_trusted_only_where_any_broadcast_is_priced(name: str) -> None:
+    offers = method_kinds.load(name).OFFERS
+    why = method_kinds.explain_misfit(name, offers.kind, offers.situations[0].given, [Trust.ACTIVE_SERVER])
+    assert (why is None) == offers.any_broadcast
+    assert why is None or "follows the protocol" in why or "protects itself" in why

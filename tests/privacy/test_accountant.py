@@ -125,6 +125,15 @@ def test_no_privacy(event):
     assert math.isinf(price(Composed((event, PureDP(0.5))), 1e-5).epsilon)
 
 
+@pytest.mark.parametrize("event", [e for e in EVERY if not isinstance(e, SampledOnce)], ids=lambda e: type(e).__name__)
+def test_without_a_delta_pure_releases_alone_have_a_price(event):
+    pure = isinstance(event, (Laplace, RandomizedResponse, MultiBit, BoundedRange, PureDP))
+    assert math.isfinite(price(event, 0.0).epsilon) == pure
+    for delta in (math.nan, -1e-9, 1.0, math.inf):
+        with pytest.raises(PrivacyError, match="delta"):
+            price(event, delta)
+
+
 @dataclasses.dataclass(frozen=True)
 class Secret(Event):
     """Nobody prices it."""

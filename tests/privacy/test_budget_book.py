@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedgraph import privacy
+from fedgraph import data, privacy
 from fedgraph.commands.base import main
 from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
@@ -392,3 +392,15 @@ def test_the_command_makes_and_shows_a_book(tmp_path: Path, capsys: pytest.Captu
     assert "1. " in text
     assert "GAP-NDP: ε = 2.2" in text
     assert "0 of 8 spent by 70 people (charges: nothing)" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "ids"),
+    [
+        ("id\nu1\n", ["u1"]), ("node\nu1\nu2\n", ["u1", "u2"]), ("person,age\nu1,30\nu2,31\n", ["u1", "u2"]),
+        ("u1,30\nu2,31\n", ["u1", "u2"]), ("u1\n2\n", ["u1", "2"]), ("", []),
+    ],
+)  # fmt: skip
+def test_a_header_is_nobody_and_a_first_line_without_one_is_somebody(tmp_path: Path, text: str, ids: list[str]) -> None:
+    (tmp_path / "ids.csv").write_text(text, encoding="utf-8")
+    assert [cells[0] for cells in data.id_rows(tmp_path / "ids.csv")] == ids

@@ -71,6 +71,8 @@ def test_a_limit_that_is_enforced_counts_removals_up_to_it_only() -> None:
     neighbour_limits.require(graph, 50, np.arange(100))
     with pytest.raises(DataError, match="node 7000 has 50 neighbours, and 100 nodes have more than the stated limit of 49"):
         neighbour_limits.require(graph, 49, np.arange(7000, 7100))
+    with pytest.raises(DataError, match="a node has 50 neighbours in a graph said to have 50 nodes"):
+        neighbour_limits.log_weights(graph, priced_log_cap(50).factors)
 
 
 @pytest.mark.parametrize("cap", [priced_log_cap(500), priced_log_cap(7), PricedDegreeCap(50)])

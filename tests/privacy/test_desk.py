@@ -50,6 +50,8 @@ def test_what_was_not_planned_touches_no_data_and_a_failed_release_counts():
         desk().release("other", never)
     with pytest.raises(BudgetExceededError, match="round 2"):
         desk(round_=2).release("model", never)
+    with pytest.raises(PrivacyError, match="share a path"):
+        Desk("cell", 0, 0, [PLAN, PLAN], np.random.default_rng(0))
 
 
 def through(way, value):

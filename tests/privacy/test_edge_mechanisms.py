@@ -121,3 +121,14 @@ def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
     for bad in ((3, 3), (5, 2), (-1,), (n,)):
         with pytest.raises(PrivacyError, match="strictly increasing"):
             EdgeCells(n, bad)
+
+
+def test_cells_of_huge_graphs_are_exact_and_graphs_without_cells_run() -> None:
+    n = 40_000
+    last = edge_mechanisms.num_cells(n) - 1
+    cells = np.unique(np.append(np.random.default_rng(0).integers(last, size=100_000), last))
+    assert np.array_equal(_edge_cell_of(edge_mechanisms.of_cells(cells)), cells)
+    none = np.zeros((0, 2), dtype=np.int32)
+    for nodes in (0, 1):
+        for mechanism in (EdgeRand(1.0, nodes, 100), LapGraph(1.0, nodes, 100)):
+            assert mechanism.apply(none, np.random.default_rng(0)).shape == (0, 2)

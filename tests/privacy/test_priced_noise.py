@@ -126,6 +126,21 @@ def test_every_rule_has_an_example_and_every_noise_a_rule() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "event"),
+    [
+        (noise.Disclose("in clear"), Gaussian(1.0)),
+        (noise.Disclose("in clear"), PureDP(1.0)),
+        (noise.LaplaceNoise(1.0), Gaussian(1.0)),
+        (normal(1.0), PureDP(1.0)),
+        (normal(1.0), ApproxDP(1.0, 1e-5)),
+    ],
+)
+def test_a_pair_without_a_rule_is_refused(mechanism: NoiseMechanism, event: Event) -> None:
+    with pytest.raises(PrivacyError, match="no rule says"):
+        rules.require(PlannedRelease("path", L2Ball(1.0), mechanism, event, range(1)), place(L2Ball(1.0), NODE))
+
+
 @pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
 def test_a_price_of_nothing_is_refused(event: Event) -> None:
     with pytest.raises(PrivacyError, match="says nothing of its noise"):

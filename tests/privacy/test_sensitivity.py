@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy import sensitivity
+from fedgraph.privacy import private_counts, sensitivity
+from fedgraph.privacy.neighbour_sums import NeighbourCounts, NeighbourSums
 from fedgraph.privacy.sensitivity import (
     Box,
     ClippedSum,
@@ -65,6 +66,35 @@ def test_a_sum_that_was_not_clipped_is_refused():
         NonNegativeRows(0.5, 3).enforce(np.ones((4, 2)))
     with pytest.raises(UnboundedValueError, match="not clipped"):
         ClippedSum(1.0, 3).enforce(np.array([3.1, 0.0]))
+    for row in ([1.01] * 9, [math.nan] * 9, [math.inf] * 9):
+        with pytest.raises(UnboundedValueError, match="norm at most 3"):
+            NeighbourSums(3).enforce(np.array([[1.0] * 9, row], np.float32))
+
+
+NONE = [  # what one unit of the relation may change in several of its rows, or without a limit
+    *((bound, relation) for bound in (Box(0.0, 1.0), Unbounded()) for relation in Relation),
+    *((bound, EDGE) for bound in (L2Ball(0.7), ClippedSum(0.7, 4), Rows(0.7, 4), NonNegativeRows(0.7, 4), SimplexRows(4))),
+    *((bound, relation) for bound in (EdgeRows(0.7, 4), EndsSimplexRows(4)) for relation in (NODE, Relation.NODE_REPLACE)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bound", "relation"), NONE, ids=str)
+def test_no_sensitivity_is_invented(bound, relation):
+    with pytest.raises(PrivacyError):
+        sensitivity.l2(bound, relation)
+
+
+@pytest.mark.parametrize(
+    ("stated", "relation"),
+    [
+        (lambda relation: private_counts.column_sensitivity(private_counts.ColumnCounts(3, 4, pooled=False), relation), EDGE),
+        (private_counts.MeetingCounts(9, 3, by_class=True).change, EDGE),
+        (NeighbourCounts(9).sensitivity_l1, NODE),
+    ],
+)
+def test_no_change_of_counts_is_invented(stated, relation):
+    with pytest.raises(PrivacyError):
+        stated(relation)
 
 
 @pytest.mark.parametrize("number", [0.0, -1.0, math.nan, math.inf])

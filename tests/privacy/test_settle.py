@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph import privacy
+from fedgraph.errors import PrivacyError
 from fedgraph.privacy import ledger
 from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import price
@@ -112,3 +113,16 @@ def test_a_broken_promise_is_worth_nothing_and_says_so():
     account = found.account("c", guarantee)
     assert not any(str(count) in str(account.broken) for count in (15, 168, 200)), "a ledger is handed out"
     assert math.isinf(privacy.settle.of_account(account, LINES).epsilon), "whoever prices the ledger again finds the same"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"sampled_once": 0.5, "holdings": sp.csr_array(np.ones((2, 2))), "per_end": False}, "one-time sample"),
+        ({"holdings": sp.csr_array(np.ones((2, 2))), "per_end": True}, "ends of an edge"),
+        ({"sampled_once": 0.5, "holdings": None, "per_end": True}, "ends of an edge"),
+    ],
+)
+def test_what_nobody_has_proven_together_is_refused(given, says):
+    with pytest.raises(PrivacyError, match=says):
+        Guarantee(EDGE if given["per_end"] else NODE, DELTA, **given)

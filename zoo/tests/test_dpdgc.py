@@ -189,6 +189,14 @@ def test_batches_share_one_noise_scale_as_published(library: Graph) -> None:
     assert scores.shape == (library.num_nodes, 4)
 
 
+def test_an_edge_of_a_batch_is_no_single_row(library: Graph) -> None:
+    plan, _, _ = planned(library, 2.0, batch=20, steps=30)
+    step, *others = plan.schedule.releases
+    one_row = dataclasses.replace(step, event=dataclasses.replace(step.event, touched_rows=1))  # type: ignore[type-var]
+    with pytest.raises(PrivacyError, match="release 'gradient' is priced as"):
+        dataclasses.replace(plan, schedule=dataclasses.replace(plan.schedule, releases=(one_row, *others)))
+
+
 def test_a_batch_is_drawn_among_labelled_rows(library: Graph) -> None:
     plan, partition, _ = planned(library, np.inf, batch=20, steps=3)
     work, met = dpdgc.prepare(plan, partition.subgraphs[0]), []
