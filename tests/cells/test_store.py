@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from dataclasses import replace
@@ -54,6 +55,15 @@ def test_whatever_of_a_cell_is_changed_it_is_computed_again(tmp_path: Path, endi
     with pytest.raises(DataError, match="damaged or was edited"):
         store.load(CELL)
     assert not store.has(CELL)
+
+
+@pytest.mark.parametrize("junk", ["[1]", "null", "[" * 100_000, '"text"'], ids=["list", "null", "deep", "text"])
+def test_a_cell_that_is_other_json_is_computed_again(tmp_path: Path, junk: str) -> None:
+    kept = CellStore(tmp_path)
+    kept.save(outcome())
+    next(kept.folder.glob("*.json.gz")).write_bytes(gzip.compress(junk.encode()))
+    assert not kept.has(CELL)
+    assert "damaged or was edited" in kept.damaged[0]
 
 
 def test_a_cell_reads_back_as_its_task_made_it(tmp_path: Path) -> None:

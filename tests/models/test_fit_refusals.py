@@ -10,11 +10,12 @@ import pytest
 
 import fedgraph
 from fedgraph import models
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, ScenarioError
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
 from fedgraph.runs.run import Run
 from fedgraph.types import Graph
+from tests.models.conftest import write_people
 
 
 def taking_public(run: Run) -> str:
@@ -77,3 +78,29 @@ def test_a_model_of_a_run_with_a_budget_is_charged_to_it(paid: Run, tmp_path: Pa
     assert charge.what.startswith("model ")
     with pytest.raises(PrivacyError, match="of 3"):
         row.fit(select=select, epsilon=2.9)
+
+
+def test_a_budget_that_is_not_there_any_more_refuses_the_model(paid: Run, tmp_path: Path) -> None:
+    for end in ("", ".last"):
+        (tmp_path / f"people.budget{end}").rename(tmp_path / f"elsewhere{end}")
+    row = paid.score(paid.scores[0].row)
+    with pytest.raises((PrivacyError, ScenarioError), match=r"people\.budget"):
+        row.fit()
+    assert row.fit(budget=tmp_path / "elsewhere").epsilon <= 1
+    assert len(budget_book.read(tmp_path / "elsewhere").charges) == 2
+
+
+def test_a_named_budget_is_charged_what_the_model_costs_and_refuses_what_exceeds_it(
+    run: Run, place: Path, tmp_path: Path
+) -> None:
+    book, people = tmp_path / "book", str(place / "people")
+    budget_book.create(book, Unit.NODE, 6.0, 1e-4, [f"p{k}" for k in range(150)])
+    row = run.score(next(s.row for s in run.scores if s.variant == "alone"))
+    model = row.fit(people, budget=book)
+    (group,), before = budget_book.read(book).groups(), book.read_bytes()
+    assert group.epsilon == pytest.approx(model.epsilon, rel=1e-3)
+    with pytest.raises(PrivacyError, match=r"would have paid ε = .* of 6 .*Nothing was released"):
+        row.fit(people, budget=book)
+    with pytest.raises(PrivacyError, match="40 people of these data are not in the budget"):
+        row.fit(str(write_people(tmp_path / "more", 40, 5000, 7)), budget=book)
+    assert book.read_bytes() == before

@@ -148,6 +148,9 @@ def test_what_cannot_be_asked_gets_one_line(models: dict[str, Model], run: Run, 
         run.score(anchor(run, "tie")).fit(select={"over": {"hops": [1, 2]}})
     with pytest.raises(PrivacyError, match="ε is ∞"):
         run.score(anchor(run, "tie")).fit(epsilon=np.inf)
+    for label in ("default", "gcn"):
+        with pytest.raises(ScenarioError, match="link_clear reads the private edges of the training graph themselves"):
+            run.score(anchor(run, label)).fit(nothing_protected=True)
 
 
 def test_every_owner_of_a_budget_pays_for_a_model_of_owners(place: Path, run: Run, tmp_path: Path) -> None:

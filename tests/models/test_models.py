@@ -119,6 +119,11 @@ def test_a_model_holds_no_digest_of_its_people_and_knows_them_where_they_have_no
         assert not [digest for digest in graph.provenance.checksums.values() if digest.encode() in model.to_bytes()]
 
 
+def test_files_name_nobody(models: dict[str, Model]) -> None:
+    """Keyed digests say who trained; an id in clear would tell it to everybody who has the file."""
+    assert not [name for name, model in models.items() if b"p123" in model.to_bytes()]
+
+
 def test_other_columns_and_people_get_one_line(place: Path, models: dict[str, Model], tmp_path: Path) -> None:
     model = models["inductive features"]
     for number, (edit, why) in enumerate([

@@ -98,6 +98,9 @@ def test_what_cannot_be_chosen_is_one_line(run: Run, place: Path, tmp_path: Path
         chosen(run, alone, place, over={"steps": [0]})
     with pytest.raises(PrivacyError, match="gcon: its score would read private edges"):
         chosen(run, next(s.row for s in run.scores if s.method == "gcon"), place, over={"restart": [0.5]})
+    hop = next(s.row for s in run.scores if s.method == "label_hop")
+    with pytest.raises(PrivacyError, match="no score tells settings apart"):
+        chosen(run, hop, place, over={"rows": [False], "correlation": [0.1, 0.3]})
     (tmp_path / "s.yaml").write_text("over: {steps: []}\namong: 0", encoding="utf-8")
     with pytest.raises(ScenarioError, match=r"s\.yaml: .* allowed: over, among, by"):
         fits.read_select(tmp_path / "s.yaml")

@@ -167,6 +167,21 @@ def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
     assert "nothing here can be called private" in question.found
 
 
+def test_calibrated_to_a_claim_a_row_counts_at_its_provable_epsilon() -> None:
+    found = rows(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
+    assert answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
+    best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=4.0)
+    assert best is not None
+    assert best.short == "claims"
+
+
+def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
+    """It releases nothing of an edge, and everything else of a node."""
+    free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
+    node, edge = ask(free, cell("private", 0.5), cell("linked", 0.6, unit="edge"))
+    assert (node.free, edge.free and edge.free.short) == (None, "own-edges")
+
+
 def test_units_are_never_mixed() -> None:
     found = rows(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
     best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0)

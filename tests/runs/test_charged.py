@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +84,23 @@ def test_killed_at_any_moment_it_has_never_paid_too_little(
     assert started(scenario, "cut", resume=True) == 0
     assert len(charges(scenario)) == paid
     assert (scenario.parent / "cut" / "results.csv").exists()
+
+
+@pytest.mark.slow
+def test_a_process_that_was_killed_is_resumed_and_has_paid_once(scenario: Path) -> None:
+    """By SIGKILL, after which nothing of it runs any more."""
+    out = scenario.parent / "cut"
+    command = [sys.executable, "-m", "fedgraph.run", str(scenario), "--set", "seeds=30"]
+    process = subprocess.Popen([*command, "--out", str(out)], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while process.poll() is None and not list((out / "cells").glob("*.json.gz")):
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert charges(scenario) == ["run cut, 30 cells"]
+    assert len(list((out / "cells").glob("*.json.gz"))) < 30
+    subprocess.run([*command, "--resume", str(out)], check=True, capture_output=True)
+    assert 1 <= len(charges(scenario)) <= 2, "twice where it died between the note and the cell"
+    assert (out / "results.csv").exists()
 
 
 def test_a_cell_that_was_released_and_is_gone_is_paid_again(scenario: Path) -> None:

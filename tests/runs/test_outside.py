@@ -16,8 +16,9 @@ import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.export import project
-from fedgraph.privacy import settle
+from fedgraph.privacy import budget_book, settle
 from fedgraph.privacy.ledger import Ledger
+from fedgraph.privacy.units import Unit
 from fedgraph.report import outside, saved_run
 from fedgraph.report.rows import Row
 from fedgraph.runs.run import Run
@@ -246,3 +247,19 @@ def test_where_an_accuracy_cannot_be_bought_one_line_says_why(
 ) -> None:
     with pytest.raises(ScenarioError, match=why):
         run_on(people, tmp_path / "run", **{**BOUGHT, **more})
+
+
+SELECT = {"over": {"steps": [2, 3]}, "among": 2}
+
+
+@pytest.mark.parametrize("more", [{"publish_accuracy": 0.5}, {"select": SELECT}], ids=["accuracy", "choice"])
+def test_a_budget_is_charged_for_all_that_a_row_pays(people: Path, tmp_path: Path, more: dict[str, object]) -> None:
+    """Its accuracy and the choice of its settings, too: all that its provable ε counts."""
+    book = tmp_path / "people.budget"
+    budget_book.create(book, Unit.NODE, 8.0, 1e-4, [f"p{k}" for k in range(PEOPLE)])
+    asked = {"trust": ["curator"], "methods": [{"method": "features", "steps": 3, **more}]}
+    done = run_on(people, tmp_path / "run", {"seed": "secret", "budget": str(book)}, **asked)
+    (group,) = budget_book.read(book).groups()
+    assert group.epsilon == pytest.approx(done.rows[0].provable, rel=1e-3)
+    if "select" not in more:
+        assert group.epsilon > done.rows[0].head.paths["model"] + 0.05, "more than the training alone"

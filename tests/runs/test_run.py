@@ -354,3 +354,19 @@ def test_a_taken_folder_is_refused_before_data_are_read(
     assert "already there" in one_line(capsys)
     assert run.main([str(tiny), "--resume", str(tmp_path / "nothing")]) == 2
     assert "no run to resume" in one_line(capsys)
+
+
+def test_marks_and_names_that_are_no_text_end_in_one_line(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mark = tmp_path / "out" / "cells" / "scenario.sha256"
+    mark.parent.mkdir(parents=True)
+    mark.write_bytes(b"\xff\xfe")
+    assert run.main([str(tiny), "--resume", str(tmp_path / "out")]) == 2
+    assert "made with another scenario" in one_line(capsys)
+    for option in ("--out", "--resume", "--data-root"):
+        assert run.main([str(tiny), option, "a\0b"]) == 2
+        assert one_line(capsys).startswith(option)
+    for place in (tmp_path, Path("/dev/null"), Path(f"{tmp_path}/a\0b")):
+        assert run.main([str(place)]) == 2
+        one_line(capsys)

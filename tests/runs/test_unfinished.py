@@ -92,3 +92,23 @@ def test_who_interrupts_a_run_reads_one_line(
     said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} goes on"
     assert capsys.readouterr().err.splitlines()[-1] == said
     assert live.read(out).done == done
+
+
+def test_a_run_that_ended_between_its_last_cell_and_its_page_is_read_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario, out = tmp_path / "cut.yaml", tmp_path / "out"
+    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
+
+    def interrupted(*args: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("fedgraph.report.write_report", interrupted)
+        assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
+    said = f"interrupted; 5 of 5 cells are done; the same command with --resume {out} goes on"
+    assert capsys.readouterr().err.splitlines()[-1] == said
+    assert cli.main(["show", str(out)]) == 0
+    assert capsys.readouterr().out.startswith("UNFINISHED RUN: all 5 cells are done, but no report was written.")
+    assert fedgraph.run(ASKED, out=out, resume=True, quiet=True).notice is None
+    assert "UNFINISHED" not in (out / "report.html").read_text(encoding="utf-8")

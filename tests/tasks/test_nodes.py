@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from sklearn import metrics
 
 import fedgraph
-from fedgraph.errors import RuntimeFailure
+from fedgraph.errors import PrivacyError, RuntimeFailure, ScenarioError
 from fedgraph.privacy.units import Assumption
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import graph_clustering, node_classification
@@ -63,6 +63,20 @@ def test_isolated_unlabelled_and_absent_classes_run(library: Graph) -> None:
     given = {"partition": {"partition": "ego", "clients": 8}, "num_init": 1}
     for one in outcomes(bare, {"method": "local_dp", "rounds": 2}, task=graph_clustering, **given):
         assert -1 <= one.metrics["ari"] <= 1
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"trust": ["own-client"], "partition": {"partition": "ego", "clients": 5}}, "needs disjoint clients"),
+        ({"methods": [{"method": "features", "steps": 2, "publish_accuracy": 1 - 1e-9}]}, "leaves nothing of ε = 1"),
+    ],
+)
+def test_what_no_price_is_for_is_refused(library: Graph, given: dict[str, Any], says: str) -> None:
+    """A node at several clients, of which one price would count one; an accuracy that costs all."""
+    methods = given.pop("methods", [{"method": "features"}])
+    with pytest.raises((ScenarioError, PrivacyError), match=says):
+        outcomes(library, *methods, protocol="inductive", public="nothing", delta=1e-4, **given)
 
 
 @pytest.mark.parametrize(("split", "stated"), [("random", False), ("parts", True)])

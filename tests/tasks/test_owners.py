@@ -16,7 +16,7 @@ from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification as task
 from fedgraph.tasks.base import CellContext, Result
-from fedgraph.types import Graph, Partition
+from fedgraph.types import Graph, GraphMasks, Partition
 from fedgraph.worlds import protocols
 from fedgraph.worlds.world import ALONE_WORLD
 
@@ -202,12 +202,16 @@ def test_clients_without_labels_and_with_a_single_node_take_part(library: Graph)
 
 def test_what_no_owner_can_have_is_refused(library: Graph) -> None:
     two = replace(library, owner=np.arange(library.num_nodes) % 2, owner_names=("all", "b"))
+    half = np.arange(library.num_nodes) < library.num_nodes // 2
+    masks = GraphMasks(np.flatnonzero(half), np.zeros(0, int), np.flatnonzero(~half))
+    tested = replace(library, owner=(~half).astype(int), owner_names=("a", "b"), masks=(masks,))
     edges = {"methods": [{"method": "gap_edge", "epochs": 5, "folds": 1}], "protocol": "transductive"}
     for graph, given, says in (
         (library, {"participations": ["left-out"], "left_out": ["client 9"]}, "there is no client 'client 9'"),
         (two, {"partition": {"partition": "natural"}}, "a client is called 'all'"),
         (library, {"partition": {"partition": "natural"}}, "nodes know their owner"),
         (library, {**edges, "personalised": "weights"}, "gap_edge has no weights .* features, gap_node"),
+        (tested, {"partition": {"partition": "natural"}, "split": "public"}, "b has no node on the training side"),
     ):
         with pytest.raises((ScenarioError, DataError), match=says):
             outcomes(graph, **given)

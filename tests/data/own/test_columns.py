@@ -115,3 +115,22 @@ def test_scaled_values_lie_between_minus_one_and_one(values: list[float], least:
     found = scaled_to_bounds(np.array(values), [least, largest], "here")
     assert (np.abs(found) <= 1 + 1e-12).all()
     assert scaled_to_bounds(np.array([least, largest]), [least, largest], "here") == pytest.approx([-1, 1])
+
+
+@pytest.mark.parametrize("last", ["1", "2"])
+def test_that_kinds_of_columns_were_read_from_cells_is_known_whatever_one_cell_says(tmp_path: Path, last: str) -> None:
+    """A table with only yes/no facts did not say that it rests on that; bounds for every column need no such promise."""
+    ages = [f"{k},{20 + k},{k % 2 if k < 7 else last}" for k in range(8)]
+    (tmp_path / "features.csv").write_text("\n".join(["id,age,flag", *ages]) + "\n", encoding="utf-8")
+    (tmp_path / "labels.csv").write_text("id,label\n0,a\n1,b\n", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n", encoding="utf-8")
+    graph = data.load("own/csv", path=tmp_path, parameters={"drop": ["age"]})
+    assert isinstance(graph, Graph)
+    assert graph.columns_from_rows
+    assert (graph.columns is None) == (last == "1")
+    bounds = {"age": [0, 100], "flag": [0, 5]}
+    graph = data.load("own/csv", path=tmp_path, parameters={"bounds": bounds, "empty": "refuse"})
+    assert isinstance(graph, Graph)
+    assert not graph.columns_from_rows
+    assert graph.columns is not None
+    assert graph.columns.bounded.tolist() == [0, 1]
