@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from fedgraph.errors import PrivacyError
 from fedgraph.library import run
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PlanInbox, PublicFacts, State, gradient_std, seen
@@ -30,6 +31,8 @@ def test_what_the_colluders_do_not_know_hides_everything(colluders: int) -> None
     std, least = gradient_std(2.0, 3.0, facts(8, colluders))
     assert std * math.sqrt(8 - colluders) == pytest.approx(6.0)
     assert least == 8
+    with pytest.raises(PrivacyError, match=f"more than {colluders} others, found {colluders} clients"):
+        gradient_std(2.0, 3.0, facts(colluders, colluders))
 
 
 @pytest.mark.parametrize("colluders", [1, 3])

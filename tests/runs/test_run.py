@@ -279,6 +279,18 @@ def test_a_failing_cell_ends_no_other(
     assert numbers(out) == numbers(whole)
 
 
+def test_a_run_in_which_everything_failed_says_so(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(params: Any, cell: Cell, context: Any) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(node_classification, "run", fails)
+    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
+    assert f"4 of 4 cells failed; the report is in {tmp_path / 'out'}; --resume" in one_line(capsys)
+    assert {row["status"] for row in numbers(tmp_path / "out")} == {"failed: not enough memory (no size told)"}
+
+
 def test_what_cannot_be_planned_is_refused_with_its_place(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

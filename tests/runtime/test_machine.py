@@ -10,12 +10,13 @@ import sys
 import numpy as np
 import pytest
 import ray
+from ray.exceptions import ObjectStoreFullError, OutOfDiskError, RayError
 
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process
 from fedgraph.runtime.base import RuntimeClients
-from fedgraph.runtime.ray import cluster, places
+from fedgraph.runtime.ray import actor, cluster, places
 from fedgraph.runtime.ray.places import PlaceNode
 
 
@@ -168,3 +169,12 @@ def test_values_larger_than_the_object_store_go_to_the_disk(monkeypatch: pytest.
     with runtime.start("ray", workers=2) as engine:
         shared = engine.share("large", np.ones(15_000_000))  # 120 MB
         assert engine.federate(large, shared, path=("large",)) == [15e6, 15e6]
+
+
+@pytest.mark.parametrize("error", [ObjectStoreFullError, OutOfDiskError])
+def test_no_room_for_a_value_is_one_line(error: type[RayError]) -> None:
+    """What Ray raises where its store is full and the disk, too; it is no death of an actor."""
+    said = actor.as_own(error("no space\nleft"), "client")
+    assert isinstance(said, RuntimeFailure)
+    assert str(said).startswith("Ray's object store is full: ")
+    assert "\n" not in str(said)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fedgraph import data
 from fedgraph.data.own import columns
 from fedgraph.data.own.door import read
+from fedgraph.types import Graph
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=1)
 ADJACENCY = sp.csr_array(nx.to_scipy_sparse_array(GRAPH, dtype=float))
@@ -54,3 +58,14 @@ def test_the_graph_says_so_and_a_person_may_contradict() -> None:
     assert "degree" in graph.provenance.detail
     assert not read(given, columns={"from_edges": False}).graph.features_from_edges
     assert read((ADJACENCY, table[:, :1], given[2]), columns={"from_edges": True}).graph.features_from_edges
+
+
+def test_a_folder_of_tables_says_so_too(tmp_path: Path) -> None:
+    people = "".join(f"{i},{20 + i % 40},{int(d)}\n" for i, d in enumerate(DEGREE))
+    (tmp_path / "features.csv").write_text(f"id,age,links\n{people}")
+    (tmp_path / "labels.csv").write_text("id,label\n" + "".join(f"{i},{i % 2}\n" for i in range(300)))
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in GRAPH.edges))
+    for parameters, found in (({}, True), ({"from_edges": False}, False)):
+        graph = data.load("own/csv", path=tmp_path, parameters=parameters)
+        assert isinstance(graph, Graph)
+        assert graph.features_from_edges == found

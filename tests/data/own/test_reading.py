@@ -458,3 +458,22 @@ def test_a_column_that_goes_along_with_the_label_by_chance_or_in_part_is_not_tol
     known = PEOPLE.assign(phone=pd.Series(rng.integers(100, 999, N)).where(rng.random(N) < 0.3))
     word = PEOPLE.assign(word=((PEOPLE["group"] == "red") & (rng.random(N) < 0.6)).astype(int))
     assert _after(PEOPLE) == _after(known) == _after(word) == []
+
+
+def test_owners_who_spell_alike_have_one_column_and_one_class(tmp_path: Path) -> None:
+    for bank, age, classes in (("a", "age", ("1", "2")), ("b", "Age", ("1.0", "2.0"))):
+        folder = tmp_path / bank
+        folder.mkdir()
+        (folder / "features.csv").write_text(f"id,{age}\n" + "".join(f"n{k},{20 + k}\n" for k in range(6)))
+        (folder / "labels.csv").write_text("id,label\n" + "".join(f"n{k},{classes[k % 2]}\n" for k in range(6)))
+        (folder / "edges.csv").write_text("source,target\nn0,n1\n")
+    graph = graph_of(read(tmp_path))
+    assert (graph.num_features, graph.num_classes, graph.owner_names) == (1, 2, ("a", "b"))
+    assert graph.labels.tolist() == [0, 1] * 6
+
+
+@pytest.mark.parametrize("text", ['<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>', "<graphml>"])
+def test_xml_that_declares_entities_or_ends_early_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "club.graphml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"club\.graphml"):
+        read(tmp_path / "club.graphml")
