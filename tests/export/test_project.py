@@ -47,8 +47,7 @@ def written(opened: Opened, row: str, framework: str, place: Path) -> Path:
 @pytest.mark.parametrize("framework", sorted(exported_layouts()))
 @pytest.mark.parametrize("row", [SUMS, MESSAGES, HOP, GAP, NET, SOME, SOME_SEEN])
 def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, opened: Opened, tmp_path: Path) -> None:
-    found = opened(row)
-    written(opened, row, framework, tmp_path)
+    home, found = written(opened, row, framework, tmp_path), opened(row)
     quote = pricing.price(tmp_path / "app")
     assert quote.headline.total is not None
     assert quote.headline.total.epsilon == pytest.approx(found.row.head.epsilon_provable, abs=1e-4)
@@ -70,6 +69,9 @@ def test_the_files_are_worth_what_the_ledger_says(framework: str, row: str, open
         f.read_text(encoding="utf-8") for f in (tmp_path / "app").rglob("*") if f.is_file() and f.suffix != ".whl"
     )
     assert str(SECRET) not in everything, "the root seed of the run is exported nowhere"
+    clients = [file for file in home.glob("*.py") if file.name != "rounds.py"]  # where the server starts is public
+    assert clients
+    assert not [file.name for file in clients if "np.random" in file.read_text(encoding="utf-8")], "noise of a weak generator"
 
 
 def test_labels_of_the_public_graph_stay_at_home(opened: Opened, tmp_path: Path) -> None:

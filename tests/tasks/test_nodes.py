@@ -203,7 +203,7 @@ def test_a_class_of_a_few_is_named_and_no_reason_to_conclude_nothing_about_the_o
     assert measures.least_class(labels) == 200
     assert measures.least_class(np.repeat([0, 1], [300, 7])) == 7, "one class alone can be told from nothing"
     (said,) = measures.warn_of_small_classes(labels, ("red", "green", "blue"), "person")
-    assert said.startswith("Of a class with fewer than 20 persons (blue 7) nothing can be said: merge it with another")
+    assert said.startswith("Of a class with fewer than 20 people (blue 7) nothing can be said: merge it with another")
     assert not measures.warn_of_small_classes(labels[:500], ("red", "green"))
     assert "9 test nodes only: chance alone moves it by up to ± 0.33" in measures.warn_of_few(np.array([0] * 9 + [-1] * 500))[0]
     assert measures.warn_of_few(np.zeros(100)) == ()

@@ -168,36 +168,6 @@ def test_npz_understands_the_names_of_ppnp_and_text_labels(tmp_path: Path) -> No
     assert data.load("own/npz", path=tmp_path / "ppnp.npz").labels.tolist() == [1, 0, 1, 1]
 
 
-@pytest.mark.parametrize(
-    ("members", "message"),
-    [
-        ({"labels": np.array([1, 2, None, 3], dtype=object)}, "member 'labels' is refused"),
-        ({"labels": None}, "no member 'labels'"),
-        ({"labels": np.array([1, 2, 3])}, "labels of shape (3,)"),
-        ({"labels": np.array([0.5, 1, 2, 3])}, "labels are of type float64"),
-        ({"labels": np.array([0, 1, -7, 0])}, "the least label is -7"),
-        ({"labels": np.array([-1, -1, -1, -1])}, "has a label; allowed"),
-        ({"adj_data": None}, "no adjacency"),
-        ({"adj_data": np.array([1.0, np.inf, 1.0, 1.0])}, "an edge weight is NaN or infinite"),
-        ({"adj_data": np.array(["a", "b", "c", "d"])}, "mine.npz"),
-        ({"adj_indices": np.array([1, 0, 99, 3])}, "adj_* is not a sparse matrix"),
-        ({"adj_indices": np.array([1, 0, -1, 3])}, "adj_* is not a sparse matrix"),
-        ({"adj_indices": np.array([1.0, 0, 2, 3])}, "whole numbers"),
-        ({"adj_shape": np.array([4, 5])}, "adjacency is 4 × 5"),
-        ({"adj_shape": np.array([6, 6])}, "adj_* is not a sparse matrix"),
-        ({"adj_shape": np.array([10**18, 10**18])}, "not a sparse matrix"),
-        ({"adj_shape": np.array([-4, 4])}, "rows and columns"),
-        ({"attr_shape": None}, "no member 'attr_shape'"),
-        ({"attr_data": np.array([1.0, np.nan, 4.0, 1.0])}, "a feature of node 1 is NaN"),
-        ({"attr_data": np.array([1j, 2, 4, 1])}, "allowed: numbers"),
-    ],
-)
-def test_npz_errors_say_what_was_found(members: dict[str, object], message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"mine\.npz") as caught:
-        data.load("own/npz", path=archive(tmp_path, **members))
-    assert message in str(caught.value)
-
-
 def test_pickled_members_that_nobody_needs_are_left_alone(tmp_path: Path) -> None:
     graph = data.load("own/npz", path=archive(tmp_path, class_names=np.array([{"a": 1}], dtype=object)))
     assert graph.num_nodes == 4
