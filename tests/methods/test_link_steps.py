@@ -11,6 +11,8 @@ from fedgraph.learning import links
 from fedgraph.methods import link_hops
 from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy import sensitivity
+from fedgraph.privacy.accounting.accountant import price
+from fedgraph.privacy.events import Composed, PoissonGaussian, Repeated
 from fedgraph.privacy.sensitivity import EdgeClippedSum
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import Graph, Subgraph, graph_without_edges
@@ -23,6 +25,21 @@ def plan(graph: Graph, **settings: object) -> Plan:
         public_attributes=graph_without_edges(graph), members=(np.arange(graph.num_nodes),), public_name="attributes",
     )  # fmt: skip
     return link_hops.plan(link_hops.Params(decoder="steps", **settings), facts, Budget(2.0, 1e-5))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("hops", [0, 2])
+def test_hops_and_steps_together_cost_the_budget_and_with_two_thirds_of_the_noise_more(library: Graph, hops: int) -> None:
+    made = plan(library, hops=hops, steps=30)
+    *before, step = made.schedule.releases
+    assert isinstance(step.event, PoissonGaussian)
+
+    def cost(noise: float) -> float:
+        less = dataclasses.replace(step.event, noise_multiplier=step.event.noise_multiplier * noise)
+        return price(Composed((*(Repeated(r.event, hops) for r in before), Repeated(less, 30))), 1e-5).epsilon
+
+    assert len(before) == (1 if hops else 0)
+    assert 1.99 < cost(1.0) <= 2.0 < 2.1 < cost(2 / 3)
+    assert made.provable().epsilon == pytest.approx(cost(1.0), rel=1e-6)
 
 
 @pytest.mark.parametrize("relation", [Relation.NODE_ZERO_OUT, Relation.NODE_LINKS, Relation.ENTITY_LINKS])

@@ -10,6 +10,7 @@ import functools
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -83,6 +84,10 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     assert environment["data"][0]["source"] == "embedded"
     ledger = Ledger.read(out / "ledger.jsonl")
     assert len(ledger) == 2 * 2 * 5 * (1 + 3) + 8 * (1 + 2 + 1)
+    page = (out / "report.html").read_text(encoding="utf-8")
+    shown = page[: page.index('id="specs"')]  # what follows is Vega's
+    assert not re.findall(r'<(?:link|img|script|iframe)[^>]*?(?:src|href)="(?!data:)[^"]*', shown), "who reads it asks nobody"
+    assert "default-src 'none'" in page, "and a browser must keep it to that"
     said = capsys.readouterr()
     assert len((said.out + said.err).splitlines()) <= 40
     assert fedgraph(["explain", str(out)]) == 0
