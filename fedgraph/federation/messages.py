@@ -188,6 +188,10 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
         )
     names = left.released or right.released
     one, two = left.released, right.released
+    for name in one.keys() & two.keys():
+        if one[name].value.shape != two[name].value.shape:  # numpy would repeat the smaller one
+            shapes = f"{one[name].value.shape} and {two[name].value.shape}"
+            raise RuntimeFailure(f"round {left.round}: only arrays of one shape can be added; {name!r} has shapes {shapes}")
     both = {n: desk.add_values(one[n], two[n]) if n in one and n in two else names[n] for n in names}
     width = right.first + right.width - left.first
     clients = left.num_clients + right.num_clients

@@ -159,7 +159,12 @@ class Recording:
             noise: Standard deviation over how far one client moves it; 0 where ``epsilon`` says it.
             epsilon: The pure ε of the message.
             said: What the filter itself states of one message.
+
+        Raises:
+            ValueError: The viewer is none of these.
         """
+        if viewer not in ("server", "models"):
+            raise ValueError(f"viewer {viewer!r}: allowed: server, models")
         self._happened("message", by=by, who=who, viewer=viewer, noise=float(noise), epsilon=float(epsilon), said=said)
 
     def claim(self, epsilon: float, delta: float, words: str) -> None:
@@ -421,7 +426,7 @@ def replayed(path: str | os.PathLike[str], until: float) -> Record:
             elif event["event"] in ("sum", "clear"):
                 unused.clear()
         return _by_kind(events, unused.values(), doubt)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return Record("the record of a process holds a line that is none")
 
 

@@ -257,6 +257,12 @@ def test_secure_sums_need_every_client_and_every_part_of_each(library: Graph) ->
         server.merge(job, state, 0, [sent, silent])
 
 
+def test_a_client_of_another_shape_is_not_repeated_in_a_sum() -> None:
+    parts = [BlockMessage(i, 1, 0, {"v": DeskSum(np.ones(size), 1)}, 1, ()) for i, size in enumerate((3, 1))]
+    with pytest.raises(RuntimeFailure, match=r"only arrays of one shape can be added; 'v' has shapes \(3,\) and \(1,\)"):
+        messages.sum_tree(parts)
+
+
 @pytest.mark.parametrize("shares", [1, 7, 64])
 def test_one_draw_for_many_has_the_law_of_their_sum(shares: int) -> None:
     std, size = 0.7, 40_000

@@ -182,6 +182,8 @@ def test_nothing_seen_and_wrong_numbers_are_refused() -> None:
         r.price(DELTA)
     with pytest.raises(ValueError, match="a rate lies in"):
         r.batch([], rate=0)
+    with pytest.raises(ValueError, match="viewer 'model': allowed: server, models"):
+        r.message("own filter", "client 1", "model", noise=1.0)
     for noise in (-1.0, math.nan):
         with fedgraph.recorded() as wrong:
             wrong.noised(noise)
@@ -276,6 +278,7 @@ for step in range(10**9):
     r.noised(1.0)
 """
 KILL = "child.kill(); child.wait()"
+UNKNOWN_DATA = '{"number": 99, "event": "sum", "data": 7, "sampling": "none"}'
 ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
 
 
@@ -287,8 +290,9 @@ ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
         ("pass", "pass", "ran on when the command had ended"),
         (f"open({ITS_RECORD}, 'a').write('1')", KILL, "ends in the middle of a line"),
         (f"open({ITS_RECORD}, 'a').write('1{{\\n')", KILL, "holds a line that is none"),
+        (f"open({ITS_RECORD}, 'a').write('{UNKNOWN_DATA}\\n')", KILL, "holds a line that is none"),
     ],
-    ids=["between two steps", "after gradients", "not killed", "a torn line", "a broken line"],
+    ids=["between two steps", "after gradients", "not killed", "a torn line", "a broken line", "a sum of no data"],
 )
 def test_a_process_that_is_killed_costs_what_it_did(child: str, parent: str, why: str, tmp_path: Path) -> None:
     """30 steps; ∞ where more may have happened than its record shows."""

@@ -5,7 +5,7 @@ letter, and there must be no other file, because a folder ``fedgraph`` beside th
 nobody has proven what another file does. The wheel of fedgraph that a project carries must hold the files that are installed
 here. So the numbers of the manifest are those that run. The sensitivity of each release is that of the bound in ``plan.json``,
 which the clients enforce; nothing there is built or run, only read. The manifest is bound to that plan by its hash, must say
-the same clip, sensitivity, relation and viewer, and gives the ε that is claimed.
+the same clip, sensitivity, relation, viewer and δ, and gives the ε that is claimed.
 
 Behind masks the noise of ``least_survivors`` − ``colluders`` clients hides one unit; else each message carries the noise of one
 client. Rounding to steps moves neighbours apart by step·√dimension more. The noise is priced as a Gaussian. A rounded Gaussian
@@ -158,7 +158,7 @@ def read(document: Document) -> Reading:
     honest = said.least_survivors - said.colluders if masked else 1
     if honest < 1 or not said.releases:
         raise document.error("nobody is honest, or nothing is released", "releases")
-    agreed = _agreed(home / exported_plan(said.framework), honest, protection)
+    agreed = _agreed(home / exported_plan(said.framework), honest, protection, said.delta)
     for path in {**agreed, **said.releases}:
         one, held = agreed.get(path), said.releases.get(path)
         other = None if held is None else (held.kind, held.bound, held.sensitivity, held.clip)
@@ -207,10 +207,10 @@ def _require_files(home: Path, said: ExportedManifest) -> None:
         raise PricingError(f"{home / plan}: is not the plan of this export: {words}; export it again")
 
 
-def _agreed(path: Path, honest: int, protection: Protection) -> dict[str, tuple[str, str, float, float | None]]:
+def _agreed(path: Path, honest: int, protection: Protection, delta: float) -> dict[str, tuple[str, str, float, float | None]]:
     """Path → (kind, bound, sensitivity that its noise was made for, clip), as a plan says.
 
-    honest: clients whose noise hides one unit. ``PricingError`` where it is no plan, or one of another protection.
+    honest: clients whose noise hides one unit. ``PricingError`` where it is no plan, or one of another protection or δ.
     """
     made: dict[str, tuple[str, str, float, float | None]] = {}
     try:
@@ -218,7 +218,8 @@ def _agreed(path: Path, honest: int, protection: Protection) -> dict[str, tuple[
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
         plan = _within(json.loads(header["__metadata__"]["fedgraph"]), "plan")
         relation, viewer = (str(_within(plan, "guarantee", "protection", name)["name"]) for name in ("relation", "viewer"))
-        found, releases = (Relation[relation], Viewer[viewer]), _within(plan, "schedule", "releases")["tuple"]
+        found = Relation[relation], Viewer[viewer], table(plan, "fields", "guarantee", "fields")["delta"]
+        releases = _within(plan, "schedule", "releases")["tuple"]
         for release in releases if isinstance(releases, list) else ():
             bound, mechanism, event = (table(release, "fields", part, "fields") for part in ("bound", "mechanism", "event"))
             name, clip = str(_within(release, "bound")["record"]).rpartition(":")[2], bound.get("clip", bound.get("radius"))
@@ -235,11 +236,10 @@ def _agreed(path: Path, honest: int, protection: Protection) -> dict[str, tuple[
             made[str(table(release, "fields")["path"])] = one
     except (OSError, ValueError, KeyError, TypeError, zlib.error, ZeroDivisionError) as error:
         raise PricingError(f"{path}: no plan that fedgraph exported ({type(error).__name__}: {error})") from None
-    if found != (protection.relation, protection.viewer):
-        words = (
-            f"protects {found[0].value} toward {found[1].value}; {EXPORTED_MANIFEST} says {protection.relation.value} toward"
-        )
-        raise PricingError(f"{path}: {words} {protection.viewer.value}; export it again")
+    if found != (protection.relation, protection.viewer, delta):
+        words = f"protects {found[0].value} toward {found[1].value} at δ = {found[2]}; {EXPORTED_MANIFEST} says"
+        asked = f"{protection.relation.value} toward {protection.viewer.value} at δ = {delta}"
+        raise PricingError(f"{path}: {words} {asked}; export it again")
     return made
 
 
