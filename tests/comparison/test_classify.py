@@ -43,6 +43,23 @@ def test_kernel_handling():
         _kernel(distances, 0.5, "flip")
 
 
+def test_where_divide_and_conquer_does_not_converge_or_one_class_trains_there_is_an_answer(easy, monkeypatch):
+    """LAPACK's faster routine gave up on a kernel of ldp_gw_epsilon; the slower one must answer, and the same."""
+    distances, _ = easy
+    one = (ClassifySplit(np.arange(42), np.arange(42, 54), np.arange(54, 60)),)
+    assert classify.by_svm(distances, np.zeros(60), one, np.random.default_rng(0), costs=(1.0,), gammas=(1.0,)).mean == 1.0
+    wanted = [_kernel(distances, 0.5, handling) for handling in ("clip", "shift")]
+
+    def give_up(gram):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", give_up)
+    for handling, (gram, lowest) in zip(("clip", "shift"), wanted, strict=True):
+        found = _kernel(distances, 0.5, handling)
+        assert np.allclose(found[0], gram, atol=1e-12)
+        assert found[1] == pytest.approx(lowest, abs=1e-12)
+
+
 @pytest.mark.parametrize("handling", ["as_is", "clip", "shift"])
 @pytest.mark.parametrize("protocol", ["folds", "repeated"])
 def test_svm_learns_what_can_be_learnt(easy, handling, protocol):

@@ -74,6 +74,17 @@ def test_kmeans_recovers_planted_shapes(planted):
     assert again.inertia == found.inertia
 
 
+def test_copies_and_few_spaces_get_clusters_and_a_picture(planted):
+    spaces, _, distances = planted
+    copies = cluster.by_gromov([star(5)] * 4, 3, np.random.default_rng(1))
+    assert np.unique(copies.labels).size == 3, "an empty cluster takes the worst served space"
+    assert copies.inertia == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ValueError, match="num_clusters"):
+        cluster.by_gromov(spaces, 99, np.random.default_rng(1))
+    for few in (1, 3, 18):
+        assert cluster.tsne(distances[:few, :few], np.random.default_rng(0)).shape == (few, 2)
+
+
 def test_spectral_and_size_only(planted):
     spaces, labels, distances = planted
     assert cluster.scores(labels, cluster.spectrally(distances, 3, np.random.default_rng(0)).labels)["ari"] > 0.6

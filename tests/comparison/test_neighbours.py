@@ -76,3 +76,15 @@ def test_bounds_are_below_the_lowest_of_many_descents(options: GromovOptions) ->
     first = gromov_bounds.first_bounds(spaces, spaces)[which[:, 0], which[:, 1]] * (options.alpha or 1.0)
     assert (found >= first - 1e-12).all()
     assert found.sum() > 1.05 * first.sum()
+
+
+def test_fewer_columns_than_neighbours_and_none() -> None:
+    spaces = given("graphs")
+
+    def solve(which: np.ndarray) -> np.ndarray:
+        return gromov.solve_pairs(spaces, which).value
+
+    table, asked = gromov_bounds.solve_within(spaces, np.arange(3), np.arange(3, 7), 20, None, solve)
+    assert np.isfinite(table).all()
+    assert asked == 12
+    assert gromov_bounds.solve_within(spaces, np.arange(0), np.arange(3, 7), 2, None, solve)[1] == 0

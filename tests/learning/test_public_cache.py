@@ -142,3 +142,16 @@ def test_an_encoder_tells_public_graphs_of_other_shapes_apart(library: Graph, ou
         if output != "none":
             again = public_training.encode_after(encoded.parameters, encoder, graph)
             assert again.shape == encoded.own.shape
+
+
+def test_other_data_have_another_name() -> None:
+    """What is kept of other public data would be taken for one's own."""
+    matrix = sp.csr_array(np.eye(3, dtype=np.float32))
+    wider = sp.csr_array((matrix.data, matrix.indices, matrix.indptr), shape=(3, 4))
+    asked = [
+        (matrix, 3), (2 * matrix, 3), (matrix, 4), (wider, 3), (np.zeros((2, 3)),), (np.zeros((3, 2)),),
+        (np.zeros((3, 2), dtype=np.float32),), ("a", "b"), ("ab",), (1, 23), (12, 3),
+    ]  # fmt: skip
+    names = [public_cache.key_of(*parts) for parts in asked]
+    assert len(set(names)) == len(names)
+    assert public_cache.key_of(sp.csr_array(np.eye(3, dtype=np.float32)), 3) == names[0]

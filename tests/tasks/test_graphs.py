@@ -402,6 +402,21 @@ def test_what_a_model_answers_of_a_clients_graphs_together_is_what_it_answers_of
         assert found == {"model": float(right[test[0]])}
 
 
+@pytest.mark.ray
+@pytest.mark.parametrize("task", [graph_classification, graph_clustering])
+def test_serial_equals_ray(task: Any, library: Graph, mutag: GraphCollection, ray_engine: runtime.Runtime) -> None:
+    """The pairs, too, which are solved on the pool, of arrays that nobody may write to."""
+    single = task is graph_clustering
+    given = clusters(epsilons=[4.0]) if single else classifies(epsilons=[4.0], encoders=["multi-bit"])
+    found = []
+    for engine in (runtime.start("serial"), ray_engine):
+        where = CellContext("t", "d", library if single else mutag, 0, 1, engine)
+        cell = next(c for c in task.cells(given, where) if c.method == "local_dp")
+        found.append(task.run(given, cell, where))
+    assert found[0].metrics == found[1].metrics
+    assert found[0].releases == found[1].releases
+
+
 def test_single_data_sets_have_their_own_repetitions_and_sizes(mutag: GraphCollection) -> None:
     few = classifies(seeds_of={"d": 2, "other": 1}, max_graphs_of={"d": 24}, epsilons_of={"d": [4.0]}, baselines=[])
     for given, seeds, epsilons in ((classifies(), 3, {np.inf}), (few, 2, {4.0})):

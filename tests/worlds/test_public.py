@@ -15,6 +15,7 @@ from fedgraph.errors import FedgraphError, PrivacyError
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
+from fedgraph.tasks import node_classification
 from fedgraph.types import Graph
 from fedgraph.worlds import Federation, protocols
 from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
@@ -111,6 +112,14 @@ def test_edge_level_has_no_asking_nodes() -> None:
     with pytest.raises(PrivacyError, match="answers-private"):
         Protection(
             Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (Assumption.FEATURES_LABELS_PUBLIC, Assumption.ANSWERS_PRIVATE)
+        )
+
+
+def test_what_is_public_is_chosen_where_it_means_something() -> None:
+    """Of one graph, test nodes are held: ``public: nothing`` would promise what nobody keeps."""
+    with pytest.raises(ValidationError, match="protocol inductive or asking"):
+        node_classification.Params(
+            methods=[{"method": "features"}], trust=["curator"], epsilons=[1], protocol="transductive", public="nothing"
         )
 
 
