@@ -46,6 +46,7 @@ def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None)
     ("old", "new", "parts"),
     [
         ("seeds: 2", "seeds: true", [":2: ", "true and false"]),
+        ("seeds: 2", "seeds: 2\nseed: hidden", [":3: ", "seed"]),
         ("seeds: 2", "seeds: .inf", [":2: ", "seeds"]),
         ("seeds: 2", "seeds: 1000000000", [":2: ", "at most 10,000"]),
         ("epsilons: [1, inf]", "epsilons: [.nan]", [":7: ", "found"]),

@@ -65,3 +65,6 @@ def test_unreachable_targets_name_the_floor():
         calibrate.noise_multiplier_of(lambda m: Composed((Gaussian(m), PureDP(2.0))), 1.0, 1e-5)
     with pytest.raises(PrivacyError, match="count"):
         calibrate.gaussian_multiplier(0, 1.0, 1e-5)
+    for delta in (math.nan, 0.0, 1.0, -1.0):
+        with pytest.raises(PrivacyError, match="delta"):
+            calibrate.gaussian_multiplier(1, 1.0, delta)

@@ -53,6 +53,12 @@ def test_accounts_cannot_be_replaced_or_missing():
 
 DAMAGED = [
     "{",
+    "[]",
+    "{}",
+    "null",
+    "",
+    '{"kind": "release", "cell": "cora/features", "path": "m", "clients": [[0, 3]], "rounds": [[0, 0]], "times": 1, '
+    '"count": 4, "mechanism": "g", "event": {"type": "Gaussian"}}',
     '{"kind": "other"}',
     '{"kind": "release", "cell": "x"}',
     '{"kind": "release", "cell": "cora/features", '

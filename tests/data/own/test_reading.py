@@ -470,10 +470,3 @@ def test_owners_who_spell_alike_have_one_column_and_one_class(tmp_path: Path) ->
     graph = graph_of(read(tmp_path))
     assert (graph.num_features, graph.num_classes, graph.owner_names) == (1, 2, ("a", "b"))
     assert graph.labels.tolist() == [0, 1] * 6
-
-
-@pytest.mark.parametrize("text", ['<?xml version="1.0"?><!DOCTYPE g [<!ENTITY a "b">]><graphml>&a;</graphml>', "<graphml>"])
-def test_xml_that_declares_entities_or_ends_early_is_refused(text: str, tmp_path: Path) -> None:
-    (tmp_path / "club.graphml").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"club\.graphml"):
-        read(tmp_path / "club.graphml")
