@@ -42,14 +42,17 @@ def test_every_own_cell_is_flipped_with_the_same_probability_and_no_other(
     n, runs, rng = 12, 4000, np.random.default_rng(0)
     own = EdgeCells(n, smaller)
     truth = own.edges(np.array([0, 5, 11, 16]))
-    flips = np.zeros(own.count)
+    flips, together = np.zeros(own.count), 0
     for _ in range(runs):
         out = EdgeRand(epsilon, n, 10**6, smaller).apply(truth, rng)
         assert smaller is None or np.isin(out[:, 0], smaller).all()
         at = own.of(out)
         assert (np.diff(at) > 0).all(), "the order of rows tells nothing"
-        flips[np.setxor1d(own.of(truth), at, assume_unique=True)] += 1
+        flipped = np.setxor1d(own.of(truth), at, assume_unique=True)
+        flips[flipped] += 1
+        together += np.isin([3, 4], flipped).all()
     p = 1 / (math.exp(epsilon) + 1)
+    assert binomtest(int(together), runs, p**2).pvalue > 1e-4, "cells know nothing of each other"
     assert binomtest(int(flips.sum()), runs * flips.size, p).pvalue > 1e-4
     assert binomtest(int(flips.sum()), runs * flips.size, p * 2 / 3).pvalue < 1e-6
     assert chisquare(flips).pvalue > 1e-4
@@ -123,11 +126,13 @@ def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
             EdgeCells(n, bad)
 
 
-def test_cells_of_huge_graphs_are_exact_and_graphs_without_cells_run() -> None:
+def test_cells_of_huge_graphs_are_exact_and_in_order_and_graphs_without_cells_run() -> None:
     n = 40_000
     last = edge_mechanisms.num_cells(n) - 1
     cells = np.unique(np.append(np.random.default_rng(0).integers(last, size=100_000), last))
     assert np.array_equal(_edge_cell_of(edge_mechanisms.of_cells(cells)), cells)
+    shown = _edge_cell_of(LapGraph(3.0, 200, 10**6).apply(some_edges(200, 500, 0), np.random.default_rng(0)))
+    assert (np.diff(shown) > 0).all(), "the order of rows tells nothing"
     none = np.zeros((0, 2), dtype=np.int32)
     for nodes in (0, 1):
         for mechanism in (EdgeRand(1.0, nodes, 100), LapGraph(1.0, nodes, 100)):
