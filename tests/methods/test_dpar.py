@@ -171,6 +171,24 @@ def test_first_stage_never_moves_more_than_its_sensitivity(name: str, variant: s
         assert reached > 0.3, "a removed hub changes every row: nothing below the order of the stated sensitivity would do"
 
 
+@pytest.mark.parametrize("variant", PRIVATE)
+def test_sampled_and_zeroed_looks_like_not_sampled(variant: str) -> None:
+    """Amplification of all that follows needs it: with the same coins and noise every other row is the same, entry by entry."""
+    graph = graph_of(DOUBLE_STAR)
+    plan = planned(graph, 20.0, variant=variant, sampled=0.5)
+    coins = np.random.default_rng(3).random(40) < 0.6
+    for node in np.flatnonzero(coins)[:6]:
+        without = coins.copy()
+        without[node] = False
+        given = dpar.choose(plan, zeroed(graph, node), Coins(coins), Watched(plan))
+        absent = dpar.choose(plan, graph, Coins(without), Watched(plan))
+        dense = (
+            sp.csr_array((r.rows.value, r.rows.column, r.rows.start), shape=(r.num_rows, 40)).toarray() for r in (given, absent)
+        )
+        assert np.array_equal(*(d[r.labels >= 0] for d, r in zip(dense, (given, absent), strict=True)))
+        assert np.array_equal(given.features.value, absent.features.value)
+
+
 @pytest.mark.parametrize(("share", "size"), [(0.0425, 3), (0.09, 5), (0.5, 30)])
 def test_a_fixed_sample_amplifies_by_its_true_rate(share: float, size: int) -> None:
     """max(1, round(q'n)) nodes of n are drawn, which is the rate that the theorem is about; and rows count as replaced."""
