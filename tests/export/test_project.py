@@ -165,6 +165,7 @@ OTHERWISE: dict[str, tuple[str, Callable[[dict[str, Any]], object], str]] = {
     "a smaller clip": (SUMS, lambda m: halved(m, "clip"), "in plan.json, and"),
     "both": (SUMS, lambda m: halved(m, "sensitivity", "clip"), "in plan.json, and"),
     "another plan": (SUMS, lambda m: m.update(plan_sha256="0" * 64), "plan_sha256"),
+    "fewer rounds than a client answers": (SUMS, lambda m: m.update(rounds=1), "releases: rounds of model"),
     "another δ": (SUMS, lambda m: m.update(delta=0.5), "plan.json"),
     "another relation": (SUMS, lambda m: m["protection"].update(relation="node-replace"), "plan.json"),
     "often the same": (SOME, lambda m: m.update(cohorts=[[0, 1]] * 12), "worth ε"),

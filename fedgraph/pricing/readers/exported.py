@@ -158,6 +158,10 @@ def read(document: Document) -> Reading:
     honest = said.least_survivors - said.colluders if masked else 1
     if honest < 1 or not said.releases:
         raise document.error("nobody is honest, or nothing is released", "releases")
+    if late := [
+        f"{path}: {r.first} to {r.first + r.rounds}" for path, r in said.releases.items() if r.first + r.rounds > said.rounds
+    ]:
+        raise document.error(f"releases: rounds of {late[0]}, which a client answers; rounds: {said.rounds}", "releases")
     agreed = _agreed(home / exported_plan(said.framework), honest, protection, said.delta)
     for path in {**agreed, **said.releases}:
         one, held = agreed.get(path), said.releases.get(path)
@@ -167,7 +171,7 @@ def read(document: Document) -> Reading:
     spent = [
         (_event(path, r, protection.relation, honest, document.louder), r.first, r.rounds) for path, r in said.releases.items()
     ]
-    often = {tuple(sum(a <= r < min(a + n, said.rounds) for r in own) for _, a, n in spent) for own in _asked(document, said)}
+    often = {tuple(sum(a <= r < a + n for r in own) for _, a, n in spent) for own in _asked(document, said)}
     every = [Composed(tuple(Repeated(e, n) for (e, _, _), n in zip(spent, one, strict=True))) for one in sorted(often)]
     unit, relation = protection.unit.value, protection.relation.value.removeprefix(f"{protection.unit.value}-")
     why = f"{honest} honest shares of noise hide one {unit}; {said.rounds:,} rounds of the client that answers most; constants "
