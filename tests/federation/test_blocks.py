@@ -229,6 +229,29 @@ def test_one_worker_sends_one_sum(clients: int, viewer: Viewer, library: Graph) 
     assert np.array_equal(found.state.model["parameters"], trained(plan, partition, one).state.model["parameters"])
 
 
+@pytest.mark.parametrize("name", [name for name, trusted in (p.values for p in SUMMED) if trusted is Trust.SUMS])
+def test_behind_secure_aggregation_a_method_is_shown_sums_alone(
+    name: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where an attack has each message kept, and where few clients' messages travel one by one."""
+    method = method_kinds.load_classifier(name)
+    situation, shown = method.OFFERS.situations[0], list[Any]()
+    _, partition, facts = deal(library, situation.given, Trust.SUMS.viewer, 4)
+    plan = method.plan(method.Params(**situation.settings), facts, Budget(2.0, 1e-3))
+    honest = method.server
+
+    def watched(plan: Plan, state: Any, inbox: Any) -> Any:
+        shown.append(inbox)
+        return honest(plan, state, inbox)
+
+    monkeypatch.setattr(plugins.load("methods", name), "server", watched)
+    watching = dataclasses.replace(plan, watch=dataclasses.replace(plan.watch, keeps_rounds=True))
+    for made in (plan, watching):
+        trained(made, partition, SerialRuntime())
+    assert any(inbox.sums for inbox in shown)
+    assert not [inbox.each for inbox in shown if inbox.each]
+
+
 def test_a_failing_client_in_a_block_is_named(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     plan, partition = secure(library)
     bad = partition.subgraphs[17].nodes
