@@ -76,6 +76,30 @@ def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph)
     assert sorted(zip(*map(list, changed.coords), strict=True)) == sorted([tuple(found.pairs[7]), tuple(found.pairs[7][::-1])])
 
 
+def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph) -> None:
+    rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
+    found = canaries.draw_canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
+    one, zero = found.planted(library, ids, ~found.coins), found.planted(library, ids, found.coins)
+    assert same(replace(one, labels=zero.labels), zero)
+    assert np.array_equal(np.flatnonzero(one.labels != zero.labels), found.nodes)
+    assert (one.labels[found.nodes] >= 0).all()
+
+
+def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
+    """Planting client by client is planting at once, for the edges that a client holds."""
+    halves = np.array_split(np.random.default_rng(1).permutation(library.num_nodes), 2)
+    parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
+    dealt = Partition(parts, True, 0, "two", from_edges=False, from_labels=False)
+    joined, rng = canaries.join_canary_clients(dealt, library), np.random.default_rng(0)
+    for found in (
+        canaries.draw_canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
+        canaries.draw_canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
+    ):
+        at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
+        for part, s in zip(canaries.plant(dealt, found).subgraphs, dealt.subgraphs, strict=True):
+            assert same(part.graph, at_once.induced(s.nodes))
+
+
 @pytest.mark.parametrize("trust", ["curator", "sums", "own-client"])
 def test_the_run_that_counts_is_not_touched(library: Graph, trust: str) -> None:
     spec = {"partition": {"partition": "uniform", "clients": 3}, "trust": [trust]}
