@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import os
 import statistics
 import time
@@ -44,6 +45,7 @@ from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.scenario import ReadyScenario, ScenarioDataset
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, GraphProvenance, describe_graph
+from fedgraph.worlds import public_set
 
 _Graphs = Sequence[Graph | GraphCollection]
 
@@ -138,7 +140,8 @@ def _compute(
 def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) -> Iterator[None]:
     """The folder belongs to this run, of this scenario on these data; it is given back where nothing could begin."""
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
-    store.claim_folder(out, _text(ready), comparable + "".join(map(_content, graphs)), resume)
+    read = [*map(_content, graphs), *_masks(ready)]
+    store.claim_folder(out, _text(ready), comparable + "".join(read), resume)
     cache = public_cache.opened() if ready.scenario.runtime.engine == "ray" else contextlib.nullcontext()
     with store.lock_folder(out), cache:
         try:
@@ -154,6 +157,13 @@ def _content(found: Graph | GraphCollection) -> str:
     if isinstance(found, GraphCollection):
         found = replace(found, graphs=tuple(replace(graph, provenance=bare) for graph in found.graphs))
     return canonical.text(replace(found, provenance=bare))
+
+
+def _masks(ready: ReadyScenario) -> Iterator[str]:
+    """What the files that name public nodes hold."""
+    for public in (dict(task.params).get("public") for task in ready.tasks):
+        if isinstance(public, public_set.PublicSet) and public.mask is not None and public.mask.is_file():
+            yield hashlib.sha256(public.mask.read_bytes()).hexdigest()
 
 
 def _text(ready: ReadyScenario) -> str:

@@ -325,6 +325,17 @@ def test_damaged_cells_are_computed_again(tiny: Path, tmp_path: Path, capsys: py
     assert numbers(out) == before
 
 
+def test_resume_refuses_other_public_people(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, mask = tmp_path / "out", tmp_path / "public.txt"
+    tiny.write_text(SMALL.replace("    methods:", f"    public: {{mask: {mask}}}\n    methods:"), encoding="utf-8")
+    mask.write_text("0\n1\n2\n", encoding="utf-8")
+    assert run.main([str(tiny), "--out", str(out)]) == 0
+    assert run.main([str(tiny), "--resume", str(out)]) == 0
+    mask.write_text("0\n1\n3\n", encoding="utf-8")
+    assert run.main([str(tiny), "--resume", str(out)]) == 2
+    assert "or on other data" in one_line(capsys)
+
+
 def test_one_folder_one_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert run.main([str(tiny), "--out", str(out)]) == 0
