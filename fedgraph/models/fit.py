@@ -223,7 +223,7 @@ def _training_statement(epsilon: float, account: privacy.LedgerAccount) -> tuple
     unit = protection.unit.value
     if math.isinf(epsilon):
         return (f"Nothing is protected: ε = ∞ for each {unit}.",)
-    first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {account.delta:.3g} for each {unit}: {protection.relation.words}."
+    first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {account.delta:.3g} for each {unit}: {protection.neighbours}."
     holds = (f"It holds if {protection.sentence(assumption)}." for assumption in protection.assumptions)
     return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
 

@@ -140,7 +140,7 @@ def _cell(account: LedgerAccount, lines: Sequence[LedgerLine]) -> Iterator[str]:
 def _guarantee(account: LedgerAccount) -> Iterator[str]:
     protection = account.protection
     yield f"  Protected: one {protection.unit.value}."
-    yield f"  Neighbouring worlds ({protection.relation.value}): {protection.relation.words}."
+    yield f"  Neighbouring worlds ({protection.relation.value}): {protection.neighbours}."
     yield f"  From: {protection.viewer.words} ({protection.viewer.value})."
     yield f"  δ = {account.delta:g}. Assuming:" + (" nothing further." if not protection.assumptions else "")
     for assumption in protection.assumptions:

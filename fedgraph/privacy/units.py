@@ -228,6 +228,12 @@ class Protection:
     def unit(self) -> Unit:
         return self.relation.unit
 
+    @property
+    def neighbours(self) -> str:
+        """Which two worlds are compared, in a phrase; edges that are public are the same in both."""
+        of_rows = PRIVACY_WORDS["relation-of-rows"] if Assumption.EDGES_PUBLIC in self.assumptions else {}
+        return str(of_rows.get(self.relation.value, self.relation.words))
+
     def sentence(self, assumption: Assumption) -> str:
         """What ``assumption`` says here, its number with it."""
         number = {

@@ -192,7 +192,7 @@ class Question:
         if known and not any(is_worse(row, other) for _, other in known):
             more_trusting, other = known[0]
             aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
-            said.append(f"{_SUBJECT[more_trusting.value]} would be no better{aside}")
+            said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
         if self.free is not None:
             said.append(f"{self.free.short}, which releases nothing private, {good(self.free)}")
         return "; ".join(said) + f"{beside}."
@@ -342,7 +342,7 @@ def strength(row: Row, one: str) -> str:
     subject = {
         "edge": "two given nodes are linked", "entity": "one owner's records are in the data",
         "client": "one client's data are in", "graph": "one client holds this graph or that",
-    }.get(row.unit, "one given node took part")  # fmt: skip
+    }.get(row.unit, "one given node's data are in")  # fmt: skip
     who = f"whoever suspects 50 : 50 that {in_words_of(one, subject)}, and sees all that is released"
     said = f"How strong is this: {who}, can be {sure_at_most(row.provable)} sure at most"
     people = row.head.facts.train_nodes

@@ -95,7 +95,9 @@ def write_report(
         screen.print(line)
     for line in content.spent[:_MOST_SPENT]:
         screen.print(line)
-    screen.print(f"report: {out / 'report.html'} (for the holder of the data alone); every table: fedgraph show {out} --csv")
+    screen.print(
+        f"report: {out / 'report.html'} (as these lines, for the holder of the data); every table: fedgraph show {out} --csv"
+    )
 
 
 def _describe(graph: Graph | GraphCollection) -> page.PageDataset:
@@ -113,12 +115,14 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
     head += [] if asked else [begin_phrase(q.finding) for q in questions[1:]]
     blocks = [_block(question) for question in asked]
     table: list[str] = []
+    more = ""
     for shown, block in enumerate(blocks):
         if len(table) + len(block) > _MOST_LINES - 1:
-            table.append(f"{counted(len(blocks) - shown, 'more question')}: in the report")
+            more = f"{counted(len(blocks) - shown, 'more question')}, "
             break
         table += block
-    return [*notices, *first, *head[:6], *table]
+    star = [f"*: the smallest useful ε; {more}conditions, costs and every ε: in the report"] if table else []
+    return [*notices, *first, *head[:6], *table, *star]
 
 
 def _block(question: Question) -> list[str]:
@@ -143,8 +147,8 @@ def _block(question: Question) -> list[str]:
     for head, *found in lines:  # no name is cut: what a column has no room for goes on in the next line
         folded = itertools.zip_longest([head], *(textwrap.wrap(cell, wide - 2) for cell in found), fillvalue="")
         table += [(part[0].ljust(first) + "".join(cell.ljust(wide) for cell in part[1:])).rstrip() for part in folded]
-    doubt = f"; nothing can be concluded: {question.doubt}" if question.doubt else ""
-    return [*textwrap.wrap(f"{question.title} ({unit}){doubt}", _WIDE), *table]
+    said = f"; nothing can be concluded: {question.doubt}" if question.doubt else "" if question.pick else f": {question.found}"
+    return [*textwrap.wrap(f"{question.title} ({unit}){said}", _WIDE), *table]
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:

@@ -240,13 +240,13 @@ def commands(content: PageContent) -> list[tuple[str, str]]:
         found.append((shlex.join(kept), "the whole run: this one was shrunk"))
     run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
     picked = list({q.pick.row.row: q.pick.row for q in content.questions if q.pick is not None}.values())
+    found += [(f"fedgraph sheet {run} {_quote(row.row)}", f"a page to sign: {row.row}") for row in picked[:3]]
     for row in picked[:1]:
         if row.kind in _EXPORTED:
             some = row.kind == "node_classification" and row.head.facts.public not in _NOBODY
             public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
             line = f"fedgraph fit {run} {_quote(row.row)}{public} -o model.fedgraph"
             found.append((line, f"train this row once on everybody, as a model{who}"))
-    found += [(f"fedgraph sheet {run} {_quote(row.row)}", f"a page to sign: {row.row}") for row in picked[:3]]
     for row in picked[:1]:
         if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
             found.append(
@@ -269,9 +269,19 @@ def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, .
     for question in content.questions:
         if question.pick is not None and question.pick.row.row not in told:
             told.add(question.pick.row.row)
-            every = answer.conditions(question.pick.row, content.rows)
+            every = held_if(content, question)
             found.append((question, every[:_FIRST_CONDITIONS], every[_FIRST_CONDITIONS:]))
     return found
+
+
+def held_if(content: PageContent, question: Question) -> tuple[str, ...]:
+    """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
+    if question.pick is None:
+        return ()
+    row = question.pick.row
+    copies = tuple(note for e in row.results for note in e.notes) if question.unit == "graph" else ()
+    seed = () if content.secret else (read_phrases()["held_if"]["seed"],)
+    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), read_phrases()["held_if"]["floats"])))
 
 
 def row_cells(row: Row) -> list[tuple[str, str, str]]:
@@ -333,7 +343,7 @@ def render_report_page(content: PageContent) -> str:
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
-        holds=answer.conditions,
+        holds=held_if, idea=_idea,
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
@@ -357,6 +367,11 @@ def _embed_json(value: object) -> Markup:
 
 def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
+
+
+def _idea(row: Row) -> str:
+    """What a row's method does, in one line."""
+    return in_words_of(row.one, references.describe_referenced_method(row.method).idea)
 
 
 def _level_words(question: Question) -> str:

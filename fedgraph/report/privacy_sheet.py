@@ -97,7 +97,7 @@ def make_model_sheet(
         verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
         "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
-        "unit": unit, "relation": in_words_of(one, held.relation.words),
+        "unit": unit, "relation": in_words_of(one, held.neighbours),
         "releases": [f"{line.path}: {line.mechanism}, {line.count:,} ×" for line in lines] or ["nothing"],
         "theorem": price.theorem or "nothing is released",
         "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],

@@ -71,7 +71,7 @@ def make_statement(row: Row) -> Statement:
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
     who = f"from {protection.viewer.words}"
-    unit, relation = protection.unit.value, protection.relation.words
+    unit, relation = protection.unit.value, protection.neighbours
     if not row.paths and math.isinf(row.provable):
         return [f"Computed on the raw data, for comparison: it protects nothing {who}, ε = ∞."]
     if not row.paths:

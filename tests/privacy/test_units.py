@@ -1,5 +1,7 @@
 """No statement without unit, relation, viewer and assumptions; nonsense explains itself."""
 
+from dataclasses import replace
+
 import pytest
 
 from fedgraph.errors import PrivacyError
@@ -65,3 +67,11 @@ def test_nonsense_explains_itself(arguments, words):
 def test_a_file_cannot_change_the_unit():
     with pytest.raises(PrivacyError, match="unit"):
         Protection.from_dict(SOUND[0].to_dict() | {"unit": "edge"})
+
+
+def test_edges_that_are_public_are_the_same_in_both_worlds() -> None:
+    every = Protection(Relation.NODE_REPLACE, Viewer.WORLD, ())
+    rows = replace(every, assumptions=(A.EDGES_PUBLIC,))
+    assert "features, label and edges" in every.neighbours
+    assert "edges" not in rows.neighbours
+    assert every.neighbours == Relation.NODE_REPLACE.words
