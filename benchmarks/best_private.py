@@ -1,6 +1,7 @@
 """Is the drafted private row ever clearly below the best of rows alone, labels alone, and both in a fixed proportion?
 
     python -m benchmarks.best_private [--graphs polblogs made/blocks …] [--epsilons 1 2 4 8] [--seeds 10] [--sums] [--inductive]
+    python -m benchmarks.best_private --ways [--pilot 0.05] [--graphs …]  # what the choice costs, and what measuring costs
 
 Test people ask and are private (``--inductive``: they are public), one trusted curator (``--sums``: and sums of ten clients),
 the usual δ. All rows are of ``label_hop``, on the same splits: ``drafted`` as ``fedgraph new`` writes it; ``rows``
@@ -10,23 +11,30 @@ are drawn here.
 
 One line per graph, ε and trust: mean accuracies, the drafted row's least seed, and its difference from the best rival with its
 standard error over paired seeds. With two classes also the area under the ROC curve of the drafted row and of the best rival.
+
+``--ways``: the drafted row alone, as it chooses, and made to go each of its ways, all with the same noise: accuracies, and how many
+seeds chose each way. What the best way has less than the best rival is what measuring costs; the rest is wrong choices.
+``--pilot``: another share of the squared budget for the short training on rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import fedgraph
 from fedgraph import data
+from fedgraph.methods import label_hop
 from fedgraph.types import Graph, GraphProvenance
 
 FOUND = {"polblogs": "value", "email": None, "facebook_pages": "page_type", "github": "ml_target"}
@@ -142,6 +150,32 @@ def answers(graph: Graph, epsilon: float, args: argparse.Namespace) -> dict[tupl
     return found
 
 
+def ways(graph: Graph, epsilon: float, seeds: int) -> str:
+    """Accuracies of the drafted row as it chooses and with each way forced upon it, and how often it chose each."""
+    chosen: list[int] = []
+    promises, means = label_hop.promises, {}
+
+    def choose(forced: int | None, of: Sequence[label_hop.Spending], *known: Any) -> np.ndarray:
+        if forced is not None:
+            return np.eye(len(of))[forced]
+        found = promises(of, *known)
+        chosen.append(int(found.argmax()))
+        return found
+
+    try:
+        for forced in (None, 0, 1, 2, 3):
+            label_hop.promises = functools.partial(choose, forced)
+            run = fedgraph.compare(
+                graph, [{"method": "label_hop"}], [epsilon], ["curator"], seeds=seeds, split="random", protocol="asking", quiet=True
+            )
+            means[forced] = float(run.table()["accuracy"].mean())
+    finally:
+        label_hop.promises = promises
+    names = ("rows", *(f"labels {part:g}" for part in (0.45, 0.72)), "labels")
+    forced_ways = "  ".join(f"{name} {means[way]:.3f} ({chosen.count(way)})" for way, name in enumerate(names))
+    return f"as chosen {means[None]:.3f}  {forced_ways}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--graphs", nargs="+", default=[*FOUND, *PUBLISHED, *MADE])
@@ -150,10 +184,17 @@ def main() -> None:
     parser.add_argument("--sums", action="store_true", help="also sums of ten clients")
     parser.add_argument("--inductive", action="store_true", help="test people are public: no label is answered")
     parser.add_argument("--data-root", type=Path, default=os.environ.get("FEDGRAPH_DATA"))
+    parser.add_argument("--ways", action="store_true", help="what the choice costs")
+    parser.add_argument("--pilot", type=float, help="share of the squared budget for the short training on rows")
     args = parser.parse_args()
+    if args.pilot:
+        label_hop._PILOT = args.pilot
     for name in args.graphs:
         graph = load(name, args.data_root)
         for epsilon in args.epsilons:
+            if args.ways:
+                print(f"{name:24} ε = {epsilon:<4g} {ways(graph, epsilon, args.seeds)}", flush=True)
+                continue
             found = answers(graph, epsilon, args)
             for trust in dict.fromkeys(trust for _, trust, _ in found):
                 of = {

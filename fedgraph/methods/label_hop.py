@@ -188,7 +188,8 @@ class _Budgeting:
         judged = self._counts(_JUDGED, _rows_change(params, math.sqrt(2)))
         found = privacy.Composed((privacy.Gaussian(meetings), pilot.event, privacy.Gaussian(judged)))
         alone = self._calibrated(lambda m: privacy.Composed((found, privacy.Gaussian(m))))
-        labels = [part * epsilon for part in _PARTS]
+        left = self._labels_alone(found, 1.0).labels  # less than 0.8 of ε only where much of it was for measuring
+        labels = [part * min(epsilon, left / 0.8) for part in _PARTS]
 
         def trained_beside(given: float) -> float:
             return self._calibrated(
