@@ -12,8 +12,8 @@ are drawn here.
 One line per graph, ε and trust: mean accuracies, the drafted row's least seed, and its difference from the best rival with its
 standard error over paired seeds. With two classes also the area under the ROC curve of the drafted row and of the best rival.
 
-``--ways``: the drafted row alone, as it chooses, and made to go each of its ways, all with the same noise: accuracies, and how many
-seeds chose each way. What the best way has less than the best rival is what measuring costs; the rest is wrong choices.
+``--ways``: the drafted row alone, as it chooses, and made to go each of its ways, all with the same noise: accuracies, and how
+many seeds chose each way. What the best way has less than the best rival is what measuring costs; the rest is wrong choices.
 ``--pilot``: another share of the squared budget for the short training on rows.
 """
 
@@ -166,7 +166,14 @@ def ways(graph: Graph, epsilon: float, seeds: int) -> str:
         for forced in (None, 0, 1, 2, 3):
             label_hop.promises = functools.partial(choose, forced)
             run = fedgraph.compare(
-                graph, [{"method": "label_hop"}], [epsilon], ["curator"], seeds=seeds, split="random", protocol="asking", quiet=True
+                graph,
+                [{"method": "label_hop"}],
+                [epsilon],
+                ["curator"],
+                seeds=seeds,
+                split="random",
+                protocol="asking",
+                quiet=True,
             )
             means[forced] = float(run.table()["accuracy"].mean())
     finally:

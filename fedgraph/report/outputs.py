@@ -147,8 +147,8 @@ def _block(question: Question) -> list[str]:
     for head, *found in lines:  # no name is cut: what a column has no room for goes on in the next line
         folded = itertools.zip_longest([head], *(textwrap.wrap(cell, wide - 2) for cell in found), fillvalue="")
         table += [(part[0].ljust(first) + "".join(cell.ljust(wide) for cell in part[1:])).rstrip() for part in folded]
-    said = f"; nothing can be concluded: {question.doubt}" if question.doubt else "" if question.pick else f": {question.found}"
-    return [*textwrap.wrap(f"{question.title} ({unit}){said}", _WIDE), *table]
+    told = f"; nothing can be concluded: {question.doubt}" if question.doubt else "" if question.pick else f": {question.found}"
+    return [*textwrap.wrap(f"{question.title} ({unit}){told}", _WIDE), *table]
 
 
 def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:
