@@ -24,6 +24,7 @@ UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questio
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
 WEAK = ", so that the proof alone protects little"
+_OWNERS = ("each a graph of its own", "owners of graphs")  # how ``partition: natural`` describes itself
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -83,6 +84,12 @@ class Question:
         return max(inside, key=lambda r: r.mean, default=None)
 
     @property
+    def in_one_hand(self) -> bool:
+        """Whether the data are somebody's own and the clients only supposed: a curator holds all of them already."""
+        owners = any(row.head.facts.partition.endswith(_OWNERS) for row in self.rows)
+        return self.one == "person" and Trust.CURATOR in self.trusts and not owners
+
+    @property
     def guess(self) -> float:
         """What somebody reaches who learnt nothing."""
         return max((row.guess for row in self.rows), default=0.0)
@@ -112,9 +119,12 @@ class Question:
 
         Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance. Not worse: by no more than
         two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
-        seed, or none is better than what releases nothing private by more than chance.
+        seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody has
+        to trust less than that: the answer is a curator's.
         """
-        cells = [(b, t, row) for b in self.budgets for t in self.trusts if (row := self.within(b, t)) is not None]
+        trusts = (Trust.CURATOR,) if self.in_one_hand else self.trusts
+        best = self.at if self.in_one_hand else self.within
+        cells = [(b, t, row) for b in self.budgets for t in trusts if (row := best(b, t)) is not None]
         useful = [c for c in cells if beats_guessing(c[2]) and self.repays(c[2])]
         if self.doubt or not useful:
             return None

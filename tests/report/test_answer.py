@@ -88,6 +88,22 @@ def test_the_interval_holds_the_tested_and_every_seed() -> None:
     assert (round(low, 2), round(high, 2)) == (0.45, 0.74)
 
 
+@pytest.mark.parametrize(
+    ("one", "dealt", "trust"),
+    [
+        ("person", "10 clients from 30 Louvain communities", Trust.CURATOR),
+        ("person", "3 clients, each a graph of its own", Trust.OWN_CLIENT),
+        ("node", "10 clients from 30 Louvain communities", Trust.OWN_CLIENT),
+    ],
+)
+def test_whoever_holds_the_whole_table_needs_no_clients(one: str, dealt: str, trust: Trust) -> None:
+    facts = NodeClassificationCellFacts(one=one, partition=dealt, tested=1000)
+    curator = cell("a", 0.8, facts=replace(facts, partition="one curator"))
+    (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
+    assert question.pick is not None
+    assert question.pick.row.trust is trust
+
+
 def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
     """Naming the largest class is right for 40: a mean of 60 that is 100 once and 40 twice learnt nothing twice."""
     facts = NodeClassificationCellFacts(tested=400)
