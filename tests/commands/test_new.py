@@ -207,7 +207,11 @@ def test_trust_that_was_asked_for_is_kept(people: Path, slow: dict[str, float], 
     slow["cell"] = 50.0
     written = new("--yes", "--trust", "curator", "sums")
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
-    assert "nothing smaller is left" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "nothing smaller is left" in said
+    assert "shrunk to two minutes" in said
+    assert "no privacy with folds: 1, rounds: 4" in said
+    assert "seeds: 1 instead of 3" in said
     assert "cells: about" not in Path("mine.yaml").read_text(encoding="utf-8"), "how long private data take is not written"
 
 
