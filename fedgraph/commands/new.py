@@ -240,7 +240,7 @@ def _bounds(column: str, text: str, spans: _Spans) -> list[float]:
     least, largest = (day_in(one) if day else float(one) for one, day in zip(pair, days, strict=True)) if pair else (0.0, 0.0)
     dates, first, last = spans.get(column, (days == [True, True], -math.inf, math.inf))
     says = f"--bounds {column}={text}: "
-    such = f"two {'dates' if dates else 'numbers'}, such as {'joined=1970-01-01:2026-12-31' if dates else 'age=0:120'}"
+    such = f"two {'dates' if dates else 'numbers'}, such as {column}={'1970-01-01:2026-12-31' if dates else '0:120'}"
     if not column or days != [dates, dates] or not least < largest or not math.isfinite(largest - least):
         holds = f"{column} holds {'dates' if dates else 'numbers'}; " if column in spans else ""
         such = such if spans else "two numbers such as age=0:120, or dates such as joined=1970-01-01:2026-12-31"
