@@ -8,6 +8,8 @@ answer to every question. Unless ``--no-probe`` is given it tries what fits into
 """
 
 import argparse
+import math
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +34,16 @@ _ASKED = (
 _WHOM = "Whom can people trust with their data? some of: curator (one party holds all), sums (a server sees sums), own-client"
 _BUDGETS = "Budgets ε (1 is strong, 8 is weak protection)"
 _UNKNOWN = "unknown"
-_BOUNDS = "{}: least and largest value that anybody could have, known without the data"
+_BOUNDS = "{} (numbers): least and largest that anybody could have, known without the data, such as 0 120; Enter: unknown"
+_DATES = (
+    "{} (dates): earliest and latest that anybody could have, known without the data, such as 1970-01-01 2026-12-31; "
+    "Enter: unknown"
+)
+_DAY = r"\d{4}-\d\d-\d\d|\d\d?\.\d\d?\.\d{4}"
+_ONE = rf"({_DAY}|[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+_TWO = re.compile(rf"{_ONE}(?:\s*(?:[:,…–]|to)\s*|\s+){_ONE}", re.IGNORECASE)
+_HYPHEN = re.compile(rf"({_DAY}|\d+(?:\.\d+)?)\s*-\s*({_DAY}|\d+(?:\.\d+)?)")  # a sign beside it may be either
+_EMPTY_ANSWERS = 3  # after so many nobody is asked again
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,13 +64,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--asked", choices=wishes.WANTED_ASKED, help="whether the people whose answers you want are private, too")
     add("--trust", nargs="+", choices=[t.value for t in Trust], help="who may be trusted; several are compared")
     add("--epsilons", nargs="+", type=float, metavar="ε", help="privacy budgets, e.g. 1 4 8 inf")
-    add("--bounds", nargs="+", default=[], metavar="COLUMN=LEAST:LARGEST", help="of columns of numbers, known without the data")
+    add("--bounds", nargs="+", default=[], metavar="COLUMN=LEAST:LARGEST", help="of numbers or dates, known without the data")
     add("--clients", type=int, metavar="N", help="clients that share one graph (default 10)")
     add("--yes", action="store_true", help="ask nothing: the most private answer to every question")
     add("--no-probe", action="store_true", help="do not try what fits into two minutes")
     add("--name", help="name of the scenario (default: of the data)")
     add("--out", type=Path, metavar="FILE", help="where to write it (default NAME.yaml)")
     add("--force", action="store_true", help="replace FILE where it exists")
+
+
+_Spans = Mapping[str, tuple[bool, float, float]]  # as ``Reading.spans``
 
 
 @dataclass(frozen=True)
@@ -71,32 +85,38 @@ class _Questions:
     def ask(self, option: str, question: str, default: str = "", check: Callable[[str], object] = str) -> str:
         """The answer of a person, which is asked again until ``check`` takes it; the default where nobody is asked.
 
-        Raises ``ScenarioError`` where nobody is asked and there is no default.
+        Raises ``ScenarioError`` where nobody is asked and there is no default, and where nobody answers.
         """
         if not self.asks:
             if default:
                 return default
-            raise ScenarioError(f"{question}? Say {option}: nobody can be asked here")
+            raise ScenarioError(f"{question}? Prompts need a terminal and no --yes, and no pipe is read; give {option}")
         from rich.markup import escape
         from rich.prompt import Prompt
 
-        while True:
-            answer = Prompt.ask(escape(question), default=default or None)
+        empty = 0
+        while empty < _EMPTY_ANSWERS:
             try:
-                if not answer:
-                    raise ScenarioError(f"{option}: no answer was given")
-                check(answer.strip())
-                return answer.strip()
+                answer = (Prompt.ask(escape(question), default=default or None) or "").strip()
+            except EOFError:
+                break
+            try:
+                check(answer)
+                if answer:
+                    return answer
             except (ScenarioError, PrivacyError) as error:
-                print(error)
+                print(error if answer or empty else f"{error}. Ctrl-C leaves, and nothing is written")
+            empty += not answer
+        raise ScenarioError(f"{option}: nobody answered; give {option}, or answer where it is asked")
 
     def data_as_they_are(
-        self, graph: str | None, federation: Path | None, said: Mapping[str, object], given: dict[str, list[float]], task: str
+        self, graph: str | None, federation: Path | None, said: Mapping[str, object], given: Mapping[str, str], task: str
     ) -> wishes.WantedData:
         """One's own data: what their tables leave open is asked, and then the bounds of columns of numbers."""
         from fedgraph.data import ReadingQuestion
 
-        said = {**said, "bounds": given}
+        bounds = {column: _bounds(column, text, {}) for column, text in given.items()}
+        said = {**said, "bounds": bounds}
         while True:
             try:
                 data = wishes.find_data(graph, federation, said, task)
@@ -112,11 +132,13 @@ class _Questions:
                 chosen = choices[answer]
                 said = {**said, question.option: chosen if isinstance(chosen, str) else list(chosen)}
         one = data.graph if data.collection is None else data.collection.graphs[0]
-        bounds = dict(given)
+        for column, text in given.items():
+            _bounds(column, text, data.spans)
         for column in one.columns.names if self.asks and one is not None and one.columns is not None else ():
             if column not in bounds:
-                answer = self.ask("--bounds", _BOUNDS.format(column), _UNKNOWN, partial(_answered, column))
-                bounds |= _answered(column, answer)
+                asked = (_DATES if data.spans.get(column, (False,))[0] else _BOUNDS).format(column)
+                read = partial(_answered, column, spans=data.spans)
+                bounds |= read(self.ask("--bounds", asked, _UNKNOWN, read))
         return wishes.find_data(graph, federation, {**said, "bounds": bounds}, task) if bounds else data
 
 
@@ -139,7 +161,7 @@ def run(options: argparse.Namespace) -> int:
     if options.federation or (graph and there.exists()):
         said = {"label": options.label, "id": options.id, "ends": options.ends, "owner": options.owner}
         said = {key: value for key, value in said.items() if value}
-        bounds = dict(_bounds(*text.rpartition("=")[::2]) for text in options.bounds)
+        bounds = dict(text.rpartition("=")[::2] for text in options.bounds)
         data = questions.data_as_they_are(graph, options.federation, said, bounds, options.task)
         print(data.found)
     parameters = {} if data is None else dict(data.parameters)
@@ -181,6 +203,8 @@ def _one_of(option: str, allowed: Sequence[str], several: bool = False) -> Calla
     """A check of an answer: one of ``allowed``, or some of them."""
 
     def check(answer: str) -> None:
+        if not answer:
+            raise ScenarioError(f"{option}: no answer was given; allowed: {', '.join(allowed)}")
         unknown = [one for one in (answer.split() if several else [answer]) if one not in allowed]
         if unknown:
             raise ScenarioError(f"{option} is {unknown[0]!r}; allowed: {', '.join(allowed)}")
@@ -189,6 +213,8 @@ def _one_of(option: str, allowed: Sequence[str], several: bool = False) -> Calla
 
 
 def _named_graph(text: str) -> None:
+    if not text:
+        raise ScenarioError("--graph: no answer was given; allowed: a file, a folder, or a data set (fedgraph ls data)")
     if not Path(text).exists() and ("/" not in text or text.startswith((".", "/"))):
         raise ScenarioError(f"--graph: {text} is neither a file, nor a folder, nor a data set (fedgraph ls data)")
 
@@ -197,15 +223,30 @@ def _read_budgets(text: str) -> tuple[float, ...]:
     return wishes.budgets(text.split())
 
 
-def _answered(column: str, text: str) -> dict[str, list[float]]:
-    return {} if text == _UNKNOWN else dict([_bounds(column, text)])
+def _answered(column: str, text: str, spans: _Spans) -> dict[str, list[float]]:
+    return {} if text == _UNKNOWN else {column: _bounds(column, text, spans)}
 
 
-def _bounds(column: str, text: str) -> tuple[str, list[float]]:
-    try:
-        least, largest = map(float, text.replace(":", " ").replace(",", " ").split())
-    except ValueError:
-        least = largest = 0.0
-    if not column or not least < largest:
-        raise ScenarioError(f"--bounds {column}={text}: allowed: COLUMN=LEAST:LARGEST, two numbers, such as age=0:120")
-    return column, [least, largest]
+def _bounds(column: str, text: str, spans: _Spans) -> list[float]:
+    """The least and the largest, of dates in days since 1970. spans: what is known of columns; the owner sees it anyway.
+
+    Raises ``ScenarioError`` for what is no such pair, of the other kind than the column, or would make all cells one value.
+    """
+    from fedgraph.data import day_in, day_text
+
+    found = _TWO.fullmatch(text.strip()) or _HYPHEN.fullmatch(text.strip())
+    pair = found.groups() if found else ()
+    days = [re.fullmatch(_DAY, one) is not None for one in pair]
+    least, largest = (day_in(one) if day else float(one) for one, day in zip(pair, days, strict=True)) if pair else (0.0, 0.0)
+    dates, first, last = spans.get(column, (days == [True, True], -math.inf, math.inf))
+    says = f"--bounds {column}={text}: "
+    such = f"two {'dates' if dates else 'numbers'}, such as {column}={'1970-01-01:2026-12-31' if dates else '0:120'}"
+    if not column or days != [dates, dates] or not least < largest or not math.isfinite(largest - least):
+        holds = f"{column} holds {'dates' if dates else 'numbers'}; " if column in spans else ""
+        such = such if spans else "two numbers such as age=0:120, or dates such as joined=1970-01-01:2026-12-31"
+        raise ScenarioError(f"{says}{holds}allowed: COLUMN=LEAST:LARGEST, {such}")
+    if last < least or largest < first:
+        write = day_text if dates else "{:.10g}".format
+        held = f"{write(first)} … {write(last)}"
+        raise ScenarioError(f"{says}all cells lie outside, in {held}, and would be cut to one value; allowed: {such}")
+    return [least, largest]

@@ -1,6 +1,7 @@
 """``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph, or for pairs of nodes.
 
     fedgraph predict model.fedgraph my_folder -o answers.csv --people own
+    fedgraph predict model.fedgraph --graph my_folder -o answers.csv --people public
     fedgraph predict links.fedgraph pairs.csv -o answers.parquet
 
 ``--people`` says who may see an answer: ``public`` where everybody may know the people's rows and edges; ``own`` where each
@@ -17,7 +18,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="a file of fedgraph fit")
     of_pairs = "of links a CSV table of pairs: source,target"
-    add("graph", metavar="GRAPH", help=f"folder, file or data set of those who are asked about; {of_pairs}")
+    told = f"folder, file or data set of those who are asked about; {of_pairs}"
+    add("graph", metavar="GRAPH", nargs="?", help=told)
+    add("--graph", metavar="GRAPH", dest="named", help="the same, as fedgraph fit takes it")
     add("-o", "--out", type=Path, required=True, metavar="FILE", help="answers.csv, or .parquet")
     who = "public: everybody may know their rows and edges; own: each answer is shown to its own person alone"
     add("--people", choices=("public", "own"), help=who)
@@ -27,11 +30,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.commands.base import require_free_file, write_file
+    from fedgraph.errors import ScenarioError
     from fedgraph.models import load
+    from fedgraph.types import counted
 
+    given = [one for one in (options.graph, options.named) if one is not None]
+    if len(given) != 1:
+        raise ScenarioError(
+            f"predict: who is asked about was named {counted(len(given), 'time')}; allowed: GRAPH or --graph GRAPH"
+        )
     require_free_file(options.out, options.force)
     model = load(options.model)
-    table = model.answer_file(options.graph, options.people, options.nothing_protected)
+    table = model.answer_file(given[0], options.people, options.nothing_protected)
     parquet = options.out.suffix == ".parquet"
     content = table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode()
     write_file(options.out, content, options.force)

@@ -10,6 +10,8 @@ from .base import splits as splits
 from .base.splits import random_split as random_split
 from .own.collections import is_graph_folder as is_graph_folder
 from .own.columns import ReadRules as ReadRules
+from .own.columns import day_in as day_in
+from .own.columns import day_text as day_text
 from .own.door import read as read
 from .own.door import read_federation as read_federation
 from .own.reading import Reading as Reading

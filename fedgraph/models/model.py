@@ -354,7 +354,7 @@ def _require_priced(model: Model, reads: MethodReads, shown: str | None, graph: 
     if shown is None:
         raise PrivacyError(
             f"an answer of {model.method} reads {reads.value}. Say whose rows these are: --people public (everybody may "
-            "know them and their edges), or --people own (each answer is shown to its own person alone)"
+            f"know them and their edges), or --people own (each answer is shown to its own person alone){_as_drafted(reads)}"
         )
     if reads is MethodReads.PUBLIC_GRAPH and shown == "own":
         raise PrivacyError(
@@ -377,6 +377,15 @@ def _require_priced(model: Model, reads: MethodReads, shown: str | None, graph: 
             f"an answer of {model.method} reads {reads.value}, which the model protects: shown to others it may tell of them. "
             "Say --people own, and show each answer to its own person alone"
         )
+
+
+def _as_drafted(reads: MethodReads) -> str:
+    """Which of both a draft of ``fedgraph new`` meant, as far as what an answer reads tells it."""
+    if reads is MethodReads.PUBLIC_GRAPH:
+        return "; whoever said public to fedgraph new (protocol: inductive) says --people public"
+    if reads in (MethodReads.OWN_ROW, MethodReads.OWN_EDGES):
+        return "; whoever said private to fedgraph new (protocol: asking) says --people own"
+    return ""
 
 
 _MOST_PEOPLE = 10**8  # that a file may count without naming them

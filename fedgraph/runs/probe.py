@@ -204,8 +204,29 @@ def probe_draft_size(wanted: Wanted, fixed_trust: bool, began: float) -> Wanted:
         left = [replace(stage, cells=tuple(c for c in stage.cells if c.kind[:4] in reckoned)) for stage in stages]
         if any(stage.cells for stage in left):
             work = _seconds_of_cells(cells, {**now, **probe_kinds(left, _TRIED_AGAIN, time.process_time)})
-    words = f"{len(cells)} cells: about {console.format_span(work)} of one core, by one cell of each method{few}"
+    words = (
+        f"{len(cells)} cells: about {console.format_span(work)} of one core, by one cell of each method{few}{_shrunk(asked)}"
+    )
     return replace(asked, fits=words)
+
+
+def _shrunk(wanted: Wanted) -> str:
+    """What a draft lacks since it would take too long on this machine; "" where it lacks nothing."""
+    size, most = wanted.size, WantedSize()
+    less = []
+    for _, row in draft.rows_for(wanted):
+        settings = row.cheaper[min(size.cheaper, len(row.cheaper) - 1)][1]
+        if settings:
+            less.append(f"{row.settings.get('label')} with {', '.join(f'{key}: {value}' for key, value in settings.items())}")
+    if size.cheaper and wanted.data.collection is not None:
+        less.append("fewer graphs are compared")
+    if not size.spare:
+        less.append("what adds little is left out")
+    if size.seeds < most.seeds:
+        less.append(f"seeds: {size.seeds} instead of {most.seeds}")
+    if size.trust < len(wanted.trust):
+        less.append(f"trust: {size.trust} of {len(wanted.trust)} levels")
+    return f"; shrunk to two minutes by the time of these trials (another day it may differ): {'; '.join(less)}" if less else ""
 
 
 def _sizes(num_trust: int, fixed_trust: bool, owners: bool) -> Iterator[WantedSize]:

@@ -63,6 +63,8 @@ class WantedData:
     owners: bool = False  # whether somebody holds each of the small graphs
     # what a scenario says to read one's own graph in the same way
     parameters: Mapping[str, object] = field(default_factory=dict)
+    # column of numbers → (whether they are dates, the least, the largest of its cells)
+    spans: Mapping[str, tuple[bool, float, float]] = field(default_factory=dict, compare=False)
 
     @property
     def federation(self) -> bool:
@@ -217,9 +219,12 @@ def _of_reading(path: Path, parameters: Mapping[str, object], task: str, federat
             raise ScenarioError(f"{option}: {labelled} nodes have a label; {some}. Which column is predicted (--label NAME)?")
         _require_classes(option, loaded)
     if federation:
-        return replace(_of_federation("own/federation", path, path.resolve().name, reading.says, loaded), parameters=said)
-    stem, split = path.resolve().stem, bool(loaded.masks)
-    return WantedData("own/read", path, stem, reading.says, split=split, graph=loaded, people=loaded.num_nodes, parameters=said)
+        found = _of_federation("own/federation", path, path.resolve().name, reading.says, loaded)
+    else:
+        found = WantedData(
+            "own/read", path, path.resolve().stem, reading.says, 0, bool(loaded.masks), graph=loaded, people=loaded.num_nodes
+        )
+    return replace(found, parameters=said, spans=reading.spans)
 
 
 def _require_classes(option: str, graph: Graph) -> None:

@@ -177,7 +177,7 @@ def test_what_new_writes_of_a_federation_runs(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ((), "Say --graph: nobody can be asked"),
+        ((), "no pipe is read; give --graph"),
         (("--graph", "nowhere"), "nowhere is neither a file"),
         (("--graph", "planetoid/citeser"), "did you mean 'planetoid/citeseer'"),
         (("--graph", "tu/mutag"), "collection of graphs"),

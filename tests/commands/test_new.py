@@ -77,7 +77,7 @@ def test_the_ceiling_is_one_cell_and_quick_is_one_of_each(people: Path) -> None:
 
 def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    answers = {"What is to be predicted": "tariff", "whose answers you want": "public", "age: least": "0 120", "ε": "2 8"}
+    answers = {"What is to be predicted": "tariff", "whose answers you want": "public", "age (numbers)": "0 120", "ε": "2 8"}
 
     def answer(self: Console, question: object, **_: object) -> str:
         asked.append(str(question))
@@ -106,7 +106,7 @@ def test_an_answer_is_checked_when_it_is_given_and_asked_again(
     given = {
         "What is to be predicted": ["colour", "tariff"],
         "What is private": ["nobody", "edge"],
-        "age: least": ["9 1", "0 120"],
+        "age (numbers)": ["9 1", "0 120"],
         "Whom can people trust": ["curator friend", "curator"],
         "Budgets": ["0", "one", "2"],
     }
@@ -130,6 +130,51 @@ def test_an_answer_is_checked_when_it_is_given_and_asked_again(
         "--epsilons holds 'one'",
     ):
         assert line in said
+
+
+_BOUNDS: dict[str, list[float] | str] = {
+    "joined=1970-01-01:2026-12-31": [0.0, 20818.0],
+    "joined=01.01.1970 to 31.12.2026": [0.0, 20818.0],
+    "joined=1970-01-01-2026-12-31": [0.0, 20818.0],
+    "age=0 120": [0.0, 120.0],
+    "age=0-120": [0.0, 120.0],
+    "age=-5:-3": "all cells lie outside, in 20 … 69",
+    "age=-5-3": "allowed: COLUMN=LEAST:LARGEST",  # a sign, or the word between
+    "age=9:1": "age=0:120",
+    "age=1970-01-01:2026-12-31": "age holds numbers",
+    "joined=5:95": "joined holds dates",
+    "joined=1960-01-01:1970-12-31": "all cells lie outside, in 2001-03-01 … 2006-03-01",
+    "joined=2026-02-30:2026-12-31": "1970-01-01:2026-12-31",
+}
+
+
+@pytest.mark.parametrize(("given", "found"), _BOUNDS.items())
+def test_bounds_are_numbers_or_dates_as_the_column_is(
+    people: Path, capsys: pytest.CaptureFixture[str], given: str, found: list[float] | str
+) -> None:
+    features = people / "features.csv"
+    head, *rows = features.read_text(encoding="utf-8").splitlines()
+    rows = [f"{row},01.03.{2001 + place % 6}\n" for place, row in enumerate(rows)]
+    features.write_text(f"{head},joined\n{''.join(rows)}", encoding="utf-8")
+    words = ["new", "--graph", "mine", "--label", "churn", "--yes", "--no-probe", "--bounds", given]
+    assert cli.main(words) == (2 if isinstance(found, str) else 0)
+    if isinstance(found, str):
+        assert found in capsys.readouterr().err
+    else:
+        written = yaml.safe_load(Path("mine.yaml").read_text(encoding="utf-8"))
+        assert list(written["datasets"][0]["parameters"]["bounds"].values()) == [found]
+
+
+def test_who_never_answers_is_asked_three_times(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(Console, "input", lambda *_, **__: "")
+    assert cli.main(["new"]) == 2
+    said = capsys.readouterr()
+    assert said.out.count("no answer was given; allowed: ") == 3
+    assert said.out.count("Ctrl-C") == 1
+    assert "--graph: nobody answered" in said.err
 
 
 @pytest.fixture
@@ -162,7 +207,11 @@ def test_trust_that_was_asked_for_is_kept(people: Path, slow: dict[str, float], 
     slow["cell"] = 50.0
     written = new("--yes", "--trust", "curator", "sums")
     assert written["tasks"][0]["trust"] == ["curator", "sums"]
-    assert "nothing smaller is left" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "nothing smaller is left" in said
+    assert "shrunk to two minutes" in said
+    assert "no privacy with folds: 1, rounds: 4" in said
+    assert "seeds: 1 instead of 3" in said
     assert "cells: about" not in Path("mine.yaml").read_text(encoding="utf-8"), "how long private data take is not written"
 
 

@@ -178,5 +178,9 @@ def test_from_the_command_line(place: Path, run: Run, tmp_path: Path, capsys: py
     assert list(table.columns) == ["source", "target", "score"]
     assert table["source"].tolist() == ["account-1", "account-3"]
     assert "2 answers" in capsys.readouterr().out
+    assert main(["predict", model, "--graph", pairs, "-o", out, "--force"]) == 0
+    assert table.equals(pd.read_csv(out))
+    assert main(["predict", model, pairs, "--graph", pairs, "-o", out, "--force"]) == 2
+    assert "named 2 times; allowed: GRAPH or --graph GRAPH" in capsys.readouterr().err
     assert main(["predict", model, str(tmp_path / "none.csv"), "-o", out, "--force"]) == 2
     assert "a table of pairs, source,target" in capsys.readouterr().err

@@ -26,8 +26,8 @@ import datetime
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -115,6 +115,7 @@ class OwnColumns:
         bounded: names of columns that have bounds, and lie within −1 … 1.
         remarks: whole sentences for the provenance.
         table: a line per column that was read: its name, its kind, what it holds, and what becomes of it.
+        spans: column of numbers → (whether they are dates, the least, the largest of its cells).
     """
 
     matrix: sp.csr_array
@@ -123,6 +124,7 @@ class OwnColumns:
     bounded: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     table: tuple[tuple[str, str, str, str], ...] = ()
+    spans: Mapping[str, tuple[bool, float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +188,12 @@ def read_own_columns(
     every = tuple(name for _, own in parts for name in own)
     from_rows = rules.empty != "refuse" or bool(texts) or not set(every) <= set(bounded)
     told = tuple(_told(column, rules) for column in columns)
-    return OwnColumns(sp.csr_array(matrix, dtype=np.float64), every, from_rows, bounded, tuple(remarks), told)
+    spans = {
+        column.name: (column.how == "date", float(np.nanmin(there)), float(np.nanmax(there)))
+        for column in columns
+        if column.kind != "text" and not np.isnan(there := np.where(column.empty, np.nan, column.values)).all()
+    }
+    return OwnColumns(sp.csr_array(matrix, dtype=np.float64), every, from_rows, bounded, tuple(remarks), told, spans)
 
 
 def _told(column: _Column, rules: OwnColumnRules) -> tuple[str, str, str, str]:
@@ -206,16 +213,12 @@ def _told(column: _Column, rules: OwnColumnRules) -> tuple[str, str, str, str]:
         return column.name, "yes/no", f"yes {int(there.sum()):,}, no {int(there.size - there.sum()):,}{also}", "0 or 1"
     if not there.size:
         return column.name, "number", f"nothing{also}", "kept"
-    day = (
-        (lambda value: (_DAY_ZERO + datetime.timedelta(days=float(value))).isoformat())
-        if column.how == "date"
-        else "{:.10g}".format
-    )
+    write = day_text if column.how == "date" else "{:.10g}".format
     kind = column.how if column.how == "date" else "number"
-    held = f"{day(there.min())} … {day(there.max())}{also}"
+    held = f"{write(there.min())} … {write(there.max())}{also}"
     if column.name in rules.bounds:
         least, largest = rules.bounds[column.name]
-        return column.name, kind, held, f"cut to {least:g} … {largest:g}, brought to −1 … 1"
+        return column.name, kind, held, f"cut to {write(least)} … {write(largest)}, brought to −1 … 1"
     return column.name, kind, held, "its rank among the people, −1 … 1 (give bounds if they are known)"
 
 
@@ -296,10 +299,19 @@ def scaled_to_bounds(values: np.ndarray, bounds: Sequence[float], where: str) ->
 
 def _days(cells: Sequence[str]) -> np.ndarray:
     """Days since 1970 of dates that begin as 2024-12-31, or are written 31.12.2024; NaN where there is none."""
-    return np.array([_day_in(cell) for cell in cells])
+    return np.array([day_in(cell) for cell in cells])
 
 
-def _day_in(cell: str) -> float:
+def day_text(day: float) -> str:
+    """A number of days since 1970 as 2024-12-31; as it is where no calendar has that day."""
+    try:
+        return (_DAY_ZERO + datetime.timedelta(days=float(day))).isoformat()
+    except OverflowError:
+        return f"{day:g}"
+
+
+def day_in(cell: str) -> float:
+    """Days since 1970 of 2024-12-31 or 31.12.2024; NaN of anything else."""
     try:
         if cell[4:5] == "-":
             return float(datetime.date.fromisoformat(cell[:10]).toordinal() - _EPOCH)
@@ -317,7 +329,7 @@ def _slashed_days(cells: Sequence[str]) -> np.ndarray:
     if (first > 12) == (second > 12):
         return np.full(len(cells), math.nan)
     day, month = (1, 2) if first > 12 else (2, 1)
-    return np.array([_day_in(f"{m[day]}.{m[month]}.{m[3]}") if m else math.nan for m in found])
+    return np.array([day_in(f"{m[day]}.{m[month]}.{m[3]}") if m else math.nan for m in found])
 
 
 def _with_commas(cells: Sequence[str]) -> np.ndarray:

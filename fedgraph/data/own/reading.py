@@ -71,11 +71,13 @@ class Reading:
         graph: the graph; of many small graphs their collection.
         says: what was understood, a small table for the eyes of the data's holder.
         parameters: what a scenario says under ``parameters`` to read the same, and other people in the same way.
+        spans: column of numbers → (whether they are dates, the least, the largest of its cells); of one graph in tables.
     """
 
     graph: Graph | GraphCollection
     says: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    spans: Mapping[str, tuple[bool, float, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.says
@@ -184,7 +186,7 @@ def of_roles(
     if owners_of is not None:
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
     said = told_rules(rules, label.column if label is not None else rules.label, left_out)
-    return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), said)
+    return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), said, read.spans)
 
 
 def _masks_of(masks: Sequence[GraphMasks], n: int, where: str, unused: list[str] | None) -> tuple[GraphMasks, ...]:
@@ -608,6 +610,10 @@ def _columns_of(
     if matrix.nnz < 2**31:  # scipy chooses by what it joins; the same rows are the same bytes
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     remarks = tuple(dict.fromkeys(remark for one in found for remark in one.remarks))
+    spans: dict[str, tuple[bool, float, float]] = {}
+    for name, (dates, *held) in (one for own in found for one in own.spans.items()):  # a client may lack a column
+        held += spans[name][1:] if name in spans else ()
+        spans[name] = (dates, min(held), max(held))
     return OwnColumns(
         matrix,
         names,
@@ -615,6 +621,7 @@ def _columns_of(
         tuple(name for one in found for name in one.bounded),
         remarks,
         tuple(row for one in found for row in one.table),
+        spans,
     )
 
 

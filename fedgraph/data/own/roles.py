@@ -149,7 +149,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     else:
         holders, ids = _holders(others, ties, wanted, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
-    ties = _without_header(ties, pair, position, remarks) if holders else ties
+    ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
     kept = (one >= 0) & (two >= 0)
@@ -183,10 +183,13 @@ def _by_number(one: str) -> tuple[int, int, str]:
 
 
 def _named(table: Table, name: str) -> str | None:
-    """The column that a person calls so: in any case where one alone fits."""
+    """The column that a person calls so: in any case where one alone fits. A first line may name columns, too."""
     if name in table.names:
         return name
-    alike = [one for one in table.names if one.casefold().strip() == name.casefold().strip()]
+    called = dict(zip(table.names, table.names, strict=True))
+    if not table.headed and table.names and len(table.frame):
+        called |= {one: str(cell) for one, cell in zip(table.names, table.frame.iloc[0], strict=True)}
+    alike = [one for one, words in called.items() if words.casefold().strip() == name.casefold().strip()]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -343,12 +346,42 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
     for table in tables:
         if (told := _listed_ties(table, _keys(table))) is not None:
             return told, ("source", "target")
+    if said := _strangers(tables):
+        raise DataError(said)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
     raise DataError(
         f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
         "table such as source,target (its header alone where nobody has a tie), or --ends ONE TWO"
     )
+
+
+def _strangers(tables: Sequence[Table]) -> str:
+    """What is wrong where a table of two columns would hold ties if there were rows for who stands in it; "" elsewhere."""
+    found: list[tuple[int, str]] = []
+    for table in tables:
+        if len(table.names) != 2 or table.matrix is not None or table.role in ("nodes", "features"):
+            continue
+        one, two = (table.ids(name) for name in table.names)
+        for other in tables:
+            for key, known in _keys(other).items() if other is not table and other.matrix is None else ():
+                if not key or not (known.intersection(one) or known.intersection(two)):
+                    continue
+                head = not table.headed and len(one) > 1 and known.isdisjoint((one[0], two[0]))
+                sides = [set(side[1:] if head else side) - {""} for side in (one, two)]
+                told = table.headed and not all(known & side for side in sides)  # ids, and a label or a number
+                if told and not OF_TIES.search(table.stem):
+                    continue
+                names, held = (one[0], two[0]) if head else table.names, set().union(*sides)
+                lacking = sorted(held - known)
+                if lacking:
+                    found.append((
+                        len(held & known),
+                        f"{table.where}: no table of ties was found: {names[0]!r} and {names[1]!r} hold {len(held):,} names, "
+                        f"of which {len(held & known):,} are in {key!r} of {other.title}; allowed: a row there for the other "
+                        f"{len(lacking):,}, too, such as {lacking[0]!r}",
+                    ))  # fmt: skip
+    return max(found)[1] if found else ""
 
 
 def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
@@ -569,15 +602,21 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
     )
 
 
-def _without_header(ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]) -> Table:
-    """Without a first row of words of which neither is an id, where all other ends are: it names the columns."""
+def _without_header(
+    ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]
+) -> tuple[Table, tuple[str, str]]:
+    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
     if ties.headed or len(ties.frame) < 2:
-        return ties
+        return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
     if one[0] in position or two[0] in position or not all(end in position for side in (one, two) for end in side[1:]):
-        return ties
+        return ties, pair
     remarks.append(f"the first line of {ties.title}, {one[0]!r} and {two[0]!r}, was taken for names of columns")
-    return replace(ties, frame=ties.frame.iloc[1:].reset_index(drop=True), lines=ties.lines[1:])
+    called = one[0], two[0]
+    if not all(called) or called[0] == called[1] or not set(called).isdisjoint(ties.names):
+        called = pair
+    frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=dict(zip(pair, called, strict=True)))
+    return replace(ties, frame=frame, lines=ties.lines[1:]), called
 
 
 def _letters(one: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import networkx as nx
@@ -252,6 +253,24 @@ def test_what_is_missing_or_strange_is_named(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match="not a folder"):
         load(tmp_path / "nodes.csv")
+
+
+def test_a_first_line_names_the_ends_and_strangers_among_them_are_counted(tmp_path: Path) -> None:
+    names = ["Ann Ott", "Ben Graf", "Eva Koch", "Leo Roth", "Ida Lang", "Uwe Haas"]
+    ties = tmp_path / "who plays with whom.csv"
+    ties.write_text("Member A;Member B\n" + "".join(f"{a};{b}\n" for a, b in itertools.pairwise(names)), encoding="utf-8")
+    for known, says in (
+        (names, "between 'Member A' and 'Member B'"),
+        (names[:2], "6 names, of which 2 are in 'Name' of members"),
+    ):
+        rows = "".join(f"{name},{20 + place},{'ab'[place % 2]}\n" for place, name in enumerate(known))
+        (tmp_path / "members.csv").write_text(f"Name,age,level\n{rows}", encoding="utf-8")
+        if known == names:
+            assert says in read(tmp_path, "level").says
+            assert says in read(tmp_path, "level", ends=["member a", "Member B"]).says
+        else:
+            with pytest.raises(DataError, match=f"no table of ties was found: 'Member A' and 'Member B' hold {says}"):
+                read(tmp_path, "level", labelled=False)
 
 
 @pytest.mark.parametrize(
