@@ -226,7 +226,10 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         said.append(f"{less.short}, which releases nothing private, has {answer.format_mean(less)}")
     look = "best" if question.pick is not None and question.pick.row is row and question.pick.budget == budget else ""
     if not beats_guessing(row):
-        said, look = ["no better than guessing on every seed"], "dim"
+        above = any(value > row.guesses[seed] for seed, value in row.scores.items())
+        said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
+    if row.target < budget:
+        said.insert(0, f"made with ε = {phrase_number(row.target)}")
     return TableCell(answer.format_mean(row), answer.span(row), row, "; ".join(said), look)
 
 
