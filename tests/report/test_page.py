@@ -119,6 +119,18 @@ def test_commands_are_written_as_a_shell_reads_them() -> None:
     assert typed == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
 
 
+def test_a_page_about_people_speaks_of_people_and_of_the_one_seed_without_privacy() -> None:
+    facts = NodeClassificationCellFacts(protocol="asking", split="random", one="person")
+    private = [cell("features", 0.5, seed=seed, trust=Trust.OWN_CLIENT, facts=facts) for seed in range(2)]
+    text = page.render_report_page(content(*private, cell("clear", 0.9, epsilon=math.inf, facts=facts)))
+    body = re.sub(
+        "<code>.*?</code>|<[^>]*>", "", text[text.index("<body") : text.index('id="specs"')].partition('id="methods"')[0]
+    )
+    assert "trusted with the people that it holds" in body
+    assert "(one seed)" in body
+    assert re.findall(r"[^.]*\b(?:nodes?|edges?)\b[^.]*", body) == []
+
+
 def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:
     short = replace(
         content(cell("features", 0.5), notices=("SHORT RUN",)),
