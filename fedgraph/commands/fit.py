@@ -50,6 +50,7 @@ def run(options: argparse.Namespace) -> int:
     print(f"{options.out}: {model.row}")
     for sentence in model.statement:
         print(f"  {sentence}")
+    print(f"  Ask it: {fit.how_to_ask(model, options.out)}")
     if budget is not None:
         print(f"  Charged to {budget}; fedgraph budget show {budget} says what is left.")
     return 0

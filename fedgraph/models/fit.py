@@ -25,7 +25,7 @@ from fedgraph.runtime import process
 from fedgraph.scenario import read as scenarios
 from fedgraph.tasks import TaskModels, TaskRowKeys, TaskRowSelect
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph, GraphNames
+from fedgraph.types import Graph, GraphNames, in_words_of
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _model(
         state=state,
         epsilon=epsilon,
         delta=account.delta,
-        statement=(*_training_statement(epsilon, account), *said),
+        statement=(*_training_statement(epsilon, account, names.one), *said),
         ledger=tuple(ledger.lines()),
         versions={"python": made_with.python, **dict(made_with.packages), "fedgraph's source": made_with.source},
         reading=reading,
@@ -212,20 +212,30 @@ def _answer_reads(made: methods.Plan) -> MethodReads:
     return reads
 
 
+def how_to_ask(made: Model, file: Path) -> str:
+    """The command that asks a model in a file."""
+    reads = _answer_reads(made.plan)
+    if method_kinds.load(made.method).OFFERS.kind == "linker":
+        return f"fedgraph predict {file} PAIRS.csv -o answers.csv"
+    people = {MethodReads.NOTHING: "", MethodReads.PUBLIC_GRAPH: " --people public"}.get(reads, " --people own")
+    return f"fedgraph predict {file} GRAPH -o answers.csv{people}"
+
+
 _NAMES_PUBLIC = (
     "The file holds the names of columns and of classes as they are: they are taken as public; hand it out only if they are."
 )
 
 
-def _training_statement(epsilon: float, account: privacy.LedgerAccount) -> tuple[str, ...]:
-    """What the training protects, one sentence each."""
+def _training_statement(epsilon: float, account: privacy.LedgerAccount, one: str) -> tuple[str, ...]:
+    """What the training protects, one sentence each. one: what a node is called."""
     protection = account.protection
-    unit = protection.unit.value
+    unit = in_words_of(one, protection.unit.value)
     if math.isinf(epsilon):
         return (f"Nothing is protected: ε = ∞ for each {unit}.",)
     first = f"ε = {math.ceil(epsilon * 1e4) / 1e4:g} at δ = {account.delta:.3g} for each {unit}: {protection.neighbours}."
     holds = (f"It holds if {protection.sentence(assumption)}." for assumption in protection.assumptions)
-    return (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
+    said = (first, f"Hidden from {protection.viewer.words}.", *holds, _NAMES_PUBLIC)
+    return tuple(in_words_of(one, sentence) for sentence in said)
 
 
 def _asked(folder: Path, row: Cell) -> tuple[scenario.ScenarioTask, scenario.ScenarioDataset]:

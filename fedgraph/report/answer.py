@@ -91,8 +91,8 @@ class Question:
 
     @property
     def guess(self) -> float:
-        """What somebody reaches who learnt nothing."""
-        return max((row.guess for row in self.rows), default=0.0)
+        """What somebody reaches who learnt nothing, over the seeds of the rows that have most of them."""
+        return max(((row.seeds, row.guess) for row in self.rows if row.guess), default=(0, 0.0))[1]
 
     @cached_property
     def doubt(self) -> str:

@@ -226,7 +226,10 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         said.append(f"{less.short}, which releases nothing private, has {answer.format_mean(less)}")
     look = "best" if question.pick is not None and question.pick.row is row and question.pick.budget == budget else ""
     if not beats_guessing(row):
-        said, look = ["no better than guessing on every seed"], "dim"
+        above = any(value > row.guesses[seed] for seed, value in row.scores.items())
+        said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
+    if row.target < budget:
+        said.insert(0, f"made with ε = {phrase_number(row.target)}")
     return TableCell(answer.format_mean(row), answer.span(row), row, "; ".join(said), look)
 
 
@@ -246,16 +249,27 @@ def commands(content: PageContent) -> list[tuple[str, str]]:
             some = row.kind == "node_classification" and row.head.facts.public not in _NOBODY
             public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
             line = f"fedgraph fit {run} {_quote(row.row)}{public} -o model.fedgraph"
-            found.append((line, f"train this row once on everybody, as a model{who}"))
+            found.append((line, f"train it once on everybody{who}"))
+            found.append(_predicting(row))
     for row in picked[:1]:
         if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
             found.append(
                 (
                     f"fedgraph export {run} {_quote(row.row)} project --to flower",
-                    "the same row on Flower, where its method sums clients' releases (or: --to nvflare)",
+                    "for Flower, where its method sums clients' releases (or: --to nvflare)",
                 )
             )
-    return [*found, (f"fedgraph explain {run}", "every release of the run, and what it costs, in words")]
+    return [*found, (f"fedgraph explain {run}", "every release of the run, and its cost")]
+
+
+def _predicting(row: Row) -> tuple[str, str]:
+    """The command that asks a model of a row, and what it does."""
+    asked, who, said = "GRAPH", " --people own", "each person asks for itself"
+    if row.kind != "node_classification":
+        asked, who, said = "PAIRS.csv", "", "ask about PAIRS.csv: source,target, of people who trained"
+    elif row.head.facts.public == "test-graph":
+        who, said = " --people public", "ask about people whose rows everybody may know"
+    return f"fedgraph predict model.fedgraph {asked} -o answers.csv{who}", said
 
 
 def _quote(text: str) -> str:
@@ -343,7 +357,7 @@ def render_report_page(content: PageContent) -> str:
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
-        holds=held_if, idea=_idea,
+        holds=held_if, idea=_idea, columns=read_phrases()["columns"],
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
         specs=lambda: _embed_json({"look": look, "specs": specs}),

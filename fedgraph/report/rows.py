@@ -402,10 +402,14 @@ class Row:
         return (facts.clients or 0) if self.clustered else min(counts, default=0)
 
     @cached_property
+    def guesses(self) -> dict[int, float]:
+        """Seed → what somebody reaches there who learnt nothing."""
+        return {e.seed: max(chance_of(self.metric, e.metrics), self.of_sizes) for e in self.results}
+
+    @cached_property
     def guess(self) -> float:
-        """What somebody reaches who learnt nothing."""
-        own = statistics.fmean(chance_of(self.metric, e.metrics) for e in self.results)
-        return max(own, self.of_sizes)
+        """The same over seeds."""
+        return max(statistics.fmean(chance_of(self.metric, e.metrics) for e in self.results), self.of_sizes)
 
     @cached_property
     def interval(self) -> tuple[float, float]:
@@ -603,9 +607,10 @@ def is_worse(row: Row, than: Row) -> bool:
 
 
 def beats_guessing(row: Row) -> bool:
-    """Whether one training of the row is above ``Row.guess`` on every seed, by more than two standard errors."""
-    low = row.interval[0]
-    return low >= LEAST_INDEX if row.metric == "ari" else low > row.guess
+    """Whether one training of the row is above that seed's own guess on every seed, by more than two standard errors."""
+    if row.metric == "ari":
+        return row.interval[0] >= LEAST_INDEX
+    return bool(row.scores) and all(interval(value, row)[0] > row.guesses[seed] for seed, value in row.scores.items())
 
 
 def find_doubt(rows: Sequence[Row]) -> str:

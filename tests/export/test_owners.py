@@ -109,7 +109,7 @@ def test_from_tables_to_a_model_that_answers_by_name(
     total = price(place / "app").headline.total
     assert total is not None
     assert model.epsilon == pytest.approx(total.epsilon, abs=1e-4)
-    assert f"ε = {np.ceil(model.epsilon * 1e4) / 1e4:g} at δ = 0.0001 for each node" in said
+    assert f"ε = {np.ceil(model.epsilon * 1e4) / 1e4:g} at δ = 0.0001 for each person" in said
     assert "8 of 8 rounds were merged" in said
     assert "Accuracy withheld: it is exact" in said
     assert "simulated" not in said, "sums are behind masks"

@@ -117,6 +117,24 @@ def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
     assert question.pick.row.short == "steady"
 
 
+def test_guessing_is_told_over_the_seeds_and_each_seed_is_held_against_its_own() -> None:
+    """The largest class of three tests is 41, 34, 34 of 100; the row without privacy has the first alone."""
+    facts, shares = NodeClassificationCellFacts(tested=400), (0.41, 0.34, 0.34)
+
+    def made(*accuracies: float, epsilon: float = 1.0) -> list[Result]:
+        found = zip(seeds("a", *accuracies, facts=facts, epsilon=epsilon), shares, strict=False)
+        return [replace(c, metrics={**c.metrics, "majority_share": share}) for c, share in found]
+
+    (question,) = ask(*made(0.48, 0.40, 0.40), *made(0.9, epsilon=math.inf))
+    assert "always is right for 36" in question.guessing
+    assert question.pick is not None, "40 is above 34 by more than chance, and not above 36"
+    ((_, (one, two)),) = page.table_lines(ask(*made(0.43, 0.36, 0.36), *made(0.39, 0.32, 0.33, epsilon=4.0))[0])
+    assert one.words == "not clearly better than guessing on every seed"
+    assert two.words == "made with ε = 1; not clearly better than guessing on every seed"
+    ((_, (none,)),) = page.table_lines(ask(*made(0.40, 0.34, 0.33))[0])
+    assert (none.words, none.look) == ("no better than guessing on every seed", "dim")
+
+
 def test_the_smallest_epsilon_that_has_most_of_the_gain_then_the_least_trust_is_picked() -> None:
     tested = NodeClassificationCellFacts(tested=4_000)
     made = functools.partial(cell, facts=tested)

@@ -226,10 +226,22 @@ def test_a_link_opens_the_statement_it_leads_to(browser: Any, page: Path) -> Non
     assert "A note of the plan." in statement.text
 
 
+@pytest.mark.parametrize("width", [1400, 400])
+def test_the_first_pictures_are_drawn_unseen_and_the_still_one_goes(browser: Any, page: Path, width: int) -> None:
+    show(browser, page, width)
+    drawn = "return [...document.querySelectorAll('#answer .chart')].every(c => c.querySelector('.vega-embed svg'))"
+    until = time.monotonic() + 20
+    while not js(browser, drawn) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert js(browser, drawn)
+    assert js(browser, "return scrollY") == 0
+    assert browser.find_elements("css selector", "img.still") == []
+
+
 def test_without_scripts_everything_can_still_be_read(browser: Any, page: Path) -> None:
     show(browser, page, scripts=False)
     try:
-        drawn = [d for d in browser.find_elements("css selector", "noscript img") if d.is_displayed()]
+        drawn = [d for d in browser.find_elements("css selector", "img.still") if d.is_displayed()]
         assert len(drawn) == 1, "all questions in one picture"
         assert all(image.size["width"] > 200 for image in drawn)
         assert len(browser.find_elements("css selector", "#everything tbody tr")) == 30

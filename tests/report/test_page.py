@@ -104,15 +104,31 @@ def test_the_page_says_the_finding_once_and_what_to_type() -> None:
     assert body.count("proven, one trusted curator is right for") == 1
     typed = [line for line, _ in page.commands(made)]
     assert typed[0] == 'fedgraph sheet runs/a "features, curator, ε=1"'
-    assert typed[1:] == ['fedgraph fit runs/a "features, curator, ε=1" -o model.fedgraph', "fedgraph explain runs/a"]
+    assert typed[1:] == [
+        'fedgraph fit runs/a "features, curator, ε=1" -o model.fedgraph',
+        "fedgraph predict model.fedgraph GRAPH -o answers.csv --people own", "fedgraph explain runs/a",
+    ]  # fmt: skip
 
 
 def test_commands_are_written_as_a_shell_reads_them() -> None:
     """A row that takes a test graph as public is fit with a graph of other people; names may hold what a shell would read."""
     facts = NodeClassificationCellFacts(protocol="inductive", split="random", public="test-graph")
     made = replace(content(cell("features", 0.5, facts=facts)), folder="runs/my $HOME")
-    typed = page.commands(made)[1][0]
+    typed, asked = (line for line, _ in page.commands(made)[1:3])
+    assert asked.endswith("--people public")
     assert typed == "fedgraph fit 'runs/my $HOME' \"features, curator, ε=1\" --public GRAPH -o model.fedgraph"
+
+
+def test_a_page_about_people_speaks_of_people_and_of_the_one_seed_without_privacy() -> None:
+    facts = NodeClassificationCellFacts(protocol="asking", split="random", one="person")
+    private = [cell("features", 0.5, seed=seed, trust=Trust.OWN_CLIENT, facts=facts) for seed in range(2)]
+    text = page.render_report_page(content(*private, cell("clear", 0.9, epsilon=math.inf, facts=facts)))
+    body = re.sub(
+        "<code>.*?</code>|<[^>]*>", "", text[text.index("<body") : text.index('id="specs"')].partition('id="methods"')[0]
+    )
+    assert "trusted with the people that it holds" in body
+    assert "(one seed)" in body
+    assert re.findall(r"[^.]*\b(?:nodes?|edges?)\b[^.]*", body) == []
 
 
 def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:

@@ -140,12 +140,12 @@ def _sentences(records: SectionRecords) -> list[str]:
     federated = (f for f, e in zip(every, records.entries, strict=True) if e.world.kind is not WorldKind.WHOLE)
     solved = [f.solver for f in every if isinstance(f, (GraphClassificationCellFacts, GraphClusteringCellFacts))]
     sent = [f for f in every if isinstance(f, NodeClassificationCellFacts) and f.sent is not None and f.sent.up]
-    shares = [share for row in records.rows if math.isfinite(share := row.mean_of("majority_share"))]
+    shares = {e.seed: e.metrics["majority_share"] for e in records.entries if "majority_share" in e.metrics}
     text = load_template("tasks.txt", escaped=False).render(
         kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
         settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
         seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted, time=_time,
-        majority=sum(shares) / len(shares) if shares else None,
+        majority=sum(shares.values()) / len(shares) if shares else None,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
         apart=max((f.cut_edges or 0 for f in every), default=0), **_solver(solved),
     )  # fmt: skip

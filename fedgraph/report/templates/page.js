@@ -24,7 +24,7 @@
     if (link && link.hash === location.hash) show(decodeURIComponent(link.hash.slice(1)));
   });
 
-  // pictures are drawn where they are seen; a click on a mark goes to its row
+  // the first pictures are drawn at once, and a still one stands until then; the others where they are seen
   const { look, specs } = JSON.parse(document.getElementById("specs").textContent);
   async function draw(place) {
     if (place.dataset.drawn) return;
@@ -33,12 +33,14 @@
     box.style.width = "100%";
     place.append(box);
     const { view } = await vegaEmbed(box, specs[place.dataset.spec], { actions: false, renderer: "svg", mode: "vega-lite", config: look });
+    // a click on a mark goes to its row
     view.addEventListener("click", (_, item) => { if (item?.datum?.slug) location.hash = item.datum.slug; });
   }
   const seen = new IntersectionObserver((found) => {
     for (const one of found) if (one.isIntersecting) { seen.unobserve(one.target); draw(one.target); }
   }, { rootMargin: "400px" });
-  $(".chart").forEach((place) => seen.observe(place));
+  Promise.all($("#answer .chart").map(draw)).then(() => $(".still").forEach((still) => still.remove()));
+  $(".chart:not([data-drawn])").forEach((place) => seen.observe(place));
   addEventListener("beforeprint", () => $("details[open] .chart, section > figure .chart").forEach(draw));
 
   // commands can be copied
