@@ -119,8 +119,8 @@ class Question:
 
         Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance. Not worse: by no more than
         two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
-        seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody has
-        to trust less than that: the answer is a curator's.
+        seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody
+        has to trust less than that: the answer is a curator's.
         """
         trusts = (Trust.CURATOR,) if self.in_one_hand else self.trusts
         best = self.at if self.in_one_hand else self.within
