@@ -605,7 +605,15 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
 def _without_header(
     ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
+    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends.
+
+    The other way round, a first line of two people is a tie, although both are usual names of columns (``a`` and ``b``).
+    """
+    if ties.headed and ties.lines.size and len(ties.names) == 2 and all(name in position for name in ties.names):
+        said = " and ".join(map(repr, ties.names))
+        remarks.append(f"the first line of {ties.title}, {said}, was taken for a tie, since both are people")
+        frame = pd.concat([pd.DataFrame([list(ties.names)], columns=ties.frame.columns), ties.frame], ignore_index=True)
+        return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines])), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])

@@ -34,7 +34,7 @@ from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
 from fedgraph.data.own.columns import csv_number
 from fedgraph.errors import DataError
-from fedgraph.types import GraphMasks
+from fedgraph.types import GraphMasks, counted
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -560,8 +560,13 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         raise DataError(f"{where}:{rows[-1][0] + 1 if rows else 1}: {error}; allowed: a table, one line a row") from error
     # in lists of ties a comment may stand anywhere; in tables it is a line that the separator does not split
     loose = not separator and Path(name).suffix.casefold() != ".csv"
-    rows = [row for row in rows if row[1][0][:1] not in ("#", "%") or not (loose or (separator and len(row[1]) == 1))] or rows
-    return _of_rows(rows, where, found.faults)
+    kept = [row for row in rows if row[1][0][:1] not in ("#", "%") or not (loose or (separator and len(row[1]) == 1))] or rows
+    table = _of_rows(kept, where, found.faults)
+    numbers = {row[0] for row in kept}
+    if taken := [row for row in rows if row[0] not in numbers]:
+        said = f"{counted(len(taken), 'line')} between others taken for a comment, such as {' '.join(taken[0][1])[:40]!r}"
+        table.remarks.append(f"{Path(where).name}:{taken[0][0]}: {said}")
+    return table
 
 
 def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:

@@ -470,3 +470,21 @@ def test_owners_who_spell_alike_have_one_column_and_one_class(tmp_path: Path) ->
     graph = graph_of(read(tmp_path))
     assert (graph.num_features, graph.num_classes, graph.owner_names) == (1, 2, ("a", "b"))
     assert graph.labels.tolist() == [0, 1] * 6
+
+
+@pytest.mark.parametrize(("name", "lines"), [("edges.csv", "source,target\na,b\n#x\nb,c\n"), ("edges.txt", "a b\n#b a\nb c\n")])
+def test_a_line_between_others_that_is_taken_for_a_comment_is_shown(name: str, lines: str, tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("id,age,group\na,1,x\nb,2,y\nc,3,x\n", encoding="utf-8")
+    (tmp_path / name).write_text(lines, encoding="utf-8")
+    read = fedgraph.read(tmp_path, label="group")
+    assert read.graph.num_edges == 2
+    assert f"{name}:{lines.count(chr(10), 0, lines.index('#')) + 1}: 1 line between others taken for a comment" in read.says
+
+
+def test_a_first_line_of_two_people_is_a_tie_and_is_shown(tmp_path: Path) -> None:
+    """``a`` and ``b`` are usual names of columns, too."""
+    (tmp_path / "nodes.csv").write_text("id,age,group\na,1,x\nb,2,y\nc,3,x\nd,4,y\n", encoding="utf-8")
+    (tmp_path / "edges.txt").write_text("a b\nb c\nc d\n", encoding="utf-8")
+    read = fedgraph.read(tmp_path, label="group")
+    assert read.graph.num_edges == 3
+    assert "the first line of edges.txt, 'a' and 'b', was taken for a tie" in read.says
