@@ -196,7 +196,7 @@ def _read(folder: Path) -> dict[str, Any]:
     if (folder / "results.csv").exists():
         with (folder / "results.csv").open(encoding="utf-8") as file:
             rows = [row for row in csv.DictReader(file) if row["metric"] == "accuracy"]
-        keys = [key for key in (rows[0] if rows else {}) if key not in ("value", "seconds", "metric")]
+        keys = ("task", "dataset", "protocol", "calibrated_by", "row", "seed")
         made["accuracy"] = {" ".join(row[key] for key in keys): float(row["value"]) for row in rows}
     return made
 
