@@ -111,7 +111,7 @@ def _require_nothing_shared(spec: NetworkSpec, module: torch.nn.Module) -> None:
 def _require_still(spec: NetworkSpec, module: torch.nn.Module) -> None:
     """No buffer and no parameter may be another one after the network was run, in whatever mode it wants to be."""
     before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
-    x, arcs, _ = _examples(spec, 1).at(0 * np.ones(1, dtype=np.int64), torch.float32)
+    x, arcs, _ = (part.cpu() for part in _examples(spec, 1).at(0 * np.ones(1, dtype=np.int64), torch.float32))
     own_network.run(module, x[0], arcs[0]).sum().backward()  # type: ignore[no-untyped-call]
     module.zero_grad()
     for name, tensor in module.state_dict().items():
