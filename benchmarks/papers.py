@@ -25,10 +25,10 @@ PAGE = ROOT / "docs" / "papers.md"
 MARKS = {"yes": "✓", "half": "~", "no": "✗"}
 _HEAD = """# The papers, item by item
 
-{count} tables and figures of the four papers that fedgraph began with: what is printed, and what a scenario here makes. ✓: made
-and printed in these documents; ~: made in another form, which the line says; ✗: not built. {marks}. A curve without numbers in
-its paper is “curve”. Numbers of ours come from the linked tables; `python -m benchmarks.papers` makes this page from them, and
-`python -m benchmarks.tables --check` repeats recorded ones. A scenario alone is run by `python -m fedgraph.run scenarios/NAME`.
+{count} tables and figures of the four papers that fedgraph began with. ✓: made and printed in these documents; ~: made in
+another form, which the line says; ✗: not built. {marks}. A curve without numbers in its paper is “curve”.
+`python -m benchmarks.papers` makes this page from the linked tables. A scenario alone is run by
+`python -m fedgraph.run scenarios/NAME`, “rows: …” by `python -m benchmarks.rows scenarios/…`.
 
 | | item | printed | ours | scenario or command |
 |---|---|---|---|---|
