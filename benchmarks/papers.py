@@ -3,7 +3,7 @@
     python -m benchmarks.papers [--check] > docs/papers.md
 
 ``{node_level/table1_published|DPAR-EM0|Cora-ML}`` in ``papers.yaml`` is that row and column of that table, and ``[1]`` behind
-it the second part of a cell of parts. ``--check`` compares the page with the tables and then makes recorded numbers of those
+it the second part of a cell of parts; a row is named by its first cell, or by as many as tell it, with "; " between. ``--check`` compares the page with the tables and then makes recorded numbers of those
 tables again (``benchmarks.tables --check``).
 """
 
@@ -66,11 +66,14 @@ def value(reference: str) -> str:
     place, _, part = reference.partition("[")
     name, row, column = place.split("|")
     rows = table(name)
-    found = [r for r in rows if next(iter(r.values())) == row and column in r]
+    begins = row.split("; ")
+    found = [r for r in rows if list(r.values())[: len(begins)] == begins and column in r]
     if len(found) != 1:
         raise ValueError(f"docs/data/{name}.csv has {len(found)} rows {row!r} with a column {column!r}; allowed: one")
     cell = found[0][column]
-    return cell.split(" / ")[int(part.rstrip("]"))].partition(" (")[0] if part else cell
+    if part:
+        return cell.split(" / ")[int(part.rstrip("]"))].partition(" (")[0]
+    return f"{int(cell):,}" if cell.isdecimal() else cell
 
 
 def page() -> str:
