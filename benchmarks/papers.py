@@ -3,8 +3,9 @@
     python -m benchmarks.papers [--check] > docs/papers.md
 
 ``{node_level/table1_published|DPAR-EM0|Cora-ML}`` in ``papers.yaml`` is that row and column of that table, and ``[1]`` behind
-it the second part of a cell of parts. ``--check`` compares the page with the tables and then makes recorded numbers of those
-tables again (``benchmarks.tables --check``).
+it the second part of a cell of parts. A row is named by its first cell, or by as many as tell it, with "; " between.
+``--check`` compares the page with the tables and then makes recorded numbers of those tables again
+(``benchmarks.tables --check``).
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ PAGE = ROOT / "docs" / "papers.md"
 MARKS = {"yes": "✓", "half": "~", "no": "✗"}
 _HEAD = """# The papers, item by item
 
-{count} tables and figures of the four papers that fedgraph began with: what is printed, and what a scenario here makes. ✓: made
-and printed in these documents; ~: made in another form, which the line says; ✗: not built. {marks}. A curve without numbers in
-its paper is “curve”. Numbers of ours come from the linked tables; `python -m benchmarks.papers` makes this page from them, and
-`python -m benchmarks.tables --check` repeats recorded ones. A scenario alone is run by `python -m fedgraph.run scenarios/NAME`.
+{count} tables and figures of the four papers that fedgraph began with. ✓: made and printed in these documents; ~: made in
+another form, which the line says; ✗: not built. {marks}. A curve without numbers in its paper is “curve”.
+`python -m benchmarks.papers` makes this page from the linked tables. A scenario alone is run by
+`python -m fedgraph.run scenarios/NAME`, “rows: …” by `python -m benchmarks.rows scenarios/…`.
 
 | | item | printed | ours | scenario or command |
 |---|---|---|---|---|
@@ -66,11 +67,14 @@ def value(reference: str) -> str:
     place, _, part = reference.partition("[")
     name, row, column = place.split("|")
     rows = table(name)
-    found = [r for r in rows if next(iter(r.values())) == row and column in r]
+    begins = row.split("; ")
+    found = [r for r in rows if list(r.values())[: len(begins)] == begins and column in r]
     if len(found) != 1:
         raise ValueError(f"docs/data/{name}.csv has {len(found)} rows {row!r} with a column {column!r}; allowed: one")
     cell = found[0][column]
-    return cell.split(" / ")[int(part.rstrip("]"))].partition(" (")[0] if part else cell
+    if part:
+        return cell.split(" / ")[int(part.rstrip("]"))].partition(" (")[0]
+    return f"{int(cell):,}" if cell.isdecimal() else cell
 
 
 def page() -> str:

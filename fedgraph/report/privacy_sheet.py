@@ -23,7 +23,7 @@ import yaml
 
 from fedgraph.cells import Result, store
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
+from fedgraph.privacy import Assumption, LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds
 from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, bound_of_guesses, format_row_mean
@@ -281,6 +281,7 @@ def _record(row: Row, told: _Told) -> _Told:
         "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
         "attacked": attack_bounds.describe(row) if row.measured is not None else "No attack was run.",
         "model": _MODELS.get(row.protection.viewer, "Federated"),
+        "own_answers": Assumption.ANSWERS_PRIVATE in row.protection.assumptions,
         "dashed": lambda items: [f"- {item}" for item in items],
     }
     deployment = yaml.safe_load(load_template("deployment.yaml", escaped=False).render(told | more))

@@ -30,9 +30,16 @@ SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deploy
 ASSUMED = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.CLIENTS_DISJOINT)
 
 
-def cell(method: str, epsilon: float, accuracy: float, seed: int, provable: float | None = None) -> Result:
+def cell(
+    method: str,
+    epsilon: float,
+    accuracy: float,
+    seed: int,
+    provable: float | None = None,
+    assumed: tuple[Assumption, ...] = ASSUMED,
+) -> Result:
     price = epsilon if provable is None else provable
-    held = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, ASSUMED)
+    held = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, assumed)
     event = Unprotected("clear") if math.isinf(price) else PureDP(price / 2)
     lines = [LedgerLine("c", "model", ((0, 2),), ((0, 1),), 1, "Gaussian noise, σ = 3", event)]
     ledger = tuple(Ledger([LedgerAccount("c", held, 1e-5)], lines).lines())
@@ -147,6 +154,19 @@ def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     styles = {getattr(token, "style", None) for token in yaml.scan(text, Loader=yaml.SafeLoader)}
     assert styles <= {None, "|", '"', "'"}, "the registry refuses folded text"
     assert not re.search(r"\\\\[^()]", json.dumps(read, ensure_ascii=False)), "nor doubled backslashes"
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_the_record_says_whether_each_answer_is_for_who_asks(tmp_path: Path, own: bool) -> None:
+    assumed = (*ASSUMED, Assumption.ANSWERS_PRIVATE) if own else ASSUMED
+    table.write(table.tabulate([cell("sound", 1.0, 0.6, 0, assumed=assumed)], {"embedded/library": "embedded"}), tmp_path)
+    (tmp_path / "environment.json").write_text(json.dumps({"seed": 7, "versions": {}, "data": []}), encoding="utf-8")
+    (tmp_path / "scenario.yaml").write_text("name: tiny\ntitle: tiny\n", encoding="utf-8")
+    record = made(tmp_path, "sound").record
+    assert record is not None
+    told = record["deployment"]["deployment_model"]["access_type_details"]
+    assert ("published as it is" in told) is not own
+    assert ("shown it alone" in told) is own
 
 
 @pytest.mark.skipif(not os.environ.get(SCHEMA), reason=f"{SCHEMA} names no copy of the registry's schema")

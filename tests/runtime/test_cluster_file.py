@@ -50,6 +50,7 @@ def test_every_file_has_the_pinned_ray_and_the_version_of_the_package() -> None:
     text = (ROOT / "docs" / "kuberay.yaml").read_text(encoding="utf-8")
     spec = yaml.safe_load(text)["spec"]
     assert spec["rayVersion"] == pinned
+    assert spec["authOptions"] == {"mode": "token"}, "Ray's head asks for a token, and a worker without it cannot join"
     assert spec["headGroupSpec"]["rayStartParams"]["num-cpus"] == "0"
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert set(re.findall(r"REGISTRY/fedgraph[\w-]*:(\S+)", text)) == {project["version"]}
