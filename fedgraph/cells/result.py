@@ -54,6 +54,7 @@ class Result(Cell):
         cell: Cell,
         account: privacy.LedgerAccount | None = None,
         releases: Iterable[privacy.LedgerLine] = (),
+        facts: TaskFacts | None = None,
         **found: object,
     ) -> Result:
         """The result of a cell.
@@ -62,16 +63,18 @@ class Result(Cell):
             cell: What names it.
             account: What the cell promises, for the ledger; None where nothing is released or learnt.
             releases: The cell's lines of the ledger.
+            facts: What the cell's task says of it; None where it says nothing.
             found: Other fields, by name.
 
         Returns:
             The record. Account and releases carry the cell's name in the words that users write.
         """
-        named = None if account is None else replace(account, cell=cell.name)
+        told = facts or TaskFacts()
+        named = None if account is None else replace(account, cell=cell.name, one=told.one)
         lines = privacy.Ledger([] if named is None else [named], [replace(line, cell=cell.name) for line in releases]).lines()
         own = {f.name: vars(cell)[f.name] for f in fields(Cell)}
         held = {} if account is None else {"protection": account.protection, "delta": account.delta}
-        return cls(**own, **held, ledger=tuple(lines), **found)  # type: ignore[arg-type]
+        return cls(**own, **held, ledger=tuple(lines), facts=told, **found)  # type: ignore[arg-type]
 
     @property
     def account(self) -> privacy.LedgerAccount | None:

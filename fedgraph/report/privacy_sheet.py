@@ -97,9 +97,9 @@ def make_model_sheet(
         verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
         "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
-        "unit": unit, "relation": in_words_of(one, held.neighbours),
-        "releases": [f"{line.path}: {line.mechanism}, {line.count:,} ×" for line in lines] or ["nothing"],
-        "theorem": price.theorem or "nothing is released",
+        "unit": unit, "relation": in_words_of(one, held.neighbours), "viewer": in_words_of(one, held.viewer.words),
+        "releases": [f"{line.path}: {in_words_of(one, line.mechanism)}, {line.count:,} ×" for line in lines] or ["nothing"],
+        "theorem": in_words_of(one, price.theorem) or "nothing is released",
         "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
         "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
     }  # fmt: skip
@@ -173,7 +173,7 @@ def _told(run: SavedRun, row: Row) -> _Told:
         if line.get("kind") == "release":
             key = (str(line["path"]), str(line["mechanism"]))
             counts[key] = counts.get(key, 0) + int(line.get("count", 1))
-    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
+    found = [f"{path}: {in_words_of(row.one, mechanism)}, {count:,} ×" for (path, mechanism), count in counts.items()]
     left = len(found) - _MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
@@ -229,7 +229,8 @@ def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
         found = _STD.search(line.mechanism)
         multiplier = vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
-            yield f"Sensitivity on the path {line.path}", f"in the price: {explain.event_words(line.event)}"
+            priced = in_words_of(row.one, explain.event_words(line.event))
+            yield f"Sensitivity on the path {line.path}", f"in the price: {priced}"
             continue
         share, clients = float(found[1]), row.head.facts.clients or 1
         hiding = clients - colluders if secure else 1
@@ -275,7 +276,7 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _record(row: Row, told: _Told) -> _Told:
-    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {row.protection.unit.value} level"
+    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {in_words_of(row.one, row.unit)} level"
     more = {
         "name": name,
         "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
