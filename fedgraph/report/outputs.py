@@ -138,8 +138,8 @@ def _block(question: Question) -> list[str]:
         said = []
         for cell in (cells[k] for k in shown):
             span = f" ({cell.span})" if cell.span else ""
-            named = "" if cell.row is None else f" {cell.row.short}"
-            said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span}{named}")
+            named = ", ".join(filter(None, ("" if cell.row is None else cell.row.short, cell.made)))
+            said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span} {named}".rstrip())
         lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
     first = max(len(line[0]) for line in lines) + 2
     wide = (_WIDE - first) // (len(shown) + 1)

@@ -198,7 +198,8 @@ class TableCell:
     number: str  # how good it is; ``—`` where no row keeps the ε
     span: str = ""  # its interval
     row: Row | None = None  # its name; empty where there is none
-    words: str = ""  # what it is called, what it costs, and what else is to know
+    made: str = ""  # with which ε, where that is less than the column's
+    words: str = ""  # what it costs, and what else is to know
     look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
 
 
@@ -228,9 +229,8 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if not beats_guessing(row):
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    if row.target < budget:
-        said.insert(0, f"made with ε = {phrase_number(row.target)}")
-    return TableCell(answer.format_mean(row), answer.span(row), row, "; ".join(said), look)
+    made = f"made with ε = {phrase_number(row.target)}" if row.target < budget else ""
+    return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
 def commands(content: PageContent) -> list[tuple[str, str]]:

@@ -128,9 +128,11 @@ def test_guessing_is_told_over_the_seeds_and_each_seed_is_held_against_its_own()
     (question,) = ask(*made(0.48, 0.40, 0.40), *made(0.9, epsilon=math.inf))
     assert "always is right for 36" in question.guessing
     assert question.pick is not None, "40 is above 34 by more than chance, and not above 36"
-    ((_, (one, two)),) = page.table_lines(ask(*made(0.43, 0.36, 0.36), *made(0.39, 0.32, 0.33, epsilon=4.0))[0])
+    (asked,) = ask(*made(0.43, 0.36, 0.36), *made(0.39, 0.32, 0.33, epsilon=4.0))
+    ((_, (one, two)),) = page.table_lines(asked)
+    assert "made with" in "\n".join(outputs.summarise([], [], [asked])), "on a screen, too"
     assert one.words == "not clearly better than guessing on every seed"
-    assert two.words == "made with ε = 1; not clearly better than guessing on every seed"
+    assert (two.made, two.words) == ("made with ε = 1", "not clearly better than guessing on every seed")
     ((_, (none,)),) = page.table_lines(ask(*made(0.40, 0.34, 0.33))[0])
     assert (none.words, none.look) == ("no better than guessing on every seed", "dim")
 
