@@ -24,7 +24,6 @@ UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questio
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
 WEAK = ", so that the proof alone protects little"
-_OWNERS = ("each a graph of its own", "owners of graphs")  # how ``partition: natural`` describes itself
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -86,7 +85,7 @@ class Question:
     @property
     def in_one_hand(self) -> bool:
         """Whether the data are somebody's own and the clients only supposed: a curator holds all of them already."""
-        owners = any(row.head.facts.partition.endswith(_OWNERS) for row in self.rows)
+        owners = any(row.head.facts.natural for row in self.rows)
         return self.one == "person" and Trust.CURATOR in self.trusts and not owners
 
     @property

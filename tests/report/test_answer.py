@@ -89,16 +89,12 @@ def test_the_interval_holds_the_tested_and_every_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "dealt", "trust"),
-    [
-        ("person", "10 clients from 30 Louvain communities", Trust.CURATOR),
-        ("person", "3 clients, each a graph of its own", Trust.OWN_CLIENT),
-        ("node", "10 clients from 30 Louvain communities", Trust.OWN_CLIENT),
-    ],
+    ("one", "natural", "trust"),
+    [("person", False, Trust.CURATOR), ("person", True, Trust.OWN_CLIENT), ("node", False, Trust.OWN_CLIENT)],
 )
-def test_whoever_holds_the_whole_table_needs_no_clients(one: str, dealt: str, trust: Trust) -> None:
-    facts = NodeClassificationCellFacts(one=one, partition=dealt, tested=1000)
-    curator = cell("a", 0.8, facts=replace(facts, partition="one curator"))
+def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool, trust: Trust) -> None:
+    facts = NodeClassificationCellFacts(one=one, natural=natural, tested=1000)
+    curator = cell("a", 0.8, facts=replace(facts, natural=False))
     (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
     assert question.pick is not None
     assert question.pick.row.trust is trust
