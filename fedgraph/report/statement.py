@@ -3,9 +3,11 @@
 Rows of one method and variant are one family: what several of them share is said once.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.cells import GraphClusteringCellFacts, Result
 from fedgraph.privacy import Protection
@@ -57,6 +59,11 @@ class Statement:
     def title(self) -> str:
         """Which row."""
         return f"{self.who} · {self.at}"
+
+    def only(self, these: Collection[str]) -> Statement:
+        """The same with these sentences, conditions and notes alone."""
+        kept = {name: tuple(x for x in vars(self)[name] if x in these) for name in ("sentences", "conditions", "notes")}
+        return replace(self, **kept)
 
 
 def make_statement(row: Row) -> Statement:
@@ -113,16 +120,6 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
 
 
 @dataclass(frozen=True)
-class SharedStatement:
-    """What several rows of a family say."""
-
-    rows: str  # which, in words
-    sentences: tuple[str, ...]
-    conditions: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class StatementFamily:
     """Rows of one method and variant, of one task on one data set."""
 
@@ -130,7 +127,7 @@ class StatementFamily:
     task: str
     dataset: str
     said: tuple[Statement, ...]  # what each of them says alone
-    shared: tuple[SharedStatement, ...]  # what several of them say, each once
+    shared: tuple[tuple[str, Statement], ...]  # what several of them say, each once, with which they are in words
 
 
 def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
@@ -149,20 +146,13 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
             holders.setdefault(text, []).append(number)
     groups = sorted({tuple(found) for found in holders.values() if len(found) > 1}, key=lambda group: (-len(group), group))
     alone = {text for text, found in holders.items() if len(found) == 1}
-    own = [Statement(one.anchor, one.who, one.world, one.target, *_parts(one, alone)) for one in every]
+    own = tuple(one.only(alone) for one in every)
     shared = []
     for group in groups:
         alike = {text for text, found in holders.items() if tuple(found) == group}
         rows = f"each of these {len(every)} rows" if len(group) == len(every) else _in_words([every[i] for i in group])
-        shared.append(SharedStatement(rows, *_parts(every[group[0]], alike)))
-    return StatementFamily(who, task, dataset, tuple(own), tuple(shared))
-
-
-def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    sentences, conditions, notes = (
-        tuple(x for x in all_ if x in these) for all_ in (said.sentences, said.conditions, said.notes)
-    )
-    return sentences, conditions, notes
+        shared.append((rows, every[group[0]].only(alike)))
+    return StatementFamily(who, task, dataset, own, tuple(shared))
 
 
 def _in_words(rows: Sequence[Statement]) -> str:
