@@ -3,7 +3,7 @@
     questions = answer.ask(rows.answering(run.rows))
     questions[0].finding                              what to read first
     questions[0].pick                                 the row to use; None where nothing can be recommended
-    answer.best(rows, unit="node", trust=Trust.SUMS, epsilon=1.0)
+    questions[0].within(1.0, Trust.SUMS)              the best row within an ε and a trust
 
 Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
 ε is ∞ never is. A row whose ε an attack has refuted is never an answer. Units are never mixed: an edge-level row says nothing
@@ -108,7 +108,11 @@ class Question:
         return _top([row for row in self.kept if row.trust is trust and row.keeps(budget)])
 
     def within(self, budget: float, trust: Trust) -> Row | None:
-        """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes."""
+        """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes.
+
+        A method that trusts fewer people serves everybody who would trust more. Where a row that releases nothing of the unit
+        (ε = 0) wins, privacy bought nothing.
+        """
         able = [row for row in self.kept if row.trust.rank <= trust.rank and row.keeps(budget)]
         return _top([*able, *([self.free] if self.free is not None else [])])
 
@@ -269,32 +273,6 @@ def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
         units = sorted({row.unit for row in here if row.private and not row.raw}, key=_ORDER.index) or [""]
         found += [Question(here, unit, every) for unit in units]
     return tuple(sorted(found, key=lambda q: (not q.kept, q.of_graphs)))
-
-
-def best(rows: Sequence[Row], *, unit: str, trust: Trust, epsilon: float) -> Row | None:
-    """The row with the best mean among those that keep an ε and need no more trust than is given.
-
-    A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
-    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
-
-    Args:
-        rows: That answer one question.
-        unit: Whom the guarantee protects, one of ``UNITS``.
-        trust: The most that may be trusted.
-        epsilon: The provable ε of the row is at most this.
-
-    Returns:
-        None where no row keeps ``epsilon``.
-
-    Raises:
-        ValueError: The rows answer several questions.
-    """
-    if len({row.asked for row in rows}) > 1:
-        raise ValueError("these rows answer several questions (data sets, metrics, protocols): give those of one")
-    question = Question(tuple(rows), unit, tuple(rows))
-    able = [row for row in question.kept if row.trust.rank <= trust.rank and row.keeps(epsilon)]
-    able += [question.free] if question.free is not None else []
-    return max(able, key=lambda row: (row.mean, -row.trust.rank, -row.provable), default=None)
 
 
 def least(questions: Sequence[Question]) -> Row | None:

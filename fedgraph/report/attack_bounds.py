@@ -9,7 +9,7 @@ from statistics import fmean
 from fedgraph.audit import one_run
 from fedgraph.cells import NamedAttackCellFacts
 from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import AttackBoundVerdict, Row, bound_of_guesses, judge_attack_bounds, num_attack_bounds
+from fedgraph.report.rows import Row, bound_of_guesses, num_attack_bounds
 from fedgraph.types import counted
 
 CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
@@ -48,7 +48,7 @@ def summarise(rows: Sequence[Row]) -> list[str]:
 
 
 def explain(rows: Sequence[Row], among: int = 0) -> list[str]:
-    """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``judge_attack_bounds``."""
+    """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``contradictions``."""
     attacked = [r for r in rows if r.measured is not None]
     if not attacked:
         return []
@@ -75,10 +75,8 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     """
     attacked, alpha = [r for r in rows if r.measured is not None], one_run.ONE_RUN_ALPHA
     shared = max(among, num_attack_bounds(rows), 1)
-    judged = list(zip(attacked, judge_attack_bounds(attacked, shared), strict=True))
-    broken, by_chance = (
-        [r for r, verdict in judged if verdict is asked] for asked in (AttackBoundVerdict.BROKEN, AttackBoundVerdict.CHANCE)
-    )
+    broken = [r for r in attacked if r.refuted_among(shared)]
+    by_chance = [r for r in attacked if r not in broken and (r.measured or 0.0) > r.guaranteed]
     claimed = [(r, r.published) for r in attacked if r not in broken and r.published is not None]
     refuted = [r for r, published in claimed if r.bound(r.attacked, alpha / shared) > published]
     found = []

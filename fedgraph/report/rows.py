@@ -6,9 +6,8 @@ import html
 import math
 import re
 import statistics
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property, lru_cache
 
 from fedgraph.audit import curve, one_run
@@ -45,15 +44,6 @@ _EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(
 _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
-class AttackBoundVerdict(Enum):
-    """What an attack says of a row's provable ε."""
-
-    UNTRIED = "not attacked"
-    SOUND = "not contradicted"
-    CHANCE = "above, explained by chance"
-    BROKEN = "contradicted"
-
-
 @lru_cache(maxsize=4096)
 def bound_of_guesses(
     counts: tuple[one_run.OneRunCount, ...], delta: float, by: str = "counting", alpha: float = one_run.ONE_RUN_ALPHA
@@ -65,27 +55,6 @@ def bound_of_guesses(
 def short_of(method: str, variant: str) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
     return method if variant in _PLAIN else variant
-
-
-def metric_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[str | None]:
-    """By which metric each row is compared: the first of ``METRICS`` that every row beside it has, else the first of its own.
-
-    Args:
-        found: Of each row its task and data set, and the metrics that it has.
-
-    Returns:
-        One for each row; None where it has none of them.
-    """
-    groups: dict[Hashable, list[Collection[str]]] = {}
-    for group, metrics in found:
-        if any(metric in metrics for metric in METRICS):
-            groups.setdefault(group, []).append(metrics)
-
-    def ordered(several: Sequence[Collection[str]]) -> list[str]:
-        return sorted(METRICS, key=lambda metric: not all(metric in own for own in several))
-
-    order = {group: ordered(several) for group, several in groups.items()}
-    return [next((metric for metric in order.get(group, ()) if metric in metrics), None) for group, metrics in found]
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
@@ -173,7 +142,7 @@ class Row:
     results: tuple[Result, ...]  # its cells, one for each seed; at least one
     row: str  # what a person types to name it
     metric: str = ""  # by which it is compared; empty where it has no such number
-    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED  # what an attack says of ``provable``
+    refuted: bool = False  # whether an attack contradicts ``provable``
     of_sizes: float = 0.0  # what rows of the same question reach that see public sizes alone
 
     # ---- what was asked ---------------------------------------------------------------------------------------------
@@ -347,7 +316,7 @@ class Row:
     @property
     def status(self) -> str:
         """``ok``, or why it is no answer."""
-        if self.verdict is AttackBoundVerdict.BROKEN:
+        if self.refuted:
             return f"refuted: an attack shows ε ≥ {phrase_lower_bound(self.measured)}"
         whole = len(self.scores) == len(self.results)
         found = "ok" if whole else "no number: a value is missing or not finite"
@@ -467,13 +436,20 @@ class Row:
         """The provable ε that ``measured`` must not exceed: of the attacked path, or of the whole row."""
         return self.provable if self.attack.path is None else self.path(self.attack.path)
 
+    def refuted_among(self, bounds: int) -> bool:
+        """Whether what was measured contradicts ``guaranteed``, with the error divided among so many bounds of the report."""
+        if self.measured is None or self.measured <= self.guaranteed:  # a smaller error refutes less
+            return False
+        return self.bound(self.attacked, one_run.ONE_RUN_ALPHA / bounds) > self.guaranteed
+
     def __repr__(self) -> str:
         numbers = f"metric={self.metric!r}, mean={self.mean!r}, deviation={self.deviation!r}, seeds={self.seeds}"
         prices = f"provable={self.provable!r}, published={self.published!r}, measured={self.measured!r}"
         return f"{type(self).__name__}({self.row!r}, {numbers}, {prices}, trust={self.trust.value!r}, unit={self.unit!r})"
 
     def _repr_html_(self) -> str:
-        shown = {"row": self.name, "trust": self.trust.value, METRICS.get(self.metric, "score"): format_row(self, 3)}
+        shown = {"row": self.name, "trust": self.trust.value}
+        shown[METRICS.get(self.metric, "score")] = format_row_mean(self, self.metric)
         shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
         return f"<table>{cells}</table>"
@@ -511,20 +487,6 @@ def num_attack_bounds(rows: Sequence[Row]) -> int:
     return sum(r.measured is not None for r in rows) + len(by_name)
 
 
-def judge_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[AttackBoundVerdict]:
-    """One per row. Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``; BROKEN holds for all bounds together, of
-    which there are ``among`` in the report (default: those of ``rows``)."""
-    shared = max(among, num_attack_bounds(rows), 1)
-    found = []
-    for row in rows:
-        if row.measured is None or row.measured <= row.guaranteed:
-            found.append(AttackBoundVerdict.UNTRIED if row.measured is None else AttackBoundVerdict.SOUND)
-        else:
-            sure = row.bound(row.attacked, one_run.ONE_RUN_ALPHA / shared) > row.guaranteed
-            found.append(AttackBoundVerdict.BROKEN if sure else AttackBoundVerdict.CHANCE)
-    return found
-
-
 def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
     """The rows that have a metric to compare them by, in their order. Others (distances) are left out.
 
@@ -532,15 +494,24 @@ def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
         rows: All rows of one task on one data set are compared by the same metric, the first of ``METRICS`` that each has; of
             graphs that are clustered by how well their classes are found.
     """
-    judged = zip(rows, metrics_of(rows), judge_attack_bounds(rows), strict=True)
-    return tuple(replace(row, metric=metric, verdict=verdict) for row, metric, verdict in judged if metric is not None)
+    bounds = max(num_attack_bounds(rows), 1)
+    found = zip(rows, metrics_of(rows), strict=True)
+    return tuple(replace(row, metric=metric, refuted=row.refuted_among(bounds)) for row, metric in found if metric is not None)
 
 
 def metrics_of(rows: Sequence[Row]) -> list[str | None]:
     """By which metric ``compare_rows`` compares each row; None where it has none."""
-    own = [{name for e in row.results for name in e.metrics} for row in rows]
-    first = metric_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
-    return ["ari" if row.clustered and "ari" in has else one for row, has, one in zip(rows, own, first, strict=True)]
+    own = [{name for e in row.results for name in e.metrics} & METRICS.keys() for row in rows]
+    beside: dict[tuple[str, str], list[set[str]]] = {}
+    for row, has in zip(rows, own, strict=True):
+        beside.setdefault((row.task, row.dataset), []).extend([has] if has else [])
+
+    def first(row: Row, has: set[str]) -> str | None:
+        shared = set[str].intersection(*beside[row.task, row.dataset]) if has else has
+        found = next((name for name in METRICS if name in (shared or has)), None)
+        return "ari" if row.clustered and "ari" in has else found
+
+    return [first(row, has) for row, has in zip(rows, own, strict=True)]
 
 
 def answering(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -638,19 +609,8 @@ def best_without_privacy(rows: Iterable[Row]) -> Row | None:
 
 
 def format_row_mean(row: Row, metric: str) -> str:
-    """``mean ± standard deviation`` over seeds."""
-    found = row.values(metric)
-    spread = f" ± {row.deviation_of(metric):.3f}" if len(found) > 1 else ""
-    return f"{row.mean_of(metric):.3f}{spread}" if found else "—"
-
-
-def format_row(row: Row, digits: int = 2) -> str:
-    """Mean ± standard deviation over seeds of what the row is compared by; ± only with two seeds or more.
-
-    Args:
-        digits: Beyond the point; one more where ± would be 0.
-    """
-    if row.deviation is not None and 0 < row.deviation < 0.5 * 10**-digits:
-        digits += 1  # "± 0.00" would say that nothing varies
-    spread = "" if row.deviation is None else f" ± {row.deviation:.{digits}f}"
-    return f"{round(row.mean, digits) + 0.0:.{digits}f}{spread}"
+    """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
+    found, deviation = row.values(metric), row.deviation_of(metric)
+    digits = 4 if 0 < deviation < 0.0005 else 3
+    spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
+    return f"{round(row.mean_of(metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

@@ -200,9 +200,9 @@ def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
 
 
 def test_calibrated_to_a_claim_a_row_counts_at_its_provable_epsilon() -> None:
-    found = rows(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
-    assert answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
-    best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=4.0)
+    (question,) = ask(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
+    assert question.within(1.0, Trust.CURATOR) is None
+    best = question.within(4.0, Trust.CURATOR)
     assert best is not None
     assert best.short == "claims"
 
@@ -215,22 +215,21 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
 
 
 def test_units_are_never_mixed() -> None:
-    found = rows(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
-    best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0)
+    node, edge = ask(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
+    best = node.within(1.0, Trust.CURATOR)
     assert best is not None
     assert best.short == "nodes"
-    assert [(q.unit, [r.short for r in q.kept]) for q in answer.ask(found)] == [("node", ["nodes"]), ("edge", ["edges"])]
+    assert [(q.unit, [r.short for r in q.kept]) for q in (node, edge)] == [("node", ["nodes"]), ("edge", ["edges"])]
 
 
 def test_less_trust_serves_everybody_and_stands_in_no_column_of_more() -> None:
     lpgnn = cell("lpgnn", 0.8, trust=Trust.NOBODY)
     assert group_rows([lpgnn])[0].trust is Trust.NOBODY
-    found = rows(lpgnn, cell("curated", 0.7))
+    (question,) = ask(lpgnn, cell("curated", 0.7))
     for trust in Trust:
-        best = answer.best(found, unit="node", trust=trust, epsilon=1.0)
+        best = question.within(1.0, trust)
         assert best is not None
         assert best.short == "lpgnn"
-    (question,) = answer.ask(found)
     curator, nobody = page.table_lines(question)
     assert curator[1][0].row is not None
     assert (curator[0], curator[1][0].row.short) == (Trust.CURATOR, "curated")
@@ -360,8 +359,6 @@ def test_several_questions_are_told_apart() -> None:
     questions = answer.ask(found)
     assert [q.data for q in questions] == ["d", "e", "d"]
     assert questions[0].title.endswith("· d")
-    with pytest.raises(ValueError, match="several questions"):
-        answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0)
 
 
 def test_conditions_begin_with_the_most_unusual() -> None:
