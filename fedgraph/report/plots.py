@@ -54,25 +54,26 @@ class PlotFigure:
     live: bool = True
 
     @cached_property
+    def _drawn(self) -> list[Spec]:
+        """Vega-Lite, one for each panel: altair is slow, so that each is written once."""
+        return [_specify(panel) for panel in self.panels]
+
+    @property
     def specs(self) -> list[Spec]:
         """Vega-Lite, one for each panel, as wide as its place in the page; colours of text and rules are the page's."""
-        found = []
-        for panel in self.panels:
-            spec = _specify(panel)
-            found.append(
-                spec | {"width": "container", "background": None, "autosize": {"type": "fit-x", "contains": "padding"}}
-            )
-        return found
+        own: Spec = {"width": "container", "background": None, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return [spec | own for spec in self._drawn]
 
     @cached_property
     def _whole(self) -> Spec:
-        import altair
-
-        title = altair.Undefined if self.notice is None else altair.TitleParams(self.notice, color="#b00020", fontSize=11)
-        whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(
-            color="independent", shape="independent"
-        )
-        return _specify(whole) | {"background": "white", "padding": 10}
+        """All panels side by side."""
+        shared = ("$schema", "config", "datasets")
+        whole: Spec = {key: self._drawn[0][key] for key in shared[:2]} | {"background": "white", "padding": 10}
+        whole["concat"] = [{key: value for key, value in spec.items() if key not in shared} for spec in self._drawn]
+        whole["datasets"] = {name: rows for spec in self._drawn for name, rows in spec.get("datasets", {}).items()}
+        if self.notice is not None:
+            whole["title"] = {"text": self.notice, "color": "#b00020", "fontSize": 11}
+        return whole | {"columns": self.columns, "resolve": {"scale": {"color": "independent", "shape": "independent"}}}
 
     @cached_property
     def svg(self) -> str:
