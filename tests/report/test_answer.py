@@ -98,6 +98,8 @@ def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool,
     (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
     assert question.pick is not None
     assert question.pick.row.trust is trust
+    beside = "; a federation that shows the server only sums reaches 79 (within chance)"
+    assert (beside in question.finding) == (trust is Trust.CURATOR), "who holds all has asked for the others, too"
 
 
 def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
