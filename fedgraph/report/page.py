@@ -11,12 +11,11 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from markupsafe import Markup
 
 from fedgraph.privacy import Assumption, Trust
-from fedgraph.report import answer, attack_bounds, charts, references, statement, sweeps
+from fedgraph.report import answer, attack_bounds, charts, plots, references, statement, sweeps
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import (
     begin_phrase,
@@ -341,20 +340,12 @@ def render_report_page(content: PageContent) -> str:
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
-        style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
+        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
     # HTML needs none of these
     head, scripts, tail = text.partition("<script")
     return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", head) + scripts + tail
-
-
-@cache
-def _drawer() -> Markup:
-    """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them."""
-    import vl_convert
-
-    return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
 
 def _embed_json(value: object) -> Markup:

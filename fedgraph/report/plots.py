@@ -5,13 +5,18 @@ altair and vl-convert are imported when the first picture is made, so that a run
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from fedgraph.cells import store
 
 if TYPE_CHECKING:
     import altair
@@ -93,6 +98,32 @@ class PlotFigure:
         import vl_convert
 
         return vl_convert.svg_to_jpeg(self.svg, scale=1.0, quality=50)
+
+
+@cache
+def scripts() -> str:
+    """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them.
+
+    To bundle them takes longer than to draw a picture, so they are kept in the user's cache, where it can be written.
+    """
+    import vl_convert
+
+    with contextlib.suppress(OSError, RuntimeError):
+        above = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fedgraph"
+        kept = above / f"vega-{vl_convert.__version__}.js"
+        if not kept.is_file():
+            above.mkdir(parents=True, exist_ok=True)
+            own = kept.with_name(f"{kept.name}.{os.getpid()}")  # another run may be at the same
+            store.write_atomically(own, _bundle().encode())
+            own.replace(kept)
+        return kept.read_text(encoding="utf-8")
+    return _bundle()
+
+
+def _bundle() -> str:
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
 
 def _specify(chart: Panel) -> Spec:

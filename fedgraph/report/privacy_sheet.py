@@ -38,6 +38,8 @@ _MOST_KINDS = 8  # of releases that are listed
 _DIGITS = 6  # significant ones of a registered ε
 _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
+# libyaml's where it is there: a run writes a record for each row, and Python's take ten times as long
+_LOADER, _DUMPER = (getattr(yaml, f"C{name}", vars(yaml)[name]) for name in ("SafeLoader", "SafeDumper"))
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
@@ -284,7 +286,7 @@ def _record(row: Row, told: _Told) -> _Told:
         "model": _MODELS.get(row.protection.viewer, "Federated"),
         "dashed": lambda items: [f"- {item}" for item in items],
     }
-    deployment = yaml.safe_load(load_template("deployment.yaml", escaped=False).render(told | more))
+    deployment = yaml.load(load_template("deployment.yaml", escaped=False).render(told | more), Loader=_LOADER)
     deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.delta}
     slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
@@ -294,7 +296,7 @@ def _as_yaml(record: _Told) -> str:
     return str(yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9))
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(_DUMPER):  # type: ignore[misc, valid-type]
     """Writes texts of several lines as literal blocks."""
 
 
