@@ -26,7 +26,7 @@ from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds
 from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, bound_of_guesses, format_row_mean
+from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, format_row_mean
 from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.statement import list_statement_caveats
 from fedgraph.types import in_words_of
@@ -258,9 +258,9 @@ def _delta_words(row: Row, people: int) -> str:
 
 def _measured(row: Row) -> str:
     found = attack_bounds.describe(row).removeprefix("measured by an attack").lstrip(" :")
-    if row.measured is None or row.attack.estimator != "curve":
+    if row.canaries is None or row.canaries.one.estimator != "curve":
         return found
-    plain = bound_of_guesses(tuple(row.attacked), row.delta, "counting")
+    plain = row.canaries.epsilon(estimator="counting") or 0.0
     return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
 
 

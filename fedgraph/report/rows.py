@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Generic, TypeVar
 
 from fedgraph.audit import curve, one_run
 from fedgraph.cells import (
@@ -16,6 +17,7 @@ from fedgraph.cells import (
     Cell,
     GraphClassificationCellFacts,
     GraphClusteringCellFacts,
+    NamedAttackCellFacts,
     NodeClassificationCellFacts,
     Result,
     SettingChoiceCellFacts,
@@ -41,12 +43,13 @@ METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
 _EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
+_Attack = TypeVar("_Attack", CanaryAttackCellFacts, NamedAttackCellFacts)
 _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
 
 
 @lru_cache(maxsize=4096)
 def bound_of_guesses(
-    counts: tuple[one_run.OneRunCount, ...], delta: float, by: str = "counting", alpha: float = one_run.ONE_RUN_ALPHA
+    counts: tuple[one_run.OneRunCount, ...], delta: float, by: str, alpha: float = one_run.ONE_RUN_ALPHA
 ) -> float:
     """``curve.best_bound``, computed once: every table asks for the same bounds."""
     return curve.best_bound(list(counts), delta, by, alpha)
@@ -392,55 +395,35 @@ class Row:
     # ---- what attacks say -------------------------------------------------------------------------------------------
 
     @cached_property
-    def attacked(self) -> list[one_run.OneRunCount]:
-        """Guesses about canaries, of the attacked seeds together (independent coins); one entry per number of guesses."""
-        found = [e.facts.attack.counts for e in self.results if e.epsilon_measured is not None and e.facts.attack]
-        return [one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
-
-    @property
-    def attack(self) -> CanaryAttackCellFacts:
-        """What was guessed.
-
-        Raises:
-            ValueError: No cell of the row was attacked.
-        """
-        found = next((e.facts.attack for e in self.results if e.facts.attack is not None), None)
-        if found is None:
-            raise ValueError(f"no cell of {self.row} was attacked")
-        return found
-
-    def bound(self, counts: Sequence[one_run.OneRunCount], alpha: float = one_run.ONE_RUN_ALPHA) -> float:
-        """The ε that guesses refute at the row's δ.
-
-        Args:
-            counts: One for each number of guesses.
-            alpha: The probability with which it may be wrong.
-
-        Raises:
-            ValueError: No cell of the row was attacked.
-        """
-        return bound_of_guesses(tuple(counts), self.delta, self.attack.estimator, alpha)
+    def canaries(self) -> AttackOnRow[CanaryAttackCellFacts] | None:
+        """Guesses about canaries in the attacked seeds; None where there were none."""
+        found = tuple(e.facts.attack for e in self.results if e.epsilon_measured is not None and e.facts.attack)
+        return AttackOnRow(self, found) if found else None
 
     @cached_property
     def measured(self) -> float | None:
         """The ε that an attack on the attacked seeds together refutes; None where there was none."""
-        return self.bound(self.attacked) if self.attacked else None
-
-    @cached_property
-    def ceiling(self) -> float:
-        """What ``measured`` would be with every guess right."""
-        return self.bound([one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.attacked])
+        return None if self.canaries is None else self.canaries.epsilon()
 
     @property
     def guaranteed(self) -> float:
         """The provable ε that ``measured`` must not exceed: of the attacked path, or of the whole row."""
-        return self.provable if self.attack.path is None else self.path(self.attack.path)
+        path = None if self.canaries is None else self.canaries.one.path
+        return self.provable if path is None else self.path(path)
+
+    @property
+    def named(self) -> tuple[AttackOnRow[NamedAttackCellFacts], ...]:
+        """Every attack by name."""
+        found: dict[str, list[NamedAttackCellFacts]] = {}
+        for one in (one for e in self.results if e.facts.named for one in e.facts.named.found):
+            found.setdefault(one.attack, []).append(one)
+        return tuple(AttackOnRow(self, tuple(every)) for every in found.values())
 
     def refuted_among(self, bounds: int) -> bool:
         """Whether what was measured contradicts ``guaranteed``, with the error divided among so many bounds of the report."""
-        if self.measured is None or self.measured <= self.guaranteed:  # a smaller error refutes less
+        if self.canaries is None or (self.measured or 0.0) <= self.guaranteed:  # a smaller error refutes less
             return False
-        return self.bound(self.attacked, one_run.ONE_RUN_ALPHA / bounds) > self.guaranteed
+        return (self.canaries.epsilon(one_run.ONE_RUN_ALPHA / bounds) or 0.0) > self.guaranteed
 
     def __repr__(self) -> str:
         numbers = f"metric={self.metric!r}, mean={self.mean!r}, deviation={self.deviation!r}, seeds={self.seeds}"
@@ -453,6 +436,40 @@ class Row:
         shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
         return f"<table>{cells}</table>"
+
+
+@dataclass(frozen=True, eq=False)
+class AttackOnRow(Generic[_Attack]):
+    """One attack on a row, its seeds together."""
+
+    row: Row
+    every: tuple[_Attack, ...]  # what was found with each attacked seed; at least one
+
+    @property
+    def one(self) -> _Attack:
+        """Of the first seed: what describes the attack holds for all."""
+        return self.every[0]
+
+    @cached_property
+    def counts(self) -> tuple[one_run.OneRunCount, ...]:
+        """Guesses of all seeds together, since their coins are independent; one entry for each number of guesses."""
+        found = [v.counts for v in self.every if v.counts]
+        return tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
+
+    def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA, estimator: str = "") -> float | None:
+        """The ε that the guesses refute at the row's δ; None where no theorem gives one.
+
+        Args:
+            alpha: The probability with which it may be wrong.
+            estimator: Which bound of ``audit.curve`` reads them, in the place of the attack's own.
+        """
+        return bound_of_guesses(self.counts, self.row.delta, estimator or self.one.estimator, alpha) if self.counts else None
+
+    @property
+    def ceiling(self) -> float:
+        """What ``epsilon`` would be with every guess right."""
+        right = tuple(one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.counts)
+        return bound_of_guesses(right, self.row.delta, self.one.estimator)
 
 
 def group_rows(results: Iterable[Result], names: Mapping[Cell, str] | None = None) -> list[Row]:
@@ -477,14 +494,8 @@ def of_run(row: Row, run: str) -> Row:
 
 def num_attack_bounds(rows: Sequence[Row]) -> int:
     """How many lower bounds on ε the rows show that are held against a provable one: of canaries, and of attacks by name."""
-    by_name = {
-        (place, told.attack)
-        for place, row in enumerate(rows)
-        for result in row.results
-        for told in (result.facts.named.found if result.facts.named else ())
-        if told.counts and told.comparable
-    }
-    return sum(r.measured is not None for r in rows) + len(by_name)
+    held = sum(bool(told.counts) and told.one.comparable for row in rows for told in row.named)
+    return sum(row.measured is not None for row in rows) + held
 
 
 def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:

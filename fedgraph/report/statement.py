@@ -112,8 +112,8 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {phrase_number(row.published, 4)}"
     found.append(f"The published formula {published}; {attack_bounds.describe(row)}.")
-    if row.measured is not None:
-        found.append(f"The attacker read: {row.attack.what}.")
+    if row.canaries is not None:
+        found.append(f"The attacker read: {row.canaries.one.what}.")
     if len(row.results) > 1:
         found.append(fill_phrase("statement", "one_run", runs=len(row.results)))
     return found
