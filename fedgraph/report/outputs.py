@@ -14,7 +14,7 @@ from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, por
 from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number
-from fedgraph.report.rows import group_rows
+from fedgraph.report.rows import group_rows, num_attack_bounds
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
@@ -79,7 +79,9 @@ def write_report(
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
-    content = page.make_page_content(rows, title, lead, list(opening.values()), records, graphs)
+    among = num_attack_bounds(rows)  # they share one error probability
+    parts = [dataclasses.replace(r, among=among) for r in records]
+    content = page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs)
     content = dataclasses.replace(
         content, secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
         environment=json.dumps(dataclasses.asdict(environment), indent=2),
