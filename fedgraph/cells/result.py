@@ -113,9 +113,6 @@ class Result(Cell):
     def facts_as(self, record: type[_F]) -> _F:
         """The facts as the record of a known task.
 
-        Args:
-            record: The class of the record.
-
         Raises:
             TypeError: The cell is of another task.
         """
@@ -188,7 +185,6 @@ def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | Non
 
     Args:
         line: Of a table, or the JSON object in a cell's file; what is missing in it is None or NaN.
-        artefacts: What stands beside it.
 
     Raises:
         KeyError: A column is missing.

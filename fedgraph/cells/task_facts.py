@@ -31,10 +31,6 @@ def pack_answers(right: np.ndarray) -> str:
 def unpack_answers(packed: str, tested: int) -> np.ndarray:
     """What ``pack_answers`` packed.
 
-    Args:
-        packed: Its text.
-        tested: The length of the array.
-
     Returns:
         bool [tested], or float [tested] in 0 … 1.
     """

@@ -48,7 +48,6 @@ def write_report(
         resolved: The scenario as it was read, as text.
         records: Finished cells, one for each task and data set.
         graphs: Label of a data set → its graph or collection.
-        environment: What the run was made with.
         failed: Cells without a result; results.csv names each of them with its reason.
 
     Raises:

@@ -83,13 +83,9 @@ def make_model_sheet(
     """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
 
     Args:
-        name: what it is called.
         what: what kind of thing it is, and its file.
-        sha256: of that file.
         account: the first line of its ledger.
         lines: the others.
-        said: its statement, one sentence each.
-        software: what it was made with.
         one: what a node of its data is called.
     """
     price, held = settle.of_account(account, lines), account.protection

@@ -155,12 +155,7 @@ def _without_times(found: Environment) -> Environment:
 
 
 def _first_page(title: str, folder: Path) -> str:
-    """The page; what draws and writes results is not loaded for it.
-
-    Args:
-        title: of the run, or its name.
-        folder: where its results are.
-    """
+    """The page; what draws and writes results is not loaded for it."""
     said, title = html.escape(_FIRST_SAID.format(folder), quote=False), html.escape(title)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
@@ -189,10 +184,7 @@ def _describe_process(
 
     Args:
         seed: the root seed, or ``secret``.
-        graphs: its data sets.
-        runtime: as the engine describes itself.
         began: ``time.time()`` at its start.
-        cells: how many the scenario asks for.
     """
     command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
     finished = time.strftime("%Y-%m-%d %H:%M:%S %z")
