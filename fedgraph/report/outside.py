@@ -42,6 +42,7 @@ from fedgraph.privacy import Assumption
 from fedgraph.report import privacy_sheet, statement, table
 from fedgraph.report.phrases import fill_phrase, phrase_first
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
+from fedgraph.types import in_words_of
 
 OUTSIDE = "outside"
 _COLUMNS = (
@@ -94,7 +95,7 @@ def explain_withheld(entry: Result) -> str:
     """Why a cell that was reduced has no metric; empty where it has one."""
     if entry.metrics or entry.facts.kind == "claims":
         return ""
-    return fill_phrase("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open")
+    return in_words_of(entry.facts.one, fill_phrase("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open"))
 
 
 def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:

@@ -264,7 +264,7 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     seeds = len(row.results)
     over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
     if not any(e.metrics for e in row.results):
-        yield "Accuracy", fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open")
+        yield "Accuracy", in_words_of(row.one, fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open"))
     for name in dict.fromkeys(m for e in row.results for m in e.metrics if not m.startswith("attack_")):
         yield METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
         over = ""
