@@ -11,7 +11,6 @@ stays a marked blank, never invented.
 """
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from fedgraph.cells import Result, store
+from fedgraph.cells import store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds
@@ -167,10 +166,8 @@ def _told(run: SavedRun, row: Row) -> _Told:
         seed = "the seed came from the operating system and was not written"
     # path, mechanism and number of releases of the first seed's run, from its ledger lines.
     counts: dict[tuple[str, str], int] = {}
-    for line in map(json.loads, row.head.ledger):
-        if line.get("kind") == "release":
-            key = (str(line["path"]), str(line["mechanism"]))
-            counts[key] = counts.get(key, 0) + int(line.get("count", 1))
+    for line in row.head.releases:
+        counts[line.path, line.mechanism] = counts.get((line.path, line.mechanism), 0) + line.count
     found = [f"{path}: {in_words_of(row.one, mechanism)}, {count:,} ×" for (path, mechanism), count in counts.items()]
     left = len(found) - _MOST_KINDS + 1
     return {
@@ -200,7 +197,9 @@ def _require_price(run: SavedRun, row: Row) -> None:
     for entry in row.results:
         name = f"{run.folder}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
-            account, lines = _ledger_of(entry)
+            account, lines = entry.account, entry.releases
+            if account is None:
+                raise ValueError("it has no account")
             costs = {path: settle.of_account(account, lines, path or None).epsilon for path in ("", *entry.paths)}
         except (ValueError, KeyError, TypeError, PrivacyError) as error:
             raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
@@ -214,16 +213,11 @@ def _require_price(run: SavedRun, row: Row) -> None:
                 raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
 
 
-def _ledger_of(entry: Result) -> tuple[LedgerAccount, list[LedgerLine]]:
-    first, *others = (json.loads(line) for line in entry.ledger)
-    return LedgerAccount.from_dict(first), [LedgerLine.from_dict(line) for line in others]
-
-
 def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
-    for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
+    for line in {(line.path, line.mechanism): line for line in row.head.releases}.values():
         found = _STD.search(line.mechanism)
         multiplier = vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
