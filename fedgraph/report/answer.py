@@ -194,7 +194,7 @@ class Question:
         """``finding`` without data and level."""
         top = self.ceiling
         beside = "" if top is None else f"; without privacy {good(top, short=True)}"
-        if top is not None and any(is_worse(top, row) for row in self.kept):
+        if top is not None and any(is_worse(top, row) and format_mean(row) != format_mean(top) for row in self.kept):
             beside += ", below the best private row"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
