@@ -206,11 +206,11 @@ class Question:
             more_trusting, other = known[0]
             aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
             said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
-        less = [(other, t) for t in self.trusts if t.rank < row.trust.rank and (other := self.at(budget, t)) is not None]
+        less = [one for t in self.trusts if t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
         if self.in_one_hand and less:  # the answer is the curator's, whatever the others reach; they were asked for, too
-            other, trust = max(less, key=lambda one: one[0].mean)
-            aside = "" if is_worse(other, row) else " (within chance)"
-            said.append(f"{_SUBJECT[trust.value]} reaches {format_mean(other)}{aside}")
+            beneath = max(less, key=lambda one: one.mean)
+            aside = "" if is_worse(beneath, row) else " (within chance)"
+            said.append(f"{_SUBJECT[beneath.trust.value]} reaches {format_mean(beneath)}{aside}")
         if self.free is not None:
             said.append(f"{self.free.short}, which releases nothing private, {good(self.free)}")
         return "; ".join(said) + f"{beside}."

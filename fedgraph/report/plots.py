@@ -110,7 +110,7 @@ def scripts() -> str:
 
     with contextlib.suppress(OSError, RuntimeError):
         above = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fedgraph"
-        kept = above / f"vega-{vl_convert.__version__}.js"
+        kept = above / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
         if not kept.is_file():
             above.mkdir(parents=True, exist_ok=True)
             own = kept.with_name(f"{kept.name}.{os.getpid()}")  # another run may be at the same

@@ -62,8 +62,10 @@ class Statement:
 
     def only(self, these: Collection[str]) -> Statement:
         """The same with these sentences, conditions and notes alone."""
-        kept = {name: tuple(x for x in vars(self)[name] if x in these) for name in ("sentences", "conditions", "notes")}
-        return replace(self, **kept)
+        sentences, conditions, notes = (
+            tuple(x for x in each if x in these) for each in (self.sentences, self.conditions, self.notes)
+        )
+        return replace(self, sentences=sentences, conditions=conditions, notes=notes)
 
 
 def make_statement(row: Row) -> Statement:
