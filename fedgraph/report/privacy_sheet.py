@@ -38,7 +38,7 @@ _DIGITS = 6  # significant ones of a registered ε
 _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
 # libyaml's where it is there: a run writes a record for each row, and Python's take ten times as long
-_LOADER, _DUMPER = (getattr(yaml, f"C{name}", vars(yaml)[name]) for name in ("SafeLoader", "SafeDumper"))
+_LOADER, _DUMPER = (yaml.CSafeLoader, yaml.CSafeDumper) if yaml.__with_libyaml__ else (yaml.SafeLoader, yaml.SafeDumper)
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
