@@ -366,6 +366,7 @@ class Partition:
     description: str  # one phrase for tables
     from_edges: bool  # who holds which node was computed from the edges, so it says something about them
     from_labels: bool  # the same of the labels
+    natural: bool = False  # the clients are owners that the data name; else they are only supposed
 
     @property
     def num_clients(self) -> int:

@@ -87,10 +87,6 @@ class Cell:
 def require_distinct_cells(what: str, names: Sequence[object]) -> None:
     """Refuse names that appear twice: their cells would share one name, one noise stream and one file.
 
-    Args:
-        what: What the names are, for the error.
-        names: Of the rows of one task.
-
     Raises:
         ValueError: Two are equal; the line names them.
     """
@@ -138,7 +134,6 @@ class CellContext:
 
         Args:
             key: Names one thing only, and so a value of one type.
-            make: Makes it.
         """
         if key not in self.cache:
             self.cache[key] = make()

@@ -46,9 +46,6 @@ class Environment:
 def notice(graphs: Sequence[Graph | GraphCollection]) -> str | None:
     """The sentence that must open every output where data were generated, as asked or in the place of real files.
 
-    Args:
-        graphs: Every data set of the run.
-
     Returns:
         The sentence; None where no data set is synthetic.
     """

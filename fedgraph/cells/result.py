@@ -54,6 +54,7 @@ class Result(Cell):
         cell: Cell,
         account: privacy.LedgerAccount | None = None,
         releases: Iterable[privacy.LedgerLine] = (),
+        facts: TaskFacts | None = None,
         **found: object,
     ) -> Result:
         """The result of a cell.
@@ -62,16 +63,18 @@ class Result(Cell):
             cell: What names it.
             account: What the cell promises, for the ledger; None where nothing is released or learnt.
             releases: The cell's lines of the ledger.
+            facts: What the cell's task says of it; None where it says nothing.
             found: Other fields, by name.
 
         Returns:
             The record. Account and releases carry the cell's name in the words that users write.
         """
-        named = None if account is None else replace(account, cell=cell.name)
+        told = facts or TaskFacts()
+        named = None if account is None else replace(account, cell=cell.name, one=told.one)
         lines = privacy.Ledger([] if named is None else [named], [replace(line, cell=cell.name) for line in releases]).lines()
         own = {f.name: vars(cell)[f.name] for f in fields(Cell)}
         held = {} if account is None else {"protection": account.protection, "delta": account.delta}
-        return cls(**own, **held, ledger=tuple(lines), **found)  # type: ignore[arg-type]
+        return cls(**own, **held, ledger=tuple(lines), facts=told, **found)  # type: ignore[arg-type]
 
     @property
     def account(self) -> privacy.LedgerAccount | None:
@@ -109,9 +112,6 @@ class Result(Cell):
 
     def facts_as(self, record: type[_F]) -> _F:
         """The facts as the record of a known task.
-
-        Args:
-            record: The class of the record.
 
         Raises:
             TypeError: The cell is of another task.
@@ -185,7 +185,6 @@ def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | Non
 
     Args:
         line: Of a table, or the JSON object in a cell's file; what is missing in it is None or NaN.
-        artefacts: What stands beside it.
 
     Raises:
         KeyError: A column is missing.

@@ -74,9 +74,6 @@ class CellStore:
 
         A cell that failed stays missing, so ``--resume`` tries it again; only why it failed is noted.
 
-        Args:
-            found: What its task returned, with its seconds.
-
         Raises:
             OSError: A file cannot be written; the cell does not exist then.
         """
@@ -135,9 +132,6 @@ class CellPairStore:
     def load(self, name: str) -> list[dict[str, np.ndarray]]:
         """Every part of a table that was written whole.
 
-        Args:
-            name: Of the table.
-
         Returns:
             One mapping for each part, column → array; empty where there is none. A damaged part is deleted.
         """
@@ -160,7 +154,6 @@ class CellPairStore:
         """Write one more part of a table.
 
         Args:
-            name: Of the table.
             columns: Column → array; all of one length. ``pairs`` names the pairs of this part, int [n, 2].
         """
         with self._locked():
@@ -169,9 +162,6 @@ class CellPairStore:
 
     def close(self, name: str) -> str:
         """Join the parts of a table into one file.
-
-        Args:
-            name: Of the table.
 
         Returns:
             The file, as seen from the run's folder.
@@ -225,10 +215,6 @@ def _in_order(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write all of a file, or leave it as it was.
-
-    Args:
-        path: The file; its folder exists.
-        data: All of its bytes.
 
     Raises:
         OSError: It cannot be written; ``filename`` says which.
@@ -291,10 +277,6 @@ def folder_for(given: Path | None, name: str) -> Iterator[Path]:
     A new one is made here and now, with ``-2``, ``-3`` … at its end where that is taken, so that of two runs that begin in one
     second each has its own. At the end of the ``with`` it goes again if nothing was written into it.
 
-    Args:
-        given: What was asked for; None for a new folder.
-        name: Of the run.
-
     Raises:
         FedgraphError: The folder cannot be made.
     """
@@ -331,10 +313,6 @@ def _made(folder: Path) -> bool:
 def require_folder(folder: Path, resume: bool) -> None:
     """Refuse a folder in which a run cannot begin, or where there is nothing to resume. No data are read.
 
-    Args:
-        folder: Of the run.
-        resume: Whether a run that is there goes on.
-
     Raises:
         ScenarioError: With the option that is to be changed.
     """
@@ -356,10 +334,8 @@ def claim_folder(folder: Path, scenario_text: str, comparable: str, resume: bool
     nothing of the data, whoever guesses them.
 
     Args:
-        folder: Of the run.
         scenario_text: The resolved scenario, which is written there.
         comparable: What decides the numbers: the scenario but for the runtime, and a digest of the data.
-        resume: Whether a run that is there goes on.
 
     Raises:
         ScenarioError: Another run is there, or none that could go on.

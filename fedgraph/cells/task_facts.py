@@ -31,10 +31,6 @@ def pack_answers(right: np.ndarray) -> str:
 def unpack_answers(packed: str, tested: int) -> np.ndarray:
     """What ``pack_answers`` packed.
 
-    Args:
-        packed: Its text.
-        tested: The length of the array.
-
     Returns:
         bool [tested], or float [tested] in 0 … 1.
     """
@@ -137,6 +133,7 @@ class TaskFacts:
     clients: int | None = None  # how many hold the data; None where that is no question
     train_nodes: int = 0  # how many people trained; 0 where nobody is counted
     partition: str = ""  # how the data were dealt
+    natural: bool = False  # the clients are owners that the data name (``types.Partition``)
     cut_edges: int | None = None  # edges between clients
     cut_edges_shared: bool = False  # whether both ends know such an edge
     rounds: int = 0  # of the federation

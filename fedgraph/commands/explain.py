@@ -21,9 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from fedgraph.privacy import explain
+    from fedgraph.types import in_words_of
 
     path = options.run / "ledger.jsonl" if options.run.is_dir() else options.run
     if not path.is_file():
         raise DataError(f"{path}: no such file; a finished run has a ledger.jsonl")
-    print(explain.in_words(explain.read(path), options.cell))
+    print(explain.in_words(explain.read(path), options.cell, in_words_of))
     return 0

@@ -22,6 +22,7 @@ class PartitionShares:
     members: tuple[np.ndarray, ...]  # per client the positions of its graphs, int64, sorted
     description: str  # one phrase for tables
     from_labels: bool  # who holds which graph was computed from the labels
+    natural: bool = False  # as in ``Partition``
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,6 @@ class PartitionOffers(Generic[_P]):
     split: Callable[[Graph, _P, np.random.Generator], Partition]  # who holds which node of one graph
     # who holds which graph of a collection; None: it deals no whole graphs
     deal: Callable[[GraphCollection, _P, np.random.Generator], PartitionShares] | None = None
-    keeps_owners: bool = False  # the clients are the owners that the data set names, so they keep their names
 
 
 class _PartitionModule(Protocol):
@@ -68,7 +68,9 @@ def require_clients(clients: int, available: int, what: str = "nodes") -> None:
         )
 
 
-def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool) -> Partition:
+def disjoint(
+    graph: Graph, groups: Sequence[np.ndarray], description: str, *, from_edges: bool, from_labels: bool, natural: bool = False
+) -> Partition:
     """A partition whose clients share no node.
 
     Args:
@@ -77,6 +79,7 @@ def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, fr
         description: one phrase for tables.
         from_edges: as in ``Partition``.
         from_labels: as in ``Partition``.
+        natural: as in ``Partition``.
 
     Raises:
         DataError: a node is in several groups, whose releases would then add up, or in none.
@@ -91,7 +94,7 @@ def disjoint(graph: Graph, groups: Sequence[np.ndarray], description: str, *, fr
         Subgraph(client, graph.induced(np.sort(nodes)), np.sort(nodes).astype(np.int64)) for client, nodes in enumerate(groups)
     )
     held = sum(s.graph.num_edges for s in subgraphs)
-    return Partition(subgraphs, True, graph.num_edges - held, description, from_edges, from_labels)
+    return Partition(subgraphs, True, graph.num_edges - held, description, from_edges, from_labels, natural)
 
 
 def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
@@ -133,13 +136,13 @@ def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[in
 
 
 def shares(
-    collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool
+    collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool, natural: bool = False
 ) -> PartitionShares:
     """owner: int [graphs], the client of each graph."""
     members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
     if any(m.size == 0 for m in members):
         raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")
-    return PartitionShares(members, description, from_labels)
+    return PartitionShares(members, description, from_labels, natural)
 
 
 def _edge_keys(share: Subgraph, num_nodes: int) -> np.ndarray:

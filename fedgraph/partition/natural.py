@@ -29,7 +29,8 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     present = np.unique(graph.owner)
     order = np.argsort(graph.owner, kind="stable")
     groups = np.split(order, np.searchsorted(graph.owner[order], present[1:]))
-    return base.disjoint(graph, groups, f"{present.size} clients, each a graph of its own", from_edges=False, from_labels=False)
+    said = f"{present.size} clients, each a graph of its own"
+    return base.disjoint(graph, groups, said, from_edges=False, from_labels=False, natural=True)
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
@@ -41,7 +42,7 @@ def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) 
         )
     numbers = np.unique(collection.owner, return_inverse=True)[1]
     clients = int(numbers.max()) + 1
-    return base.shares(collection, numbers, clients, f"{clients} owners of graphs", from_labels=False)
+    return base.shares(collection, numbers, clients, f"{clients} owners of graphs", from_labels=False, natural=True)
 
 
-PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal, keeps_owners=True)
+PARTITION: base.PartitionOffers[Params] = base.PartitionOffers(split=split, deal=deal)

@@ -12,8 +12,9 @@ hold the worst node compose. An account with ``sampled_once`` is priced inside t
 ``PrivacyError`` naming file and line.
 """
 
+import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
@@ -62,8 +63,13 @@ def read(path: Path) -> Ledger:
         raise PrivacyError(f"{path}: not a ledger: not UTF-8 text") from error
 
 
-def in_words(ledger: Ledger, cell: str | None = None) -> str:
+_Say = Callable[[str, str], str]  # (what a node is called, a text of nodes and edges) → the text in these words
+
+
+def in_words(ledger: Ledger, cell: str | None = None, say: _Say = lambda one, text: text) -> str:
     """First one line per cell with its total, then every cell in words; with ``cell`` only those whose name contains it.
+
+    ``say`` puts a text into the words of whoever brought the data (``types.in_words_of``); names stay as they are.
 
     Raises ``PrivacyError`` where no cell's name contains ``cell``.
     """
@@ -75,8 +81,9 @@ def in_words(ledger: Ledger, cell: str | None = None) -> str:
             f"no cell is called {cell!r}, in whole or in part; the first of {len(ledger.accounts)}: "
             f"{_in_words(ledger.accounts[0].cell)}"
         )
-    summary = "\n".join(_summary(ledger, accounts))
-    return "\n\n".join([summary, *("\n".join(_cell(a, ledger.of(a.cell))) for a in accounts)])
+    summary = "\n".join(_summary(ledger, accounts, say))
+    cells = ("\n".join(_cell(a, ledger.of(a.cell), functools.partial(say, a.one))) for a in accounts)
+    return "\n\n".join([summary, *cells])
 
 
 def _releases(count: int) -> str:
@@ -106,53 +113,54 @@ def _ranges(found: LedgerSpans) -> str:
     return ", ".join(shown if len(shown) <= 12 else [*shown[:10], f"… ({len(shown) - 11} more ranges)", shown[-1]])
 
 
-def _summary(ledger: Ledger, accounts: Sequence[LedgerAccount]) -> Iterator[str]:
+def _summary(ledger: Ledger, accounts: Sequence[LedgerAccount], say: _Say) -> Iterator[str]:
     count = "1 cell" if len(accounts) == 1 else f"{len(accounts)} cells"
     yield f"{count}, one for each method, trust, ε and seed. Each ε is of one cell: two on the same people cost more."
     for account in accounts:
         lines = ledger.of(account.cell)
         total = sum(line.count for line in lines)
-        unit, trust = account.protection.unit.value, Trust.against(account.protection.viewer).value
+        unit, trust = say(account.one, account.protection.unit.value), Trust.against(account.protection.viewer).value
         paid = _epsilon(settle.of_account(account, lines))
         yield f"  {_in_words(account.cell)}: {paid} at δ = {account.delta:g} per {unit}, trust {trust}; {_releases(total)}"
 
 
-def _cell(account: LedgerAccount, lines: Sequence[LedgerLine]) -> Iterator[str]:
+def _cell(account: LedgerAccount, lines: Sequence[LedgerLine], say: Callable[[str], str]) -> Iterator[str]:
     yield f"Cell {_in_words(account.cell)}"
-    yield from _guarantee(account)
+    yield from _guarantee(account, say)
     yield "  Releases:" if lines else "  Releases: none."
     for number, line in enumerate(lines, 1):
         so_far = lines[:number]
         own = _epsilon(settle.of_account(account, so_far, line.path))
         count = _releases(line.count)
         who = f"rounds {_ranges(line.rounds)}, clients {_ranges(line.clients)}"
-        yield f"    {line.path}: {who}: {line.mechanism}, {count}"
-        yield f"      one costs: {event_words(line.event)}"
+        yield f"    {line.path}: {who}: {say(line.mechanism)}, {count}"
+        yield f"      one costs: {say(event_words(line.event))}"
         if len(lines) <= _MOST_RUNNING:
             yield f"      so far: {line.path} {own}; everything {_epsilon(settle.of_account(account, so_far))}"
     for path in dict.fromkeys(line.path for line in lines):
         paid = settle.of_account(account, lines, path)
-        yield f"  Path {path}: {_epsilon(paid)} — {paid.theorem}"
+        yield f"  Path {path}: {_epsilon(paid)} — {say(paid.theorem)}"
     paid = settle.of_account(account, lines)
-    yield f"  Total: {_epsilon(paid)} at δ = {account.delta:g}, by {paid.accountant}: {paid.theorem}"
+    yield f"  Total: {_epsilon(paid)} at δ = {account.delta:g}, by {paid.accountant}: {say(paid.theorem)}"
 
 
-def _guarantee(account: LedgerAccount) -> Iterator[str]:
+def _guarantee(account: LedgerAccount, say: Callable[[str], str]) -> Iterator[str]:
     protection = account.protection
-    yield f"  Protected: one {protection.unit.value}."
-    yield f"  Neighbouring worlds ({protection.relation.value}): {protection.neighbours}."
-    yield f"  From: {protection.viewer.words} ({protection.viewer.value})."
+    yield f"  Protected: one {say(protection.unit.value)}."
+    yield f"  Neighbouring worlds ({protection.relation.value}): {say(protection.neighbours)}."
+    yield f"  From: {say(protection.viewer.words)} ({protection.viewer.value})."
     yield f"  δ = {account.delta:g}. Assuming:" + (" nothing further." if not protection.assumptions else "")
     for assumption in protection.assumptions:
-        yield f"    - {assumption.value}: {protection.sentence(assumption)}"
+        yield f"    - {assumption.value}: {say(protection.sentence(assumption))}"
     if account.broken is not None:
-        yield f"  A promise is broken, so nothing can be proven: {account.broken}"
+        yield f"  A promise is broken, so nothing can be proven: {say(account.broken)}"
     if account.holders is not None:
         if protection.unit is Unit.EDGE:
             where = " and ".join(str(client) for client in account.holders)
-            yield f"  Events price one end of an edge; the worst edge has its ends at clients {where}, and they compose."
+            ends = say("Events price one end of an edge; the worst edge has its ends")
+            yield f"  {ends} at clients {where}, and they compose."
         else:
-            yield f"  The worst node is held by clients {_spans(account.holders)}; their releases compose."
+            yield f"  {say('The worst node')} is held by clients {_spans(account.holders)}; their releases compose."
     if account.sampled_once is not None:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
 

@@ -215,6 +215,7 @@ class LedgerAccount:
         path_holders: for each path, those that hold the worst node of that path alone.
         sampled_once: rate of a secret one-time sample; None where there is none.
         broken: what the data do to a promise that the guarantee rests on, in sentences; then every ε is ∞.
+        one: what a node is called, for whoever reads the ledger in words.
     """
 
     cell: str
@@ -224,6 +225,7 @@ class LedgerAccount:
     path_holders: tuple[tuple[str, tuple[int, ...]], ...] = ()
     sampled_once: float | None = None
     broken: str | None = None
+    one: str = "node"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -235,6 +237,7 @@ class LedgerAccount:
             "path_holders": {path: list(held) for path, held in self.path_holders},
             "sampled_once": self.sampled_once,
             "broken": self.broken,
+            "one": self.one,
         }
 
     @classmethod
@@ -243,7 +246,8 @@ class LedgerAccount:
         protection = Protection.from_dict(data["protection"])
         held = None if holders is None else tuple(holders)
         by_path = tuple((path, tuple(clients)) for path, clients in data["path_holders"].items())
-        return cls(data["cell"], protection, float(data["delta"]), held, by_path, data["sampled_once"], data.get("broken"))
+        numbers = (float(data["delta"]), held, by_path, data["sampled_once"])
+        return cls(data["cell"], protection, *numbers, data.get("broken"), data.get("one", "node"))
 
 
 class Ledger:

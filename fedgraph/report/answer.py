@@ -3,7 +3,7 @@
     questions = answer.ask(rows.answering(run.rows))
     questions[0].finding                              what to read first
     questions[0].pick                                 the row to use; None where nothing can be recommended
-    answer.best(rows, unit="node", trust=Trust.SUMS, epsilon=1.0)
+    questions[0].within(1.0, Trust.SUMS)              the best row within an ε and a trust
 
 Three rules. A row is the answer at an ε only if everything that it releases is *provably* within that ε: a row whose provable
 ε is ∞ never is. A row whose ε an attack has refuted is never an answer. Units are never mixed: an edge-level row says nothing
@@ -24,7 +24,6 @@ UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questio
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
 WEAK = ", so that the proof alone protects little"
-_OWNERS = ("each a graph of its own", "owners of graphs")  # how ``partition: natural`` describes itself
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -86,7 +85,7 @@ class Question:
     @property
     def in_one_hand(self) -> bool:
         """Whether the data are somebody's own and the clients only supposed: a curator holds all of them already."""
-        owners = any(row.head.facts.partition.endswith(_OWNERS) for row in self.rows)
+        owners = any(row.head.facts.natural for row in self.rows)
         return self.one == "person" and Trust.CURATOR in self.trusts and not owners
 
     @property
@@ -109,7 +108,11 @@ class Question:
         return _top([row for row in self.kept if row.trust is trust and row.keeps(budget)])
 
     def within(self, budget: float, trust: Trust) -> Row | None:
-        """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes."""
+        """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes.
+
+        A method that trusts fewer people serves everybody who would trust more. Where a row that releases nothing of the unit
+        (ε = 0) wins, privacy bought nothing.
+        """
         able = [row for row in self.kept if row.trust.rank <= trust.rank and row.keeps(budget)]
         return _top([*able, *([self.free] if self.free is not None else [])])
 
@@ -191,7 +194,7 @@ class Question:
         """``finding`` without data and level."""
         top = self.ceiling
         beside = "" if top is None else f"; without privacy {good(top, short=True)}"
-        if top is not None and any(is_worse(top, row) for row in self.kept):
+        if top is not None and any(is_worse(top, row) and format_mean(row) != format_mean(top) for row in self.kept):
             beside += ", below the best private row"
         if self.pick is None:
             return f"{self._nothing()}{beside}."
@@ -203,6 +206,11 @@ class Question:
             more_trusting, other = known[0]
             aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
             said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
+        less = [one for t in self.trusts if t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
+        if self.in_one_hand and less:  # the answer is the curator's, whatever the others reach; they were asked for, too
+            beneath = max(less, key=lambda one: one.mean)
+            aside = "" if is_worse(beneath, row) else " (within chance)"
+            said.append(f"{_SUBJECT[beneath.trust.value]} reaches {format_mean(beneath)}{aside}")
         if self.free is not None:
             said.append(f"{self.free.short}, which releases nothing private, {good(self.free)}")
         return "; ".join(said) + f"{beside}."
@@ -270,32 +278,6 @@ def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
         units = sorted({row.unit for row in here if row.private and not row.raw}, key=_ORDER.index) or [""]
         found += [Question(here, unit, every) for unit in units]
     return tuple(sorted(found, key=lambda q: (not q.kept, q.of_graphs)))
-
-
-def best(rows: Sequence[Row], *, unit: str, trust: Trust, epsilon: float) -> Row | None:
-    """The row with the best mean among those that keep an ε and need no more trust than is given.
-
-    A method that trusts fewer people serves everybody who would trust more, so it competes at every level above its own. A
-    row that releases nothing of such a unit (ε = 0) competes, too: where it wins, privacy bought nothing.
-
-    Args:
-        rows: That answer one question.
-        unit: Whom the guarantee protects, one of ``UNITS``.
-        trust: The most that may be trusted.
-        epsilon: The provable ε of the row is at most this.
-
-    Returns:
-        None where no row keeps ``epsilon``.
-
-    Raises:
-        ValueError: The rows answer several questions.
-    """
-    if len({row.asked for row in rows}) > 1:
-        raise ValueError("these rows answer several questions (data sets, metrics, protocols): give those of one")
-    question = Question(tuple(rows), unit, tuple(rows))
-    able = [row for row in question.kept if row.trust.rank <= trust.rank and row.keeps(epsilon)]
-    able += [question.free] if question.free is not None else []
-    return max(able, key=lambda row: (row.mean, -row.trust.rank, -row.provable), default=None)
 
 
 def least(questions: Sequence[Question]) -> Row | None:

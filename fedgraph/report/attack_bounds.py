@@ -2,14 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from statistics import fmean
 
 from fedgraph.audit import one_run
-from fedgraph.cells import NamedAttackCellFacts
 from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import AttackBoundVerdict, Row, bound_of_guesses, judge_attack_bounds, num_attack_bounds
+from fedgraph.report.rows import Row, num_attack_bounds
 from fedgraph.types import counted
 
 CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
@@ -19,10 +15,10 @@ _BY_CHANCE = "Canaries contradict no proven ε"  # how one about a bound that ch
 
 def describe(row: Row) -> str:
     """``measured by an attack: …``, with what it rests on."""
-    if row.measured is None:
+    if row.canaries is None:
         return "measured by an attack: —"
-    found = row.attacked[0]
-    where = "" if row.attack.path is None else f" on the path “{row.attack.path}” alone"
+    found, path = row.canaries.counts[0], row.canaries.one.path
+    where = "" if path is None else f" on the path “{path}” alone"
     return (
         f"measured by an attack{where}: ε ≥ {phrase_lower_bound(row.measured)} ({CONFIDENCE} confidence, δ = {row.delta:.3g}; "
         f"{found.right} of {found.guesses} guesses about {found.coins} canaries were right)"
@@ -48,23 +44,23 @@ def summarise(rows: Sequence[Row]) -> list[str]:
 
 
 def explain(rows: Sequence[Row], among: int = 0) -> list[str]:
-    """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``judge_attack_bounds``."""
-    attacked = [r for r in rows if r.measured is not None]
+    """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``contradictions``."""
+    attacked = [r.canaries for r in rows if r.canaries is not None]
     if not attacked:
         return []
-    guesses = sorted({c.guesses for r in attacked for c in r.attacked})
+    guesses = sorted({c.guesses for told in attacked for c in told.counts})
     bounds, alpha = max(among, num_attack_bounds(rows)), one_run.ONE_RUN_ALPHA
     shared = "It is the only bound of this report."
     if bounds != 1:
         shared = fill_phrase("attacks", "counted", bounds=bounds, wrong=alpha * bounds, alpha=alpha)
     said = fill_phrase(
         "attacks", "measured", rows=f"{counted(len(attacked), 'row')} {'were' if len(attacked) > 1 else 'was'}",
-        how="; ".join(sorted({r.attack.what for r in attacked})), confidence=CONFIDENCE, counted=shared,
+        how="; ".join(sorted({told.one.what for told in attacked})), confidence=CONFIDENCE, counted=shared,
         guesses=" or ".join(map(str, guesses)) if len(guesses) <= 4 else f"{guesses[0]} to {guesses[-1]}",
-        most=phrase_number(max(r.ceiling for r in attacked), 2),
+        most=phrase_number(max(told.ceiling for told in attacked), 2),
     )  # fmt: skip
-    curves = [fill_phrase("attacks", "curves")] if any(r.attack.estimator == "curve" for r in attacked) else []
-    return [*contradictions(attacked, among), said, *curves]
+    curves = [fill_phrase("attacks", "curves")] if any(told.one.estimator == "curve" for told in attacked) else []
+    return [*contradictions([told.row for told in attacked], among), said, *curves]
 
 
 def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
@@ -73,17 +69,15 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
     the truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
     """
-    attacked, alpha = [r for r in rows if r.measured is not None], one_run.ONE_RUN_ALPHA
-    shared = max(among, num_attack_bounds(rows), 1)
-    judged = list(zip(attacked, judge_attack_bounds(attacked, shared), strict=True))
-    broken, by_chance = (
-        [r for r, verdict in judged if verdict is asked] for asked in (AttackBoundVerdict.BROKEN, AttackBoundVerdict.CHANCE)
-    )
-    claimed = [(r, r.published) for r in attacked if r not in broken and r.published is not None]
-    refuted = [r for r, published in claimed if r.bound(r.attacked, alpha / shared) > published]
+    shared, alpha = max(among, num_attack_bounds(rows), 1), one_run.ONE_RUN_ALPHA
+    told = [(r, r.canaries, r.refuted_among(shared)) for r in rows if r.canaries is not None]
+    broken = [r for r, _, wrong in told if wrong]
+    by_chance = [r for r, _, wrong in told if not wrong and (r.measured or 0.0) > r.guaranteed]
+    claimed = [(r, one) for r, one, wrong in told if not wrong and r.published is not None]
+    refuted = [r for r, one in claimed if (one.epsilon(alpha / shared) or 0.0) > (r.published or 0.0)]
     found = []
     if broken:
-        repeated = "; ".join(f"{_locate(r)} (δ = {r.delta:.3g}; {_tried(r.attacked)})" for r in broken)
+        repeated = "; ".join(f"{_locate(r)} (δ = {r.delta:.3g}; {_tried(one.counts)})" for r, one, wrong in told if wrong)
         found.append(fill_phrase("attacks", "broken", against=_against(broken), alpha=alpha, bounds=shared, repeated=repeated))
     if by_chance:
         opening = "Besides, more" if broken else f"{_BY_CHANCE}. More"
@@ -96,49 +90,11 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
     return found
 
 
-@dataclass(frozen=True)
-class NamedAttackOnRow:
-    """One attack by name on one row."""
-
-    row: Row
-    every: tuple[NamedAttackCellFacts, ...]  # the verdict of each seed, as stored; at least one
-
-    @property
-    def one(self) -> NamedAttackCellFacts:
-        """Of the first seed: what describes the attack holds for all."""
-        return self.every[0]
-
-    @property
-    def advantage(self) -> float:
-        """Mean over seeds."""
-        return fmean(v.advantage for v in self.every)
-
-    @cached_property
-    def counts(self) -> tuple[one_run.OneRunCount, ...]:
-        """Guesses of all seeds together; their coins are independent."""
-        found = [v.counts for v in self.every if v.counts]
-        return tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
-
-    def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA) -> float | None:
-        """The lower bound at this error probability; None where no theorem gives one."""
-        return bound_of_guesses(self.counts, self.row.delta, self.one.estimator, alpha) if self.counts else None
-
-
-def by_name(rows: Sequence[Row]) -> list[NamedAttackOnRow]:
-    """Every attack by name on every row."""
-    found: dict[tuple[int, str], tuple[Row, list[NamedAttackCellFacts]]] = {}
-    for place, row in enumerate(rows):
-        for entry in row.results:
-            for one in entry.facts.named.found if entry.facts.named else ():
-                found.setdefault((place, one.attack), (row, []))[1].append(one)
-    return [NamedAttackOnRow(row, tuple(every)) for row, every in found.values()]
-
-
 def contradictions_by_name(rows: Sequence[Row], among: int = 0) -> list[str]:
     """As ``contradictions``, of attacks by name."""
     shared, alpha = max(among, num_attack_bounds(rows), 1), one_run.ONE_RUN_ALPHA
     found = []
-    for told in (t for t in by_name(rows) if t.counts and t.one.comparable):
+    for told in (t for row in rows for t in row.named if t.counts and t.one.comparable):
         sure, row = told.epsilon(alpha / shared), told.row
         if sure is not None and sure > row.provable:
             named, price = f"{row.who} · ε = {phrase_number(row.target)}", phrase_upper_bound(row.provable, 3)

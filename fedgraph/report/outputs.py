@@ -14,10 +14,10 @@ from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, por
 from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number
-from fedgraph.report.rows import group_rows
+from fedgraph.report.rows import group_rows, num_attack_bounds
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.types import Graph, GraphCollection, counted, describe_graph, describe_graph_size
+from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
 
 _MOST_LINES = 25  # of the table at the end
 _WIDE = 100  # letters of its lines
@@ -48,7 +48,6 @@ def write_report(
         resolved: The scenario as it was read, as text.
         records: Finished cells, one for each task and data set.
         graphs: Label of a data set → its graph or collection.
-        environment: What the run was made with.
         failed: Cells without a result; results.csv names each of them with its reason.
 
     Raises:
@@ -73,16 +72,19 @@ def write_report(
     if grown is not None:
         _text(out / "curves.csv", grown)
 
-    described = {dataset: _describe(g) for dataset, g in graphs.items()}
     sizes = "; ".join(map(describe_graph_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
     rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
-    content = page.make_page_content(rows, title, lead, list(opening.values()), records, described)
-    made = _made(out, resolved, records, environment)
-    content = dataclasses.replace(content, secret=environment.seed == "secret", made=made, folder=str(out))
+    among = num_attack_bounds(rows)  # they share one error probability
+    parts = [dataclasses.replace(r, among=among) for r in records]
+    content = page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs)
+    content = dataclasses.replace(
+        content, secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
+        environment=json.dumps(dataclasses.asdict(environment), indent=2),
+    )  # fmt: skip
     for figure in content.figures:
         store.write_atomically(out / f"{figure.name}.png", figure.png)
         if figure.live:
@@ -98,14 +100,6 @@ def write_report(
     screen.print(
         f"report: {out / 'report.html'} (as these lines, for the holder of the data); every table: fedgraph show {out} --csv"
     )
-
-
-def _describe(graph: Graph | GraphCollection) -> page.PageDataset:
-    """What was read; of somebody's own data, line by line, how."""
-    if graph.provenance.source != "own":
-        return page.PageDataset(describe_graph(graph))
-    said = graph.provenance
-    return page.PageDataset(f"{describe_graph_size(graph)}. What was understood:", tuple(said.detail.split("; ")), said.doubts)
 
 
 def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[Question]) -> list[str]:
@@ -138,8 +132,8 @@ def _block(question: Question) -> list[str]:
         said = []
         for cell in (cells[k] for k in shown):
             span = f" ({cell.span})" if cell.span else ""
-            named = "" if cell.row is None else f" {cell.row.short}"
-            said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span}{named}")
+            named = ", ".join(filter(None, ("" if cell.row is None else cell.row.short, cell.made)))
+            said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span} {named}".rstrip())
         lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
     first = max(len(line[0]) for line in lines) + 2
     wide = (_WIDE - first) // (len(shown) + 1)
@@ -151,7 +145,7 @@ def _block(question: Question) -> list[str]:
     return [*textwrap.wrap(f"{question.title} ({unit}){told}", _WIDE), *table]
 
 
-def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environment: Environment) -> page.PageHowMade:
+def _made(out: Path, records: Sequence[SectionRecords], environment: Environment) -> dict[str, str]:
     """Time, version, command, duration, disk: what is known of how the run was made."""
     made = environment.made
     seconds = sum(e.seconds or 0.0 for r in records for e in r.entries)
@@ -167,8 +161,7 @@ def _made(out: Path, resolved: str, records: Sequence[SectionRecords], environme
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
     }
     known |= _count_actors(environment.runtime)
-    facts = tuple((name, value) for name, value in known.items() if value)
-    return page.PageHowMade(facts, resolved, json.dumps(dataclasses.asdict(environment), indent=2))
+    return {name: value for name, value in known.items() if value}
 
 
 def _count_actors(runtime: Mapping[str, object]) -> dict[str, str]:

@@ -42,6 +42,7 @@ from fedgraph.privacy import Assumption
 from fedgraph.report import privacy_sheet, statement, table
 from fedgraph.report.phrases import fill_phrase, phrase_first
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, SavedRun
+from fedgraph.types import in_words_of
 
 OUTSIDE = "outside"
 _COLUMNS = (
@@ -91,21 +92,16 @@ def see_from_outside(run: SavedRun) -> SavedRun:
 
 
 def explain_withheld(entry: Result) -> str:
-    """Why a cell that was reduced has no metric; empty where it has one.
-
-    Args:
-        entry: As ``reduce_to_outside`` leaves it.
-    """
+    """Why a cell that was reduced has no metric; empty where it has one."""
     if entry.metrics or entry.facts.kind == "claims":
         return ""
-    return fill_phrase("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open")
+    return in_words_of(entry.facts.one, fill_phrase("outside", "exact" if math.isfinite(entry.epsilon_provable) else "open"))
 
 
 def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.PrivacySheet:
     """The privacy sheet of one row, which may be handed out.
 
     Args:
-        run: As its folder holds it.
         name: Of the row; None: the only private one, or the answer where the accuracies that it is chosen by may leave.
 
     Raises:
@@ -128,7 +124,6 @@ def write_outside(run: SavedRun, resolved: str, plans: Mapping[Cell, Mapping[str
     """Write ``outside`` anew into the run's folder.
 
     Args:
-        run: As its folder holds it.
         resolved: The scenario with its defaults, YAML.
         plans: Row → its plan, JSON-ready.
 

@@ -10,13 +10,12 @@ import math
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field, replace
 
 from markupsafe import Markup
 
 from fedgraph.privacy import Assumption, Trust
-from fedgraph.report import answer, attack_bounds, charts, references, statement, sweeps
+from fedgraph.report import answer, attack_bounds, charts, plots, references, statement, sweeps
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import (
     begin_phrase,
@@ -32,7 +31,7 @@ from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
-from fedgraph.types import in_words_of
+from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
@@ -43,16 +42,6 @@ _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row i
 
 
 @dataclass(frozen=True)
-class PagePart:
-    """One task on one data set."""
-
-    label: str
-    dataset: str
-    at: str  # its value of what varies; empty where it is part of no sweep
-    section: Section  # what the page says of it
-
-
-@dataclass(frozen=True)
 class PageChapter:
     """One section of the page: a part that stands alone, or several between which one thing varies."""
 
@@ -60,25 +49,8 @@ class PageChapter:
     thing: str | None  # what varies; None for a part that stands alone
     figures: tuple[PlotFigure, ...]  # with the varied thing on the axis
     tables: tuple[SectionTable, ...]  # the same as numbers
-    parts: tuple[PagePart, ...]
-
-
-@dataclass(frozen=True)
-class PageDataset:
-    """A data set, and how it was read."""
-
-    words: str  # one line
-    reading: tuple[str, ...] = ()  # what was understood of somebody's own data, line by line; empty for published data
-    doubts: tuple[str, ...] = ()  # which of these lines are to be looked at before any number is believed
-
-
-@dataclass(frozen=True)
-class PageHowMade:
-    """How a run was made."""
-
-    facts: tuple[tuple[str, str], ...] = ()
-    scenario: str = ""
-    environment: str = ""
+    # each with its value of what varies (empty where it is part of no sweep), and what the page says of it
+    parts: tuple[tuple[SectionRecords, str, Section], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,17 +69,24 @@ class PageContent:
     chapters: tuple[PageChapter, ...]  # one for each task or sweep
     said: tuple[statement.StatementFamily, ...]
     methods: tuple[references.ReferencedEntry, ...]
-    datasets: tuple[tuple[references.ReferencedEntry, PageDataset], ...]
+    datasets: tuple[tuple[references.ReferencedEntry, Graph | GraphCollection], ...]
     references: tuple[references.Reference, ...]
     folder: str = "RUN"  # of the run, as a command names it
-    made: PageHowMade = PageHowMade()
+    made: Mapping[str, str] = field(default_factory=dict)  # what is known of how the run was made
+    scenario: str = ""
+    environment: str = ""
     secret: bool = False
 
     @property
     def figures(self) -> list[PlotFigure]:
         """Every figure of the page."""
-        inside = [f for c in self.chapters for p in c.parts for f in p.section.figures]
+        inside = [f for section in self.sections for f in section.figures]
         return [*([self.picture] if self.picture else []), *(f for c in self.chapters for f in c.figures), *inside]
+
+    @property
+    def sections(self) -> list[Section]:
+        """What is said of every task on every data set."""
+        return [section for chapter in self.chapters for _, _, section in chapter.parts]
 
     @property
     def finding(self) -> str:
@@ -119,7 +98,7 @@ class PageContent:
         """What the first screen says, in words: warnings, what owners asked, every finding with the strength of its ε."""
         found = [s for q in self.questions for s in (q.finding, q.strength)]
         if not self.questions:
-            found = [p.section.sentences[0] for c in self.chapters for p in c.parts if p.section.sentences]
+            found = [section.sentences[0] for section in self.sections if section.sentences]
         return tuple(filter(None, (*self.notices, *self.first, *found, *self.attacked)))
 
 
@@ -129,7 +108,7 @@ def make_page_content(
     lead: str,
     notices: Sequence[str],
     records: Sequence[SectionRecords] = (),
-    described: Mapping[str, PageDataset] | None = None,
+    graphs: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> PageContent:
     """What the page shows of any rows.
 
@@ -137,7 +116,7 @@ def make_page_content(
         rows: of one run or of several.
         title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
         records: the tasks of one run, each of which gets its own part.
-        described: data set → what was read; only data sets that are described are listed.
+        graphs: data set → its graph or collection; only these data sets are listed.
     """
     found = answering(rows)
     questions = answer.ask(found)
@@ -145,17 +124,19 @@ def make_page_content(
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
     papers = references.collect_references([*methods, *datasets], any(r.kind.startswith("graph") for r in records))
-    doubts = [f"Look at the data first: {said}." for one in (described or {}).values() for said in one.doubts]
+    known = graphs or {}
+    doubts = [f"Look at the data first: {said}." for graph in known.values() for said in graph.provenance.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
-    return PageContent(
+    content = PageContent(
         title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
-        first=(*doubts, *(s for c in parts for p in c.parts for s in p.section.first)),
+        first=(),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
         chapters=parts, said=statement.group_statements(rows), methods=tuple(methods), references=tuple(papers),
-        datasets=tuple((d, (described or {})[d.name]) for d in datasets if d.name in (described or {})),
+        datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip
+    return replace(content, first=(*doubts, *(s for section in content.sections for s in section.first)))
 
 
 def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
@@ -163,7 +144,7 @@ def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tup
     for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
         values = sweep.at or ("",) * len(sweep.parts)
         parts = tuple(
-            PagePart(r.label, r.dataset, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
+            (r, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
             for r, at in zip(sweep.parts, values, strict=True)
         )
         figures, tables = sweeps.draw_sweep(sweep, notice)
@@ -198,7 +179,8 @@ class TableCell:
     number: str  # how good it is; ``—`` where no row keeps the ε
     span: str = ""  # its interval
     row: Row | None = None  # its name; empty where there is none
-    words: str = ""  # what it is called, what it costs, and what else is to know
+    made: str = ""  # with which ε, where that is less than the column's
+    words: str = ""  # what it costs, and what else is to know
     look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
 
 
@@ -218,7 +200,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         if is_worse(row, top):
             said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
         else:
-            said.append("costs nothing beyond chance")
+            said.append("better than all that was run without privacy" if is_worse(top, row) else "costs nothing beyond chance")
     less = question.within(budget, trust)
     if less is not None and less is not row and less.private and less.mean > row.mean:
         said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")
@@ -228,15 +210,14 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if not beats_guessing(row):
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    if row.target < budget:
-        said.insert(0, f"made with ε = {phrase_number(row.target)}")
-    return TableCell(answer.format_mean(row), answer.span(row), row, "; ".join(said), look)
+    made = f"made with ε = {phrase_number(row.target)}" if row.target < budget else ""
+    return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
 def commands(content: PageContent) -> list[tuple[str, str]]:
     """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
     found = []
-    typed = shlex.split(dict(content.made.facts).get("Command", ""))
+    typed = shlex.split(content.made.get("Command", ""))
     if "--quick" in typed:  # nothing is decided by its numbers
         own = ("--quick", "--out", "--resume")
         kept = [word for before, word in zip(["", *typed], typed, strict=False) if word not in own and before not in own[1:]]
@@ -332,7 +313,7 @@ def _seed(row: Row, value: float) -> str:
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
     shown = [table for chapter in content.chapters for table in chapter.tables]
-    inside = [table for chapter in content.chapters for part in chapter.parts for table in part.section.tables]
+    inside = [table for section in content.sections for table in section.tables]
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
@@ -357,22 +338,14 @@ def render_report_page(content: PageContent) -> str:
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
-        holds=held_if, idea=_idea, columns=read_phrases()["columns"],
+        holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
-        style=_markup("page.css"), script=_markup("page.js"), vega=_drawer(),
+        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
     # HTML needs none of these
     head, scripts, tail = text.partition("<script")
     return re.sub(r"</t[dhr]>\s*(?=<t[dhr]|</t[rbh])|</li>\s*(?=<li|</ul)", "", head) + scripts + tail
-
-
-@cache
-def _drawer() -> Markup:
-    """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them."""
-    import vl_convert
-
-    return Markup(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
 
 def _embed_json(value: object) -> Markup:
@@ -403,11 +376,11 @@ def render_letter_pages(content: PageContent) -> dict[str, str]:
     template, style = load_template("owner.html"), _markup("page.css")
     found: dict[str, str] = {}
     taken: set[str] = set()
-    for part in (p for c in content.chapters for p in c.parts):
-        for letter in part.section.letters:
-            name = _file(f"{part.label}-{part.dataset}-{letter.client}", taken)
+    for of, _, section in (part for chapter in content.chapters for part in chapter.parts):
+        for letter in section.letters:
+            name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
             taken.add(name.casefold())
-            lead = f"{content.title} ({part.label}, {part.dataset})"
+            lead = f"{content.title} ({of.label}, {of.dataset})"
             notice = content.notices[0] if content.notices else None
             found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=notice, style=style)
     return found

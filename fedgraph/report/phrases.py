@@ -55,11 +55,7 @@ def phrase_number(value: float | None, digits: int = 3) -> str:
 
 
 def phrase_upper_bound(value: float | None, digits: int = 2) -> str:
-    """An upper bound as tables show it: never below the computed one.
-
-    Args:
-        value: At least 0, or none.
-    """
+    """An upper bound ≥ 0 as tables show it: never below the computed one."""
     if value is None or not math.isfinite(value) or value == 0:
         return phrase_number(value, digits)
     scale = 10.0 ** (digits if value >= 0.01 else digits - 1 - math.floor(math.log10(value)))
@@ -75,10 +71,6 @@ def phrase_lower_bound(value: float | None, digits: int = 2) -> str:
 
 def phrase_first(texts: Sequence[str], most: int, between: str = ", ") -> str:
     """The first of several texts, and how many more there are.
-
-    Args:
-        most: So many are named.
-        between: Stands between two of them.
 
     >>> phrase_first(["a", "b", "c"], 2)
     'a, b and 1 more'

@@ -5,13 +5,18 @@ altair and vl-convert are imported when the first picture is made, so that a run
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from fedgraph.cells import store
 
 if TYPE_CHECKING:
     import altair
@@ -54,25 +59,26 @@ class PlotFigure:
     live: bool = True
 
     @cached_property
+    def _drawn(self) -> list[Spec]:
+        """Vega-Lite, one for each panel: altair is slow, so that each is written once."""
+        return [_specify(panel) for panel in self.panels]
+
+    @property
     def specs(self) -> list[Spec]:
         """Vega-Lite, one for each panel, as wide as its place in the page; colours of text and rules are the page's."""
-        found = []
-        for panel in self.panels:
-            spec = _specify(panel)
-            found.append(
-                spec | {"width": "container", "background": None, "autosize": {"type": "fit-x", "contains": "padding"}}
-            )
-        return found
+        own: Spec = {"width": "container", "background": None, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return [spec | own for spec in self._drawn]
 
     @cached_property
     def _whole(self) -> Spec:
-        import altair
-
-        title = altair.Undefined if self.notice is None else altair.TitleParams(self.notice, color="#b00020", fontSize=11)
-        whole = altair.concat(*self.panels, columns=self.columns, title=title).resolve_scale(
-            color="independent", shape="independent"
-        )
-        return _specify(whole) | {"background": "white", "padding": 10}
+        """All panels side by side."""
+        shared = ("$schema", "config", "datasets")
+        whole: Spec = {key: self._drawn[0][key] for key in shared[:2]} | {"background": "white", "padding": 10}
+        whole["concat"] = [{key: value for key, value in spec.items() if key not in shared} for spec in self._drawn]
+        whole["datasets"] = {name: rows for spec in self._drawn for name, rows in spec.get("datasets", {}).items()}
+        if self.notice is not None:
+            whole["title"] = {"text": self.notice, "color": "#b00020", "fontSize": 11}
+        return whole | {"columns": self.columns, "resolve": {"scale": {"color": "independent", "shape": "independent"}}}
 
     @cached_property
     def svg(self) -> str:
@@ -92,6 +98,32 @@ class PlotFigure:
         import vl_convert
 
         return vl_convert.svg_to_jpeg(self.svg, scale=1.0, quality=50)
+
+
+@cache
+def scripts() -> str:
+    """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them.
+
+    To bundle them takes longer than to draw a picture, so they are kept in the user's cache, where it can be written.
+    """
+    import vl_convert
+
+    with contextlib.suppress(OSError, RuntimeError):
+        above = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fedgraph"
+        kept = above / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
+        if not kept.is_file():
+            above.mkdir(parents=True, exist_ok=True)
+            own = kept.with_name(f"{kept.name}.{os.getpid()}")  # another run may be at the same
+            store.write_atomically(own, _bundle().encode())
+            own.replace(kept)
+        return kept.read_text(encoding="utf-8")
+    return _bundle()
+
+
+def _bundle() -> str:
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle())  # type: ignore[call-arg]
 
 
 def _specify(chart: Panel) -> Spec:

@@ -11,7 +11,6 @@ stays a marked blank, never invented.
 """
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -21,12 +20,12 @@ from typing import Any, TypeAlias
 
 import yaml
 
-from fedgraph.cells import Result, store
+from fedgraph.cells import store
 from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import Assumption, LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds
 from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, bound_of_guesses, format_row_mean
+from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, format_row_mean
 from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.statement import list_statement_caveats
 from fedgraph.types import in_words_of
@@ -38,6 +37,8 @@ _MOST_KINDS = 8  # of releases that are listed
 _DIGITS = 6  # significant ones of a registered ε
 _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
+# libyaml's where it is there: a run writes a record for each row, and Python's take ten times as long
+_LOADER, _DUMPER = (yaml.CSafeLoader, yaml.CSafeDumper) if yaml.__with_libyaml__ else (yaml.SafeLoader, yaml.SafeDumper)
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
@@ -81,13 +82,9 @@ def make_model_sheet(
     """The sheet of a model, or of a deployment; its price is computed anew from its own ledger.
 
     Args:
-        name: what it is called.
         what: what kind of thing it is, and its file.
-        sha256: of that file.
         account: the first line of its ledger.
         lines: the others.
-        said: its statement, one sentence each.
-        software: what it was made with.
         one: what a node of its data is called.
     """
     price, held = settle.of_account(account, lines), account.protection
@@ -97,9 +94,9 @@ def make_model_sheet(
         verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
         "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
-        "unit": unit, "relation": in_words_of(one, held.neighbours),
-        "releases": [f"{line.path}: {line.mechanism}, {line.count:,} ×" for line in lines] or ["nothing"],
-        "theorem": price.theorem or "nothing is released",
+        "unit": unit, "relation": in_words_of(one, held.neighbours), "viewer": in_words_of(one, held.viewer.words),
+        "releases": [f"{line.path}: {in_words_of(one, line.mechanism)}, {line.count:,} ×" for line in lines] or ["nothing"],
+        "theorem": in_words_of(one, price.theorem) or "nothing is released",
         "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
         "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
     }  # fmt: skip
@@ -169,11 +166,9 @@ def _told(run: SavedRun, row: Row) -> _Told:
         seed = "the seed came from the operating system and was not written"
     # path, mechanism and number of releases of the first seed's run, from its ledger lines.
     counts: dict[tuple[str, str], int] = {}
-    for line in map(json.loads, row.head.ledger):
-        if line.get("kind") == "release":
-            key = (str(line["path"]), str(line["mechanism"]))
-            counts[key] = counts.get(key, 0) + int(line.get("count", 1))
-    found = [f"{path}: {mechanism}, {count:,} ×" for (path, mechanism), count in counts.items()]
+    for line in row.head.releases:
+        counts[line.path, line.mechanism] = counts.get((line.path, line.mechanism), 0) + line.count
+    found = [f"{path}: {in_words_of(row.one, mechanism)}, {count:,} ×" for (path, mechanism), count in counts.items()]
     left = len(found) - _MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
@@ -202,7 +197,9 @@ def _require_price(run: SavedRun, row: Row) -> None:
     for entry in row.results:
         name = f"{run.folder}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
-            account, lines = _ledger_of(entry)
+            account, lines = entry.account, entry.releases
+            if account is None:
+                raise ValueError("it has no account")
             costs = {path: settle.of_account(account, lines, path or None).epsilon for path in ("", *entry.paths)}
         except (ValueError, KeyError, TypeError, PrivacyError) as error:
             raise DataError(f"{name} holds no ledger that can be priced ({' '.join(str(error).split())[:200]})") from error
@@ -216,20 +213,16 @@ def _require_price(run: SavedRun, row: Row) -> None:
                 raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
 
 
-def _ledger_of(entry: Result) -> tuple[LedgerAccount, list[LedgerLine]]:
-    first, *others = (json.loads(line) for line in entry.ledger)
-    return LedgerAccount.from_dict(first), [LedgerLine.from_dict(line) for line in others]
-
-
 def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
-    for line in {(line.path, line.mechanism): line for line in _ledger_of(row.head)[1]}.values():
+    for line in {(line.path, line.mechanism): line for line in row.head.releases}.values():
         found = _STD.search(line.mechanism)
         multiplier = vars(line.event).get("noise_multiplier")
         if found is None or not isinstance(multiplier, float) or not multiplier:
-            yield f"Sensitivity on the path {line.path}", f"in the price: {explain.event_words(line.event)}"
+            priced = in_words_of(row.one, explain.event_words(line.event))
+            yield f"Sensitivity on the path {line.path}", f"in the price: {priced}"
             continue
         share, clients = float(found[1]), row.head.facts.clients or 1
         hiding = clients - colluders if secure else 1
@@ -255,9 +248,9 @@ def _delta_words(row: Row, people: int) -> str:
 
 def _measured(row: Row) -> str:
     found = attack_bounds.describe(row).removeprefix("measured by an attack").lstrip(" :")
-    if row.measured is None or row.attack.estimator != "curve":
+    if row.canaries is None or row.canaries.one.estimator != "curve":
         return found
-    plain = bound_of_guesses(tuple(row.attacked), row.delta, "counting")
+    plain = row.canaries.epsilon(estimator="counting") or 0.0
     return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
 
 
@@ -265,7 +258,7 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
     seeds = len(row.results)
     over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
     if not any(e.metrics for e in row.results):
-        yield "Accuracy", fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open")
+        yield "Accuracy", in_words_of(row.one, fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open"))
     for name in dict.fromkeys(m for e in row.results for m in e.metrics if not m.startswith("attack_")):
         yield METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
         over = ""
@@ -275,7 +268,7 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
 
 
 def _record(row: Row, told: _Told) -> _Told:
-    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {row.protection.unit.value} level"
+    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {in_words_of(row.one, row.unit)} level"
     more = {
         "name": name,
         "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
@@ -284,7 +277,7 @@ def _record(row: Row, told: _Told) -> _Told:
         "own_answers": Assumption.ANSWERS_PRIVATE in row.protection.assumptions,
         "dashed": lambda items: [f"- {item}" for item in items],
     }
-    deployment = yaml.safe_load(load_template("deployment.yaml", escaped=False).render(told | more))
+    deployment = yaml.load(load_template("deployment.yaml", escaped=False).render(told | more), Loader=_LOADER)
     deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.delta}
     slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
@@ -294,7 +287,7 @@ def _as_yaml(record: _Told) -> str:
     return str(yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9))
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(_DUMPER):  # type: ignore[misc, valid-type]
     """Writes texts of several lines as literal blocks."""
 
 

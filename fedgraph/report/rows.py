@@ -6,10 +6,10 @@ import html
 import math
 import re
 import statistics
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property, lru_cache
+from typing import Generic, TypeVar
 
 from fedgraph.audit import curve, one_run
 from fedgraph.cells import (
@@ -17,6 +17,7 @@ from fedgraph.cells import (
     Cell,
     GraphClassificationCellFacts,
     GraphClusteringCellFacts,
+    NamedAttackCellFacts,
     NodeClassificationCellFacts,
     Result,
     SettingChoiceCellFacts,
@@ -42,21 +43,13 @@ METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that
 _USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
 _PLAIN = ("default", "baseline")  # labels that say nothing
 _EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
+_Attack = TypeVar("_Attack", CanaryAttackCellFacts, NamedAttackCellFacts)
 _WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
-
-
-class AttackBoundVerdict(Enum):
-    """What an attack says of a row's provable ε."""
-
-    UNTRIED = "not attacked"
-    SOUND = "not contradicted"
-    CHANCE = "above, explained by chance"
-    BROKEN = "contradicted"
 
 
 @lru_cache(maxsize=4096)
 def bound_of_guesses(
-    counts: tuple[one_run.OneRunCount, ...], delta: float, by: str = "counting", alpha: float = one_run.ONE_RUN_ALPHA
+    counts: tuple[one_run.OneRunCount, ...], delta: float, by: str, alpha: float = one_run.ONE_RUN_ALPHA
 ) -> float:
     """``curve.best_bound``, computed once: every table asks for the same bounds."""
     return curve.best_bound(list(counts), delta, by, alpha)
@@ -65,27 +58,6 @@ def bound_of_guesses(
 def short_of(method: str, variant: str) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
     return method if variant in _PLAIN else variant
-
-
-def metric_of_rows(found: Sequence[tuple[Hashable, Collection[str]]]) -> list[str | None]:
-    """By which metric each row is compared: the first of ``METRICS`` that every row beside it has, else the first of its own.
-
-    Args:
-        found: Of each row its task and data set, and the metrics that it has.
-
-    Returns:
-        One for each row; None where it has none of them.
-    """
-    groups: dict[Hashable, list[Collection[str]]] = {}
-    for group, metrics in found:
-        if any(metric in metrics for metric in METRICS):
-            groups.setdefault(group, []).append(metrics)
-
-    def ordered(several: Sequence[Collection[str]]) -> list[str]:
-        return sorted(METRICS, key=lambda metric: not all(metric in own for own in several))
-
-    order = {group: ordered(several) for group, several in groups.items()}
-    return [next((metric for metric in order.get(group, ()) if metric in metrics), None) for group, metrics in found]
 
 
 def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
@@ -173,7 +145,7 @@ class Row:
     results: tuple[Result, ...]  # its cells, one for each seed; at least one
     row: str  # what a person types to name it
     metric: str = ""  # by which it is compared; empty where it has no such number
-    verdict: AttackBoundVerdict = AttackBoundVerdict.UNTRIED  # what an attack says of ``provable``
+    refuted: bool = False  # whether an attack contradicts ``provable``
     of_sizes: float = 0.0  # what rows of the same question reach that see public sizes alone
 
     # ---- what was asked ---------------------------------------------------------------------------------------------
@@ -347,7 +319,7 @@ class Row:
     @property
     def status(self) -> str:
         """``ok``, or why it is no answer."""
-        if self.verdict is AttackBoundVerdict.BROKEN:
+        if self.refuted:
             return f"refuted: an attack shows ε ≥ {phrase_lower_bound(self.measured)}"
         whole = len(self.scores) == len(self.results)
         found = "ok" if whole else "no number: a value is missing or not finite"
@@ -423,49 +395,35 @@ class Row:
     # ---- what attacks say -------------------------------------------------------------------------------------------
 
     @cached_property
-    def attacked(self) -> list[one_run.OneRunCount]:
-        """Guesses about canaries, of the attacked seeds together (independent coins); one entry per number of guesses."""
-        found = [e.facts.attack.counts for e in self.results if e.epsilon_measured is not None and e.facts.attack]
-        return [one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True)]
-
-    @property
-    def attack(self) -> CanaryAttackCellFacts:
-        """What was guessed.
-
-        Raises:
-            ValueError: No cell of the row was attacked.
-        """
-        found = next((e.facts.attack for e in self.results if e.facts.attack is not None), None)
-        if found is None:
-            raise ValueError(f"no cell of {self.row} was attacked")
-        return found
-
-    def bound(self, counts: Sequence[one_run.OneRunCount], alpha: float = one_run.ONE_RUN_ALPHA) -> float:
-        """The ε that guesses refute at the row's δ.
-
-        Args:
-            counts: One for each number of guesses.
-            alpha: The probability with which it may be wrong.
-
-        Raises:
-            ValueError: No cell of the row was attacked.
-        """
-        return bound_of_guesses(tuple(counts), self.delta, self.attack.estimator, alpha)
+    def canaries(self) -> AttackOnRow[CanaryAttackCellFacts] | None:
+        """Guesses about canaries in the attacked seeds; None where there were none."""
+        found = tuple(e.facts.attack for e in self.results if e.epsilon_measured is not None and e.facts.attack)
+        return AttackOnRow(self, found) if found else None
 
     @cached_property
     def measured(self) -> float | None:
         """The ε that an attack on the attacked seeds together refutes; None where there was none."""
-        return self.bound(self.attacked) if self.attacked else None
-
-    @cached_property
-    def ceiling(self) -> float:
-        """What ``measured`` would be with every guess right."""
-        return self.bound([one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.attacked])
+        return None if self.canaries is None else self.canaries.epsilon()
 
     @property
     def guaranteed(self) -> float:
         """The provable ε that ``measured`` must not exceed: of the attacked path, or of the whole row."""
-        return self.provable if self.attack.path is None else self.path(self.attack.path)
+        path = None if self.canaries is None else self.canaries.one.path
+        return self.provable if path is None else self.path(path)
+
+    @property
+    def named(self) -> tuple[AttackOnRow[NamedAttackCellFacts], ...]:
+        """Every attack by name."""
+        found: dict[str, list[NamedAttackCellFacts]] = {}
+        for one in (one for e in self.results if e.facts.named for one in e.facts.named.found):
+            found.setdefault(one.attack, []).append(one)
+        return tuple(AttackOnRow(self, tuple(every)) for every in found.values())
+
+    def refuted_among(self, bounds: int) -> bool:
+        """Whether what was measured contradicts ``guaranteed``, with the error divided among so many bounds of the report."""
+        if self.canaries is None or (self.measured or 0.0) <= self.guaranteed:  # a smaller error refutes less
+            return False
+        return (self.canaries.epsilon(one_run.ONE_RUN_ALPHA / bounds) or 0.0) > self.guaranteed
 
     def __repr__(self) -> str:
         numbers = f"metric={self.metric!r}, mean={self.mean!r}, deviation={self.deviation!r}, seeds={self.seeds}"
@@ -473,10 +431,45 @@ class Row:
         return f"{type(self).__name__}({self.row!r}, {numbers}, {prices}, trust={self.trust.value!r}, unit={self.unit!r})"
 
     def _repr_html_(self) -> str:
-        shown = {"row": self.name, "trust": self.trust.value, METRICS.get(self.metric, "score"): format_row(self, 3)}
+        shown = {"row": self.name, "trust": self.trust.value}
+        shown[METRICS.get(self.metric, "score")] = format_row_mean(self, self.metric)
         shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
         return f"<table>{cells}</table>"
+
+
+@dataclass(frozen=True, eq=False)
+class AttackOnRow(Generic[_Attack]):
+    """One attack on a row, its seeds together."""
+
+    row: Row
+    every: tuple[_Attack, ...]  # what was found with each attacked seed; at least one
+
+    @property
+    def one(self) -> _Attack:
+        """Of the first seed: what describes the attack holds for all."""
+        return self.every[0]
+
+    @cached_property
+    def counts(self) -> tuple[one_run.OneRunCount, ...]:
+        """Guesses of all seeds together, since their coins are independent; one entry for each number of guesses."""
+        found = [v.counts for v in self.every if v.counts]
+        return tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*found, strict=True))
+
+    def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA, estimator: str = "") -> float | None:
+        """The ε that the guesses refute at the row's δ; None where no theorem gives one.
+
+        Args:
+            alpha: The probability with which it may be wrong.
+            estimator: Which bound of ``audit.curve`` reads them, in the place of the attack's own.
+        """
+        return bound_of_guesses(self.counts, self.row.delta, estimator or self.one.estimator, alpha) if self.counts else None
+
+    @property
+    def ceiling(self) -> float:
+        """What ``epsilon`` would be with every guess right."""
+        right = tuple(one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.counts)
+        return bound_of_guesses(right, self.row.delta, self.one.estimator)
 
 
 def group_rows(results: Iterable[Result], names: Mapping[Cell, str] | None = None) -> list[Row]:
@@ -501,28 +494,8 @@ def of_run(row: Row, run: str) -> Row:
 
 def num_attack_bounds(rows: Sequence[Row]) -> int:
     """How many lower bounds on ε the rows show that are held against a provable one: of canaries, and of attacks by name."""
-    by_name = {
-        (place, told.attack)
-        for place, row in enumerate(rows)
-        for result in row.results
-        for told in (result.facts.named.found if result.facts.named else ())
-        if told.counts and told.comparable
-    }
-    return sum(r.measured is not None for r in rows) + len(by_name)
-
-
-def judge_attack_bounds(rows: Sequence[Row], among: int = 0) -> list[AttackBoundVerdict]:
-    """One per row. Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``; BROKEN holds for all bounds together, of
-    which there are ``among`` in the report (default: those of ``rows``)."""
-    shared = max(among, num_attack_bounds(rows), 1)
-    found = []
-    for row in rows:
-        if row.measured is None or row.measured <= row.guaranteed:
-            found.append(AttackBoundVerdict.UNTRIED if row.measured is None else AttackBoundVerdict.SOUND)
-        else:
-            sure = row.bound(row.attacked, one_run.ONE_RUN_ALPHA / shared) > row.guaranteed
-            found.append(AttackBoundVerdict.BROKEN if sure else AttackBoundVerdict.CHANCE)
-    return found
+    held = sum(bool(told.counts) and told.one.comparable for row in rows for told in row.named)
+    return sum(row.measured is not None for row in rows) + held
 
 
 def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -532,15 +505,24 @@ def compare_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
         rows: All rows of one task on one data set are compared by the same metric, the first of ``METRICS`` that each has; of
             graphs that are clustered by how well their classes are found.
     """
-    judged = zip(rows, metrics_of(rows), judge_attack_bounds(rows), strict=True)
-    return tuple(replace(row, metric=metric, verdict=verdict) for row, metric, verdict in judged if metric is not None)
+    bounds = max(num_attack_bounds(rows), 1)
+    found = zip(rows, metrics_of(rows), strict=True)
+    return tuple(replace(row, metric=metric, refuted=row.refuted_among(bounds)) for row, metric in found if metric is not None)
 
 
 def metrics_of(rows: Sequence[Row]) -> list[str | None]:
     """By which metric ``compare_rows`` compares each row; None where it has none."""
-    own = [{name for e in row.results for name in e.metrics} for row in rows]
-    first = metric_of_rows([((row.task, row.dataset), metrics) for row, metrics in zip(rows, own, strict=True)])
-    return ["ari" if row.clustered and "ari" in has else one for row, has, one in zip(rows, own, first, strict=True)]
+    own = [{name for e in row.results for name in e.metrics} & METRICS.keys() for row in rows]
+    beside: dict[tuple[str, str], list[set[str]]] = {}
+    for row, has in zip(rows, own, strict=True):
+        beside.setdefault((row.task, row.dataset), []).extend([has] if has else [])
+
+    def first(row: Row, has: set[str]) -> str | None:
+        shared = set[str].intersection(*beside[row.task, row.dataset]) if has else has
+        found = next((name for name in METRICS if name in (shared or has)), None)
+        return "ari" if row.clustered and "ari" in has else found
+
+    return [first(row, has) for row, has in zip(rows, own, strict=True)]
 
 
 def answering(rows: Sequence[Row]) -> tuple[Row, ...]:
@@ -638,19 +620,8 @@ def best_without_privacy(rows: Iterable[Row]) -> Row | None:
 
 
 def format_row_mean(row: Row, metric: str) -> str:
-    """``mean ± standard deviation`` over seeds."""
-    found = row.values(metric)
-    spread = f" ± {row.deviation_of(metric):.3f}" if len(found) > 1 else ""
-    return f"{row.mean_of(metric):.3f}{spread}" if found else "—"
-
-
-def format_row(row: Row, digits: int = 2) -> str:
-    """Mean ± standard deviation over seeds of what the row is compared by; ± only with two seeds or more.
-
-    Args:
-        digits: Beyond the point; one more where ± would be 0.
-    """
-    if row.deviation is not None and 0 < row.deviation < 0.5 * 10**-digits:
-        digits += 1  # "± 0.00" would say that nothing varies
-    spread = "" if row.deviation is None else f" ± {row.deviation:.{digits}f}"
-    return f"{round(row.mean, digits) + 0.0:.{digits}f}{spread}"
+    """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
+    found, deviation = row.values(metric), row.deviation_of(metric)
+    digits = 4 if 0 < deviation < 0.0005 else 3
+    spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
+    return f"{round(row.mean_of(metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

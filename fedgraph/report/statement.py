@@ -3,9 +3,11 @@
 Rows of one method and variant are one family: what several of them share is said once.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fedgraph.cells import GraphClusteringCellFacts, Result
 from fedgraph.privacy import Protection
@@ -58,6 +60,13 @@ class Statement:
         """Which row."""
         return f"{self.who} · {self.at}"
 
+    def only(self, these: Collection[str]) -> Statement:
+        """The same with these sentences, conditions and notes alone."""
+        sentences, conditions, notes = (
+            tuple(x for x in each if x in these) for each in (self.sentences, self.conditions, self.notes)
+        )
+        return replace(self, sentences=sentences, conditions=conditions, notes=notes)
+
 
 def make_statement(row: Row) -> Statement:
     """The statement of one row."""
@@ -105,21 +114,11 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
                 found.append(f"The path “{path}” alone: ε = ∞.")
     published = "makes no claim for this noise" if row.published is None else f"gives ε = {phrase_number(row.published, 4)}"
     found.append(f"The published formula {published}; {attack_bounds.describe(row)}.")
-    if row.measured is not None:
-        found.append(f"The attacker read: {row.attack.what}.")
+    if row.canaries is not None:
+        found.append(f"The attacker read: {row.canaries.one.what}.")
     if len(row.results) > 1:
         found.append(fill_phrase("statement", "one_run", runs=len(row.results)))
     return found
-
-
-@dataclass(frozen=True)
-class SharedStatement:
-    """What several rows of a family say."""
-
-    rows: str  # which, in words
-    sentences: tuple[str, ...]
-    conditions: tuple[str, ...]
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ class StatementFamily:
     task: str
     dataset: str
     said: tuple[Statement, ...]  # what each of them says alone
-    shared: tuple[SharedStatement, ...]  # what several of them say, each once
+    shared: tuple[tuple[str, Statement], ...]  # what several of them say, each once, with which they are in words
 
 
 def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
@@ -149,20 +148,13 @@ def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> St
             holders.setdefault(text, []).append(number)
     groups = sorted({tuple(found) for found in holders.values() if len(found) > 1}, key=lambda group: (-len(group), group))
     alone = {text for text, found in holders.items() if len(found) == 1}
-    own = [Statement(one.anchor, one.who, one.world, one.target, *_parts(one, alone)) for one in every]
+    own = tuple(one.only(alone) for one in every)
     shared = []
     for group in groups:
         alike = {text for text, found in holders.items() if tuple(found) == group}
         rows = f"each of these {len(every)} rows" if len(group) == len(every) else _in_words([every[i] for i in group])
-        shared.append(SharedStatement(rows, *_parts(every[group[0]], alike)))
-    return StatementFamily(who, task, dataset, tuple(own), tuple(shared))
-
-
-def _parts(said: Statement, these: Collection[str]) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    sentences, conditions, notes = (
-        tuple(x for x in all_ if x in these) for all_ in (said.sentences, said.conditions, said.notes)
-    )
-    return sentences, conditions, notes
+        shared.append((rows, every[group[0]].only(alike)))
+    return StatementFamily(who, task, dataset, own, tuple(shared))
 
 
 def _in_words(rows: Sequence[Statement]) -> str:

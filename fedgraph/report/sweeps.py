@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, compare_rows, format_row
+from fedgraph.report.rows import METRICS, Row, compare_rows, format_row_mean
 from fedgraph.report.sections.base import SectionRecords, SectionTable
 
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
@@ -176,7 +176,7 @@ def _drawn(
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
         tip, metric = f"ε proven {phrase_upper_bound(row.provable, 3)}", METRICS.get(row.metric, row.metric)
         points.append(charts.ChartPoint(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
-        said[panel, own, at] = format_row(row, 3)
+        said[panel, own, at] = format_row_mean(row, row.metric)
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]
     if not kept:

@@ -110,9 +110,6 @@ def finished(table: pd.DataFrame) -> pd.DataFrame:
 def per_client(table: pd.DataFrame) -> pd.DataFrame:
     """What single clients reach, where owners are compared; ``all`` is everybody.
 
-    Args:
-        table: One line for each cell.
-
     Returns:
         One line for each cell, way of taking part, client and metric. ``epsilon_provable`` is of the client's dearest unit, and
         ``tested`` counts that client's own.
@@ -139,8 +136,6 @@ def write(table: pd.DataFrame, folder: Path, ended: bool = True) -> None:
     Each is written whole or not at all.
 
     Args:
-        table: Of the run.
-        folder: Of the run.
         ended: Whether no cell is missing.
     """
     text = table.drop(columns=list(_INSIDE)).astype(dict.fromkeys(("tested", "clients", "cut_edges"), "Int64"))
@@ -189,9 +184,6 @@ def metrics_in(table: pd.DataFrame) -> list[str]:
 
 def group(table: pd.DataFrame) -> pd.DataFrame:
     """One line for each row, in order of first appearance; cells that failed are in none.
-
-    Args:
-        table: One line for each cell.
 
     Returns:
         The columns that name a row and say what it promises; ``mean`` and ``deviation`` of ``metric`` over ``seeds``

@@ -32,11 +32,7 @@ _COMPARED = {  # the first that a cell has says how good it is
 
 
 class Console:
-    """Progress on stderr, tables on stdout.
-
-    Args:
-        quiet: Whether neither is printed.
-    """
+    """Progress on stderr, tables on stdout."""
 
     def __init__(self, quiet: bool = False) -> None:
         # Names that users give may hold brackets and colons: no text here is Rich's markup.
@@ -59,14 +55,7 @@ class Console:
         self._err.print(text)
 
     def plan(self, total: int, already: int, todo: Iterable[Cell] = (), workers: int = 1) -> None:
-        """Say how many cells there are.
-
-        Args:
-            total: All of them.
-            already: Those that were found finished.
-            todo: Those that are left.
-            workers: How many will compute them.
-        """
+        """Say how many cells there are."""
         self._cells = (already, total)
         self._pace = _Pace(todo, workers=workers)
         self.say(
@@ -75,12 +64,7 @@ class Console:
         )
 
     def follow(self, folder: Path, engine: Runtime) -> None:
-        """Keep the run's state in its folder from now on, for whoever watches it; show it here, too, where this is a terminal.
-
-        Args:
-            folder: Of the run.
-            engine: That computes it.
-        """
+        """Keep the run's state in its folder from now on, for whoever watches it; show it here, too, where this is a terminal."""
         self._teller = live.LiveWriter(folder, engine)
         self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:
@@ -159,9 +143,6 @@ class Console:
         """Print a table.
 
         Args:
-            title: Above it.
-            header: One for each column.
-            rows: One text for each column.
             words_last: Only the last column, which holds words, goes on in a next line where the screen ends.
         """
         self.close()

@@ -42,12 +42,7 @@ _Record = TypeVar("_Record", LiveState, Environment)
 
 
 class LiveWriter:
-    """Writes ``live.json`` while cells are computed.
-
-    Args:
-        folder: Of the run.
-        engine: That computes it.
-    """
+    """Writes ``live.json`` while cells are computed."""
 
     def __init__(self, folder: Path, engine: Runtime) -> None:
         self._file, self._engine = folder / LIVE_FILE, engine
@@ -72,9 +67,6 @@ class LiveWriter:
 
 def read(folder: Path) -> LiveState:
     """The state of the run in a folder.
-
-    Args:
-        folder: Of a run, at work or ended.
 
     Raises:
         DataError: No run was begun there, or a file is damaged.

@@ -5,11 +5,10 @@ one line says how many cells it has and which rows are priced otherwise. Plans a
 only, until ``_SECONDS`` of work are done; a budget that was not reached is marked ``?`` and priced when the scenario runs.
 """
 
-import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fedgraph.cells import Cell
@@ -94,22 +93,19 @@ def _rows(stage: ScheduledStage) -> list[_Row]:
 def _plan_in_turn(stages: Sequence[ScheduledStage], tables: Sequence[Sequence[_Row]], plan: _Planner) -> None:
     """First one budget of every shown row, task by task in turn, then the next, until the work is done or too much."""
     until = time.process_time() + _SECONDS
-    for stage, row, cell in _turns(stages, tables):
+    turns = [
+        (turn, place, stage, row, cell)
+        for stage, rows in zip(stages, tables, strict=True)
+        for place, row in enumerate(rows[:_LINES])
+        for turn, cell in enumerate(row.cells)
+    ]
+    for *_, stage, row, cell in sorted(turns, key=lambda one: one[:2]):
         made = None if row.unreleased else plan(stage, cell)
         row.unreleased = made is None
         if made is not None:
             row.plans[cell], row.provable[cell] = made, made.provable().epsilon
         if time.process_time() > until:
             return
-
-
-def _turns(stages: Sequence[ScheduledStage], tables: Sequence[Sequence[_Row]]) -> Iterator[tuple[ScheduledStage, _Row, Cell]]:
-    most = max((len(row.cells) for rows in tables for row in rows), default=0)
-    for turn in range(most):
-        for rows in itertools.zip_longest(*(table[:_LINES] for table in tables)):
-            for stage, row in zip(stages, rows, strict=True):
-                if row is not None and turn < len(row.cells):
-                    yield stage, row, row.cells[turn]
 
 
 def _releases(made: Plan) -> list[str]:

@@ -92,13 +92,11 @@ class Reporting:
     def report(self, console: Console, ended: bool = True) -> list[Result]:
         """Write the report of every cell that is there; the cells that failed. ended: whether nothing is computed meanwhile."""
         from fedgraph import report  # what draws and writes is not needed before the last cell
-        from fedgraph.report import outside, rows, saved_run
+        from fedgraph.report import outside, saved_run
 
         failed = [why for stage in self.stages for cell in stage.cells if (why := self.kept.failure(cell)) is not None]
-        found = [replace(_records_of(stage, self.kept), short=self.ready.quick) for stage in self.stages]
-        every = rows.group_rows([entry for records in found for entry in records.entries])
-        among = rows.num_attack_bounds(every)  # they share one error probability
-        whole = [replace(records, among=among) for records in found if records.entries]
+        found = [_records_of(stage, self.kept, self.ready.quick) for stage in self.stages]
+        whole = [records for records in found if records.entries]
         asked = self.ready.scenario
         graphs = dict(zip((d.label or d.name for d in asked.datasets), self.graphs, strict=True))
         title = asked.title or asked.name
@@ -157,12 +155,7 @@ def _without_times(found: Environment) -> Environment:
 
 
 def _first_page(title: str, folder: Path) -> str:
-    """The page; what draws and writes results is not loaded for it.
-
-    Args:
-        title: of the run, or its name.
-        folder: where its results are.
-    """
+    """The page; what draws and writes results is not loaded for it."""
     said, title = html.escape(_FIRST_SAID.format(folder), quote=False), html.escape(title)
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
@@ -172,8 +165,8 @@ def _first_page(title: str, folder: Path) -> str:
     )
 
 
-def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
-    """The finished cells of a stage, for the report."""
+def _records_of(stage: ScheduledStage, kept: store.CellStore, short: bool) -> SectionRecords:
+    """The finished cells of a stage, for the report. short: whether the run was shrunk."""
     from fedgraph.report import SectionRecords
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
@@ -181,7 +174,7 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore) -> SectionRecords:
     entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     task, dataset = stage.task, stage.context.dataset
     kind = next((f.facts.kind for f in found if not f.failed), task.kind)  # with owners nodes have a section of their own
-    return SectionRecords(name, kind, task.label, dataset, task.params.model_dump(), entries, artefacts)
+    return SectionRecords(name, kind, task.label, dataset, task.params.model_dump(), entries, artefacts, short=short)
 
 
 def _describe_process(
@@ -191,10 +184,7 @@ def _describe_process(
 
     Args:
         seed: the root seed, or ``secret``.
-        graphs: its data sets.
-        runtime: as the engine describes itself.
         began: ``time.time()`` at its start.
-        cells: how many the scenario asks for.
     """
     command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
     finished = time.strftime("%Y-%m-%d %H:%M:%S %z")

@@ -196,7 +196,7 @@ class Run:
             raise ScenarioError(f"these rows are about several data sets; say dataset=…, one of: {', '.join(names)}")
         if not asked:
             return None
-        found = answer.best(asked[0].rows, unit=unit, trust=trusted, epsilon=epsilon)
+        found = asked[0].within(epsilon, trusted)
         if found is None:
             return None
         return self._chosen(next(s for s in self.scores if s.row == found.row))
@@ -303,7 +303,7 @@ class Run:
         return found
 
     def _chosen(self, score: Row) -> ChosenRow:
-        given = (score.results, score.row, score.metric, score.verdict)
+        given = (score.results, score.row, score.metric, score.refuted)
         return ChosenRow(*given, folder=self.folder_of(score), others=self.candidates)
 
     def _repr_html_(self) -> str:

@@ -21,6 +21,7 @@ from fedgraph import scenario
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Trust
 from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
+from fedgraph.types import in_words_of
 
 SCHEMA = "fedgraph.schema.json"
 _COMMENT_AT = 52  # column at which a short row's comment begins
@@ -77,7 +78,7 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
     datasets = [(wanted.title, {**wanted.parameters, **({"rows": True} if many else {})})]
     datasets += [(f"{wanted.title}{WANTED_WHOLE}", {**wanted.parameters})] if many else []
     writer = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True)
-    writer.filters["line"] = _as_line
+    writer.filters |= {"line": _as_line, "say": functools.partial(in_words_of, _one(wanted))}
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
     own = data.path is not None  # somebody's own data, of which the draft tells no count that is private
     people = _protected(wanted)
@@ -90,6 +91,12 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
     told["finder"] = ", algorithm: leiden" if data.people >= MANY_WANTED_PEOPLE else ""
     told["delta"] = f"delta: {scenario.wanted.delta_of(people):.0e}                 # {why}"
     return template.render(told, wanted=wanted, data=data, schema=SCHEMA, datasets=datasets, own=own)
+
+
+def _one(wanted: Wanted) -> str:
+    """What a node is called (``types.GraphNames``): where the data are there, as they call it."""
+    many = wanted.data.collection is not None and not wanted.links
+    return "graph" if many else "node" if wanted.data.path is None else "person"
 
 
 def _protected(wanted: Wanted) -> int:
@@ -163,8 +170,8 @@ def _one_graph_or_many(wanted: Wanted) -> dict[str, Any]:
         "trust": trust,
         "budgets": _numbers(sorted(wanted.epsilons, key=math.isinf) if many else wanted.epsilons),
         "quick_budgets": _numbers([max(finite, default=math.inf)]),
-        "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper, data.federation), d.comment) for n, d in rows]),
-        "quick_rows": _as_yaml(quick, 4),
+        "rows": _as_yaml([(_entry(n, d, trust[0], size.cheaper, data.federation), d.comment) for n, d in rows], _one(wanted)),
+        "quick_rows": _as_yaml(quick, _one(wanted), 4),
         "quick_without": _SHORT if short else "",
         "tasks": range((3 if size.spare else 2) if many else 1),
         "train_fraction": share,
@@ -194,7 +201,7 @@ def _federation(wanted: Wanted) -> dict[str, Any]:
         "trust": trusted,
         "budgets": _numbers(wanted.epsilons),
         "quick_budgets": _numbers([*([max(finite)] if finite else []), *([math.inf] if without else [])]),
-        "rows": _as_yaml([(_entry(n, d, trusted[0], 0, True), d.comment) for n, d in rows]),
+        "rows": _as_yaml([(_entry(n, d, trusted[0], 0, True), d.comment) for n, d in rows], _one(wanted)),
         "quick_settings": [(f"{i}.{key}", fewer) for i, (_, d) in enumerate(rows) for key, fewer in d.quick.items()],
     }
 
@@ -215,9 +222,10 @@ def _numbers(epsilons: Sequence[float]) -> list[str]:
     return [f"{epsilon:g}" for epsilon in epsilons]
 
 
-def _as_yaml(rows: Sequence[tuple[Mapping[str, object], str]], indent: int = 6) -> str:
-    """Entries with their comments, one a line."""
-    return "\n".join(f"{' ' * indent}- {_as_line(entry)}".ljust(_COMMENT_AT) + f"   # {comment}" for entry, comment in rows)
+def _as_yaml(rows: Sequence[tuple[Mapping[str, object], str]], one: str, indent: int = 6) -> str:
+    """Entries with their comments, one a line. one: what a node is called."""
+    lines = ((f"{' ' * indent}- {_as_line(entry)}", in_words_of(one, comment)) for entry, comment in rows)
+    return "\n".join(f"{line.ljust(_COMMENT_AT)}   # {comment}" for line, comment in lines)
 
 
 def _as_line(value: object) -> str:

@@ -325,8 +325,9 @@ def _facts(
     sizes = np.array([g.num_nodes for g in collection.graphs])
     parts = (int(split.train.size), int(split.validation.size), int(split.test.size))
     return GraphClassificationCellFacts(
-        clients=dealt_to.num_clients, partition=dealt_to.description, cut_edges=0, folds=parts, graphs=int(sizes.size),
-        tested=parts[2], mean_nodes=float(sizes.mean()), least_class=measures.least_class(collection.labels),
+        clients=dealt_to.num_clients, partition=dealt_to.description, natural=dealt_to.natural, cut_edges=0, folds=parts,
+        graphs=int(sizes.size), tested=parts[2], mean_nodes=float(sizes.mean()),
+        least_class=measures.least_class(collection.labels),
         majority=float(np.bincount(collection.labels).max() / sizes.size),
         classifier="SVM" if params.only_nearest is None else f"k-NN, k = {params.neighbours[0]}",
     )  # fmt: skip

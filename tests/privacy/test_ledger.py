@@ -5,6 +5,7 @@ import math
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -101,6 +102,16 @@ def test_explained_in_words(tmp_path, capsys):
     assert per_client.theorem in text
     ego = price(Repeated(Gaussian(5.0), 2), 1e-5)
     assert f"Total: ε = {ego.epsilon:.6g}" in text
+
+
+def test_explained_in_the_words_of_whoever_brought_the_data(tmp_path, capsys):
+    people = Ledger([replace(OPEN, one="person")], [release(0, 0)])
+    people.write(tmp_path / "ledger.jsonl")
+    assert command.main(["explain", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "per person" in text
+    assert "Protected: one person." in text
+    assert "(node-zero-out): one person's features become zero, its ties vanish" in text
 
 
 def test_a_release_repeated_over_rounds_and_clients_is_one_line():

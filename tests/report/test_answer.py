@@ -89,19 +89,17 @@ def test_the_interval_holds_the_tested_and_every_seed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "dealt", "trust"),
-    [
-        ("person", "10 clients from 30 Louvain communities", Trust.CURATOR),
-        ("person", "3 clients, each a graph of its own", Trust.OWN_CLIENT),
-        ("node", "10 clients from 30 Louvain communities", Trust.OWN_CLIENT),
-    ],
+    ("one", "natural", "trust"),
+    [("person", False, Trust.CURATOR), ("person", True, Trust.OWN_CLIENT), ("node", False, Trust.OWN_CLIENT)],
 )
-def test_whoever_holds_the_whole_table_needs_no_clients(one: str, dealt: str, trust: Trust) -> None:
-    facts = NodeClassificationCellFacts(one=one, partition=dealt, tested=1000)
-    curator = cell("a", 0.8, facts=replace(facts, partition="one curator"))
+def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool, trust: Trust) -> None:
+    facts = NodeClassificationCellFacts(one=one, natural=natural, tested=1000)
+    curator = cell("a", 0.8, facts=replace(facts, natural=False))
     (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
     assert question.pick is not None
     assert question.pick.row.trust is trust
+    beside = "; a federation that shows the server only sums reaches 79 (within chance)"
+    assert (beside in question.finding) == (trust is Trust.CURATOR), "who holds all has asked for the others, too"
 
 
 def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
@@ -128,9 +126,11 @@ def test_guessing_is_told_over_the_seeds_and_each_seed_is_held_against_its_own()
     (question,) = ask(*made(0.48, 0.40, 0.40), *made(0.9, epsilon=math.inf))
     assert "always is right for 36" in question.guessing
     assert question.pick is not None, "40 is above 34 by more than chance, and not above 36"
-    ((_, (one, two)),) = page.table_lines(ask(*made(0.43, 0.36, 0.36), *made(0.39, 0.32, 0.33, epsilon=4.0))[0])
+    (asked,) = ask(*made(0.43, 0.36, 0.36), *made(0.39, 0.32, 0.33, epsilon=4.0))
+    ((_, (one, two)),) = page.table_lines(asked)
+    assert "made with" in "\n".join(outputs.summarise([], [], [asked])), "on a screen, too"
     assert one.words == "not clearly better than guessing on every seed"
-    assert two.words == "made with ε = 1; not clearly better than guessing on every seed"
+    assert (two.made, two.words) == ("made with ε = 1", "not clearly better than guessing on every seed")
     ((_, (none,)),) = page.table_lines(ask(*made(0.40, 0.34, 0.33))[0])
     assert (none.words, none.look) == ("no better than guessing on every seed", "dim")
 
@@ -202,9 +202,9 @@ def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
 
 
 def test_calibrated_to_a_claim_a_row_counts_at_its_provable_epsilon() -> None:
-    found = rows(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
-    assert answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0) is None
-    best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=4.0)
+    (question,) = ask(cell("claims", 0.9, epsilon=1.0, provable=3.0), cell("sound", 0.5, epsilon=4.0))
+    assert question.within(1.0, Trust.CURATOR) is None
+    best = question.within(4.0, Trust.CURATOR)
     assert best is not None
     assert best.short == "claims"
 
@@ -217,22 +217,21 @@ def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private()
 
 
 def test_units_are_never_mixed() -> None:
-    found = rows(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
-    best = answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0)
+    node, edge = ask(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
+    best = node.within(1.0, Trust.CURATOR)
     assert best is not None
     assert best.short == "nodes"
-    assert [(q.unit, [r.short for r in q.kept]) for q in answer.ask(found)] == [("node", ["nodes"]), ("edge", ["edges"])]
+    assert [(q.unit, [r.short for r in q.kept]) for q in (node, edge)] == [("node", ["nodes"]), ("edge", ["edges"])]
 
 
 def test_less_trust_serves_everybody_and_stands_in_no_column_of_more() -> None:
     lpgnn = cell("lpgnn", 0.8, trust=Trust.NOBODY)
     assert group_rows([lpgnn])[0].trust is Trust.NOBODY
-    found = rows(lpgnn, cell("curated", 0.7))
+    (question,) = ask(lpgnn, cell("curated", 0.7))
     for trust in Trust:
-        best = answer.best(found, unit="node", trust=trust, epsilon=1.0)
+        best = question.within(1.0, trust)
         assert best is not None
         assert best.short == "lpgnn"
-    (question,) = answer.ask(found)
     curator, nobody = page.table_lines(question)
     assert curator[1][0].row is not None
     assert (curator[0], curator[1][0].row.short) == (Trust.CURATOR, "curated")
@@ -362,8 +361,6 @@ def test_several_questions_are_told_apart() -> None:
     questions = answer.ask(found)
     assert [q.data for q in questions] == ["d", "e", "d"]
     assert questions[0].title.endswith("· d")
-    with pytest.raises(ValueError, match="several questions"):
-        answer.best(found, unit="node", trust=Trust.CURATOR, epsilon=1.0)
 
 
 def test_conditions_begin_with_the_most_unusual() -> None:

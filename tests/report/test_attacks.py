@@ -40,9 +40,10 @@ def row(*entries: Result) -> Row:
 
 def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
     found = row(entry(60, 0), entry(70, 1), entry(None, 2))
-    assert found.attacked == [one_run.OneRunCount(1000, 200, 130)]
+    assert found.canaries is not None
+    assert found.canaries.counts == (one_run.OneRunCount(1000, 200, 130),)
     assert found.measured == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 130), 1e-5) > 0
-    assert found.ceiling == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 200), 1e-5)
+    assert found.canaries.ceiling == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 200), 1e-5)
     assert row(entry(None)).measured is None
 
 

@@ -18,6 +18,7 @@ from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report import charts, page, plots, references, sweeps
 from fedgraph.report import rows as found_rows
 from fedgraph.report.sections.base import SectionRecords
+from fedgraph.types import WRITTEN_AFTER, Graph, GraphProvenance
 from fedgraph.worlds.world import world_of_trust
 from tests.report.test_answer import ask, cell
 
@@ -134,7 +135,7 @@ def test_a_page_about_people_speaks_of_people_and_of_the_one_seed_without_privac
 def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended_yet() -> None:
     short = replace(
         content(cell("features", 0.5), notices=("SHORT RUN",)),
-        made=page.PageHowMade((("Command", "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"),)),
+        made={"Command": "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"},
     )
     assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
     assert 'data-say="smallest useful ε, of a shrunk run"' in page.render_report_page(short)
@@ -146,7 +147,8 @@ def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.Monk
     one = cell("features", 0.5, facts=NodeClassificationCellFacts(clients=3, protocol="inductive", split="random"))
     made = content(one, records=(record("t", [one]),))
     (chapter,) = made.chapters
-    part = replace(chapter.parts[0], section=replace(chapter.parts[0].section, figures=tuple(maps)))
+    ((of, at, section),) = chapter.parts
+    part = (of, at, replace(section, figures=tuple(maps)))
     text = page.render_report_page(replace(made, chapters=(replace(chapter, parts=(part,)),)))
     assert text.count('<img alt="Map."') == 1
     assert '<a href="map-2.png">' in text
@@ -247,7 +249,7 @@ def big() -> str:
 def test_a_page_stays_light(big: str) -> None:
     """Goals: 2 MB for the main job, and 2,000 words before anything is unfolded; the scripts that draw are 0.9 MB of it."""
     size, words = measure(big)
-    assert size - len(page._drawer().encode()) <= 200_000
+    assert size - len(plots.scripts().encode()) <= 200_000
     assert words <= 660
     assert measure("<p>one two<details><summary>three</summary>four<details><summary>5</summary>6</details></details>")[1] == 3
 
@@ -259,9 +261,9 @@ def test_every_link_of_a_page_leads_somewhere(big: str) -> None:
     assert set(re.findall(r'href="#([^"]+)"', body)) <= set(ids)
 
 
-def test_a_column_that_tells_the_label_is_said_on_the_first_screen_and_in_no_letter() -> None:
-    doubt = "column blocked alone tells the label of 60 of 60 people, and may have been written after the fact"
-    read = {"d": page.PageDataset("d: 60 people", (doubt,), (doubt,))}
+def test_a_column_that_tells_the_label_is_said_on_the_first_screen_and_in_no_letter(library: Graph) -> None:
+    doubt = f"column blocked alone tells the label of 60 of 60 people, {WRITTEN_AFTER}"
+    read = {"d": replace(library, name="d", provenance=GraphProvenance("own", doubt))}
     made = page.make_page_content(found_rows.group_rows([cell("a", 0.7)]), "title", "lead", (), (), read)
     first, _, _ = page.render_report_page(made).partition("</header>")
     assert f"<b>Look at the data first: </b>{doubt}." in first

@@ -58,8 +58,8 @@ faults = st.builds(Fault, st.sampled_from(["killed", "full", "read-only"]), st.i
 
 # What draws has threads of its own, which a fork does not take along: whoever drew before it would wait for them.
 UNDRAWN = SimpleNamespace(
-    javascript_bundle=lambda: "", vegalite_to_svg=lambda *_, **__: "<svg/>", svg_to_png=lambda *_, **__: b"png",
-    svg_to_jpeg=lambda *_, **__: b"jpeg",
+    __version__="undrawn", javascript_bundle=lambda: "", vegalite_to_svg=lambda *_, **__: "<svg/>",
+    svg_to_png=lambda *_, **__: b"png", svg_to_jpeg=lambda *_, **__: b"jpeg",
 )  # fmt: skip
 
 

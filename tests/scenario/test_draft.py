@@ -81,3 +81,18 @@ def test_a_draft_whose_name_yaml_would_read_as_another_value_is_read(name: str, 
     asked = ["new", "--graph", "embedded/library", "--name", name, "--yes", "--no-probe", "--out", str(out)]
     assert main(asked) == 0
     assert read.from_file(out).scenario.name == name
+
+
+@pytest.mark.parametrize(
+    ("path", "unit", "level", "comment"),
+    [
+        (Path("/data/mine"), "node", "person level", "who asks gives its own row and ties"),
+        (Path("/data/mine"), "edge", "tie level", "only ties are private"),
+        (None, "node", "node level", "who asks gives its own row and edges"),
+    ],
+)
+def test_a_draft_calls_a_node_as_the_page_does(path: Path | None, unit: str, level: str, comment: str) -> None:
+    data = WantedData("own/read" if path else "planetoid/cora", path, "mine", "found", people=1_500)
+    text = draft.as_yaml(Wanted(data, unit, (Trust.CURATOR,), (1.0, 8.0), None, None), Path("/data"))
+    assert text.split("title: ")[1].split("\n")[0].endswith(f"at {level}")
+    assert comment in text

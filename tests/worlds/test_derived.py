@@ -148,7 +148,6 @@ SAFE = {  # a default that is the more private choice, or no choice about privac
     "cut_edges": "dropped: no client is told of edges that leave it",
     "asked_is_public": "False: what is asked stays private",
     "public": "of a scenario: the user's key, whose default the schema shows",
-    "keeps_owners": "whether names of owners are kept",
 }
 WORDS = (
     "from_",

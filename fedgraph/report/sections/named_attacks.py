@@ -7,16 +7,16 @@ from statistics import fmean
 import numpy as np
 
 from fedgraph.audit import operating_points
-from fedgraph.cells import NodeRiskCellFacts
+from fedgraph.cells import NamedAttackCellFacts, NodeRiskCellFacts
 from fedgraph.report import attack_bounds, charts
-from fedgraph.report.attack_bounds import NamedAttackOnRow
 from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_upper_bound
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.rows import Row, num_attack_bounds
+from fedgraph.report.rows import AttackOnRow, Row, num_attack_bounds
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 
 KINDS = ("node_classification", "link_prediction")  # the tasks that this section speaks of
 _PART = "named_attacks"
+_Told = AttackOnRow[NamedAttackCellFacts]
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
@@ -24,7 +24,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     rows = [r for r in records.rows if any(e.facts.named is not None for e in r.results)]
     if not rows:
         return Section()
-    told = sorted(attack_bounds.by_name(rows), key=lambda t: (t.one.attack, t.row.target))
+    told = sorted((told for row in rows for told in row.named), key=lambda t: (t.one.attack, t.row.target))
     among, bounded = max(records.among, num_attack_bounds(rows)), sum(bool(t.counts) for t in told)
     means = fill_phrase(_PART, "meaning", many=len(told), bounded=bounded, confidence=attack_bounds.CONFIDENCE, among=among)
     risks = [(r, r.head.facts.named.risk) for r in rows if r.head.facts.named and r.head.facts.named.risk]
@@ -44,19 +44,19 @@ def _refused(rows: Sequence[Row]) -> list[str]:
     return [f"Not tried: {said}."] if found else []
 
 
-def _table(told: Sequence[NamedAttackOnRow]) -> SectionTable:
+def _table(told: Sequence[_Told]) -> SectionTable:
     rates = {
         f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{fmean(v.tpr[place] for v in t.every):.1%}"
         for place, rate in enumerate(operating_points.LOW_OPERATING_RATES)
     }
-    columns: dict[str, Callable[[NamedAttackOnRow], str]] = {
+    columns: dict[str, Callable[[_Told], str]] = {
         "attack": lambda t: t.one.attack,
         "row": lambda t: t.row.row,
         "ε provable": lambda t: phrase_upper_bound(t.row.provable, 2),
         "ε at least": lambda t: phrase_lower_bound(t.epsilon()) + ("" if t.one.comparable or not t.counts else "*"),
         "AUC": lambda t: f"{fmean(v.auc for v in t.every):.3f}",
         **rates,
-        "advantage": lambda t: f"{t.advantage:.3f}",
+        "advantage": lambda t: f"{fmean(v.advantage for v in t.every):.3f}",
         "limit": lambda t: _mean([v.limit for v in t.every]),
         "as published": lambda t: (
             f"cosine {_mean([v.more.get('cosine') for v in t.every])}"
@@ -76,7 +76,7 @@ def _mean(values: Sequence[float | None]) -> str:
     return f"{fmean(known):.3f}" if known else "—"
 
 
-def _advantage(records: SectionRecords, told: Sequence[NamedAttackOnRow], notice: str | None) -> PlotFigure:
+def _advantage(records: SectionRecords, told: Sequence[_Told], notice: str | None) -> PlotFigure:
     shown = [t for t in told if t.one.comparable]
     finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
     most, delta = 2.5 * max(finite, default=8.0), max(t.row.delta for t in shown)
@@ -85,7 +85,7 @@ def _advantage(records: SectionRecords, told: Sequence[NamedAttackOnRow], notice
     inside = [(float(e), float(gain)) for e, gain in of_noise if grid[0] <= e <= most]
     allowed = [float(operating_points.most_audited_advantage(e, delta)) for e in grid]
     noise = ("most with Gaussian noise", [e for e, _ in inside], [gain for _, gain in inside])
-    points = [(t.one.attack, min(t.row.provable, most), t.advantage, t.row.row) for t in shown]
+    points = [(t.one.attack, min(t.row.provable, most), fmean(v.advantage for v in t.every), t.row.row) for t in shown]
     axes = ("ε provable", "advantage, TPR − FPR")
     title = "What an attacker gains, and the most that ε allows"
     panel = charts.draw_limits(title, (("most that ε allows", grid, allowed), noise), points, axes)

@@ -102,7 +102,7 @@ class TrainedCell(_Settled):
         partition, shared = self.federation.partition, self.plan.facts.cut_edges_shared
         dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
         dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
-        dealt = replace(dealt, one=self.federation.held.names.one)
+        dealt = replace(dealt, one=self.federation.held.names.one, natural=partition.natural)
         return replace(dealt, public=self.federation.public, broken_promise=self.settled.broken_words)
 
     @property
@@ -182,7 +182,7 @@ def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) 
         for share in found.subgraphs:
             owner[share.nodes] = share.client
         names: tuple[str, ...] = ()
-        if graph.owner is not None and graph.owner_names and partitions.chosen(partition)[0].keeps_owners:
+        if graph.owner is not None and graph.owner_names and found.natural:
             names = tuple(graph.owner_names[int(k)] for k in np.unique(graph.owner))
         names = names or tuple(f"client {k + 1}" for k in range(found.num_clients))
         if len(set(names)) < len(names):

@@ -423,7 +423,8 @@ def deal(
         subgraphs.append(Subgraph(client, unite(collection.name, graphs, labels, classes), nodes))
         sizes.append(own)
         first += sum(own)
-    partition = Partition(tuple(subgraphs), True, 0, shares.description, from_edges=False, from_labels=shares.from_labels)
+    told = (shares.description, False, shares.from_labels, shares.natural)
+    partition = Partition(tuple(subgraphs), True, 0, *told)
     return TaskCollection(partition, np.concatenate(shares.members), tuple(sizes))
 
 
