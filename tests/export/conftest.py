@@ -16,7 +16,6 @@ SECRET = 982_451_653  # the run's root seed, which nobody may find in a project
 SCENARIO = f"""
 name: three
 seed: {SECRET}
-seeds: 3
 runtime: {{engine: serial}}
 datasets: [{{name: embedded/library}}]
 tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -107,7 +108,8 @@ SHORT = {"card", "dpar_split", "quickstart"}  # under a minute; all together tak
 
 
 def quick_marks(path: Path) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.quality(*quick_rooms(path)), *([] if path.stem in SHORT else [pytest.mark.slow])]
+    rooms = functools.partial(quick_rooms, path)  # the file is read where tests of quality are chosen
+    return [pytest.mark.quality.with_args(rooms), *([] if path.stem in SHORT else [pytest.mark.slow])]
 
 
 QUICK = [pytest.param(f, marks=quick_marks(f), id=f.stem) for f in FILES]
