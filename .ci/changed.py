@@ -1,5 +1,6 @@
 """Prints the rooms of fedgraph that a change touches, for the tests of quality: ``methods,methods/dpar,privacy``, ``all``, or
-nothing. Rooms of plugins are named with the plugin, too, because a scenario is run again where one that it names changed.
+nothing. Rooms of plugins are named with the plugin, too, and scenarios, because a scenario is run again where it or a plugin
+that it names changed.
 
 A change is what lies between the base and the working tree. The base is FEDGRAPH_BASE, else ``HEAD`` where that is a release
 (a tag, which is tested whole), else where this branch left ``main``, else (on ``main`` itself) the newest commit that is older
@@ -56,6 +57,7 @@ def rooms(files: list[str]) -> str:
     parts = [PurePosixPath(name).parts for name in inner]
     found = {p[1] for p in parts if len(p) > 1 and p[0] in ("fedgraph", "tests")}
     found |= {"/".join(p[1:3]) for p in parts if len(p) > 2 and p[0] == "fedgraph" and p[1] in OF_PLUGINS}
+    found |= {f"scenarios/{PurePosixPath(p[1]).stem}" for p in parts if len(p) == 2 and p[0] == "scenarios"}
     return ",".join(sorted(found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,9 @@ LONG = tuple(f"tests/{room}" for room in ("export", "models", "methods", "compar
 REAL_DATA = "FEDGRAPH_TEST_DATA"
 if "FEDGRAPH_DATA" in os.environ:
     os.environ[REAL_DATA] = os.environ.pop("FEDGRAPH_DATA")
+# Compiled once, by whoever is first, and not by each of the many processes that tests start, whatever this machine's setting.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 settings.register_profile("untimed", deadline=None)  # a slow machine is no fault
 settings.load_profile("untimed")
 
@@ -76,9 +80,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_wanted(item: pytest.Item, rooms: str) -> bool:
-    """Whether the item is no test of quality, or one of these ``rooms`` (or ``all`` of them)."""
+    """Whether the item is no test of quality, or one of these ``rooms`` (or ``all`` of them); it may name its own by a call."""
     marker = item.get_closest_marker("quality")
-    return marker is None or rooms == "all" or not set(marker.args).isdisjoint(rooms.split(","))
+    if marker is None or rooms == "all":
+        return True
+    own = {room for given in marker.args for room in (given() if callable(given) else (given,))}
+    return not own.isdisjoint(rooms.split(","))
 
 
 def _group(item: pytest.Item) -> str:

@@ -1,8 +1,10 @@
-"""Results that no training made."""
+"""Results that no training made; and the numbers of a run, to be compared with those of another."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
+from pathlib import Path
 
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import TaskFacts
@@ -39,3 +41,10 @@ def plain_result(
         metrics=metrics, facts=facts, protection=protection, delta=delta, theorem=theorem, paths=paths, notes=notes,
         seconds=seconds, ledger=ledger, **prices,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def numbers(folder: Path) -> list[dict[str, str]]:
+    """The rows of results.csv without their seconds, and without the notice above them."""
+    with (folder / "results.csv").open(encoding="utf-8") as file:
+        lines = (line for line in file if line[0] != "#")
+        return [{key: value for key, value in row.items() if key != "seconds"} for row in csv.DictReader(lines)]

@@ -74,10 +74,10 @@ def test_on_main_what_landed_together_counts(clone: Clone) -> None:
     assert clone.changed() == "privacy,seeds"
 
 
-def test_the_zoos_methods_and_attacks_are_of_their_rooms(clone: Clone) -> None:
+def test_the_zoos_methods_and_attacks_are_of_their_rooms_and_a_scenario_is_its_own(clone: Clone) -> None:
     clone.git("checkout", "-qb", "other")
-    clone.commit("zoo/fedgraph_zoo/attacks/rmia.py", "zoo/README.md")
-    assert clone.changed() == "attacks,attacks/rmia"
+    clone.commit("zoo/fedgraph_zoo/attacks/rmia.py", "zoo/README.md", "scenarios/card.yaml")
+    assert clone.changed() == "attacks,attacks/rmia,scenarios/card"
 
 
 def test_on_a_branch_everything_since_main_counts(clone: Clone) -> None:

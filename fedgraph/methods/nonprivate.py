@@ -671,7 +671,7 @@ def _says(plan: Planned, state: base.State[PhaseTraining]) -> tuple[str, ...]:
     return (said, _TOO_FEW) if first.count < _CEILING_FEW else (said,)
 
 
-_FEWER = {"rounds": 3}
+_FEWER = {"rounds": 3, "local_epochs": 3}
 OFFERS: base.Offers[Params, Made, Work, PhaseTraining] = base.Offers(
     units=(Unit.NODE,),
     reads=lambda plan: base.MethodReads.PUBLIC_GRAPH,

@@ -51,8 +51,10 @@ def own_wheel() -> tuple[str, bytes]:
 
 def same_wheel(path: Path, content: bytes) -> bool:
     """Whether a file holds the same files as the wheel ``content``, each once; how they are packed may differ."""
-    found = []
-    for packed in (path.read_bytes(), content):
+    given, found = path.read_bytes(), []
+    if given == content:
+        return True
+    for packed in (given, content):
         try:
             with zipfile.ZipFile(io.BytesIO(packed)) as archive:
                 told = archive.infolist()

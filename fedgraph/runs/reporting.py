@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import html
 import importlib.metadata
 import json
@@ -221,6 +222,7 @@ def _program() -> str:
     return modules.get(started.name, started.name)
 
 
+@functools.cache  # git and every package's metadata are asked once in a process, whose code was imported once, too
 def _commit() -> str:
     """The commit of the source that runs, and whether it was changed since; empty where it is no git checkout."""
     root = Path(__file__).resolve().parents[2]
@@ -233,6 +235,7 @@ def _commit() -> str:
         return ""
 
 
+@functools.cache
 def _version(name: str) -> str:
     try:
         return importlib.metadata.version(name)

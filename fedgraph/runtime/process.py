@@ -10,6 +10,7 @@ were given back and cleared again. But the next cell asks for other sizes, and f
 
 import contextlib
 import ctypes
+import functools
 import hashlib
 import importlib.metadata
 import math
@@ -101,6 +102,7 @@ class ProcessVersions:
     source: str  # a digest over all of fedgraph's ``.py`` files
 
 
+@functools.cache  # what it has imported stays as it is
 def own_versions() -> ProcessVersions:
     """Of this process."""
     root = Path(__file__).resolve().parent.parent

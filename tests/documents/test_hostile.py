@@ -183,3 +183,27 @@ def test_depth_counts_what_aliases_add() -> None:
     text = "a0: &a0 [1]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, _MOST_SOURCE_DEPTH + 2))
     with pytest.raises(ScenarioError, match="inside each other"):
         YamlSource("x", text)
+
+
+READ_TWICE = (
+    GOOD,
+    "a: {b: 1e3, c: 0x1F, d: 012, e: 1_000, f: .inf, g: ~, h: yes}\n<<: {x: '1'}\n",
+    "a: [1, 'é', \"\\t\", |\n  b]",
+    "a: |\n  b\n\n c: 1",
+)
+
+
+@pytest.mark.parametrize(
+    "text", [*READ_TWICE, "a: b: c", "a:\t1", "[a", "a: &x 1\nb: *y", "{a: 1}: 2", "a: \x07", "? a\n: 1\n"]
+)
+def test_it_is_read_the_same_whether_libyaml_is_there_or_not(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def found() -> object:
+        try:
+            read = YamlSource("x", text)
+        except ScenarioError as error:
+            return str(error)
+        return repr(read.data), read.lines
+
+    quick = found()
+    monkeypatch.delattr("yaml.CSafeLoader", raising=False)
+    assert quick == found()

@@ -16,7 +16,6 @@ SECRET = 982_451_653  # the run's root seed, which nobody may find in a project
 SCENARIO = f"""
 name: three
 seed: {SECRET}
-seeds: 3
 runtime: {{engine: serial}}
 datasets: [{{name: embedded/library}}]
 tasks:
@@ -81,7 +80,11 @@ def opened(finished: Path) -> Callable[[str], project.ProjectSource]:
 
 @pytest.fixture
 def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], ModuleType]]:
-    """A module of a project, by its file, as the framework imports it; forgotten after the test."""
+    """A module of a project, by its file, as the framework imports it; forgotten after the test.
+
+    Nothing compiled is left beside it: a project with such a file is not priced.
+    """
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def load(file: Path) -> ModuleType:
         monkeypatch.syspath_prepend(file.parents[1])

@@ -55,7 +55,7 @@ def test_the_ceiling_brings_filled_columns_to_one_scale() -> None:
     graph, asked = with_unlike_columns(1), with_unlike_columns(2)
     found = {}
     for name, given in {"default": {}, "unit": {"features": "unit"}}.items():
-        params = Params(model="ceiling", among=["logistic", "mlp"], rounds=10, **given)  # type: ignore[arg-type]
+        params = Params(model="ceiling", among=["logistic"], rounds=10, **given)  # type: ignore[arg-type]
         facts = clear_facts(public_facts(300, 6, 2, (300,), Viewer.CURATOR_TRUSTED), filled=1.0)
         plan, state = trained(graph, params, facts=facts)
         found[name] = (nonprivate.predict(plan, state, asked).argmax(axis=1) == asked.labels).mean()  # type: ignore[arg-type]

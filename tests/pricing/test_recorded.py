@@ -263,20 +263,19 @@ if len(sys.argv) == 1:
     child.stdout.readline()
     {parent}
     sys.exit()
-import torch
 r = next(finder.recording for finder in sys.meta_path if hasattr(finder, "recording"))
-data = torch.utils.data.TensorDataset(torch.rand(100, 3))
-model = torch.nn.Linear(3, 1)
+{begin}
 for step in range(10**9):
-    r.batch(data, rate=0.05)
+    r.batch(sys, rate=0.05, rows=100)
     if step == 30:
         {child}
         print(flush=True)
         time.sleep(20)
         sys.exit()
-    model(data.tensors[0]).sum().backward()
+    {gradients}
     r.noised(1.0)
 """
+BEGIN, GRADIENTS = "import torch; model = torch.nn.Linear(3, 1)", "model(torch.rand(100, 3)).sum().backward()"
 KILL = "child.kill(); child.wait()"
 UNKNOWN_DATA = '{"number": 99, "event": "sum", "data": 7, "sampling": "none"}'
 ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
@@ -286,7 +285,7 @@ ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
     ("child", "parent", "why"),
     [
         ("pass", KILL, ""),
-        ("model(data.tensors[0]).sum().backward()", KILL, "1 optimizer steps at train.py"),
+        (GRADIENTS, KILL, "1 optimizer steps at train.py"),
         ("pass", "pass", "ran on when the command had ended"),
         (f"open({ITS_RECORD}, 'a').write('1')", KILL, "ends in the middle of a line"),
         (f"open({ITS_RECORD}, 'a').write('1{{\\n')", KILL, "holds a line that is none"),
@@ -297,7 +296,8 @@ ITS_RECORD = "glob.glob(os.environ['FEDGRAPH_RECORD'] + '/*')[0]"
 def test_a_process_that_is_killed_costs_what_it_did(child: str, parent: str, why: str, tmp_path: Path) -> None:
     """30 steps; ∞ where more may have happened than its record shows."""
     script = tmp_path / "train.py"
-    script.write_text(KILLED.format(child=child, parent=parent), encoding="utf-8")
+    learns = {"begin": BEGIN, "gradients": GRADIENTS} if child == GRADIENTS or not why else {"begin": "", "gradients": ""}
+    script.write_text(KILLED.format(child=child, parent=parent, **learns), encoding="utf-8")
     quote = pricing.run([sys.executable, str(script)], {"delta": DELTA})
     assert quote.headline.total is not None
     assert quote.headline.total.epsilon == (INF if why else sampled(0.05, 30))

@@ -28,8 +28,8 @@ def gaussian(mu: float, delta: float) -> float:
 
 @functools.cache
 def poisson(multiplier: float, rate: float, steps: int, delta: float) -> float:
-    """Sampled Gaussians, by the distribution of their privacy loss, whose grid is as coarse as little noise allows."""
-    grid = 1e-4 / min(1.0, multiplier) ** 2
+    """Sampled Gaussians, by the distribution of their privacy loss, to about a thousandth; little noise needs less."""
+    grid = 1e-3 / min(1.0, multiplier) ** 2
     accountant = pld.PLDAccountant(dp_accounting.NeighboringRelation.ADD_OR_REMOVE_ONE, value_discretization_interval=grid)
     event = dp_accounting.PoissonSampledDpEvent(rate, dp_accounting.GaussianDpEvent(multiplier))
     return float(accountant.compose(event, steps).get_epsilon(delta))

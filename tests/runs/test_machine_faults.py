@@ -7,7 +7,6 @@ and ``--resume`` gives the same rows as a run that nothing disturbed.
 from __future__ import annotations
 
 import contextlib
-import csv
 import errno
 import gzip
 import io
@@ -29,6 +28,7 @@ from hypothesis import strategies as st
 
 from fedgraph import run
 from fedgraph.commands.base import guard
+from tests.results import numbers
 
 TINY = """\
 name: tiny
@@ -110,11 +110,6 @@ def disturbed(fault: Fault | None, folder: Path, arguments: list[str]) -> int:
     return run.main(arguments)
 
 
-def rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
-
-
 @pytest.fixture(scope="module")
 def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("machine") / "tiny.yaml"
@@ -126,7 +121,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(scenario: Path) -> list[dict[str, str]]:
     out = scenario.parent / "whole"
     assert in_a_process(lambda: run.main([str(scenario), "--out", str(out)]))[0] == 0
-    return rows(out)
+    return numbers(out)
 
 
 def check(fault: Fault, scenario: Path, whole: list[dict[str, str]]) -> None:
@@ -136,7 +131,7 @@ def check(fault: Fault, scenario: Path, whole: list[dict[str, str]]) -> None:
         assert "Traceback" not in said
         assert "unforeseen" not in said
         if status == 0:
-            assert rows(out) == whole
+            assert numbers(out) == whole
             return
         assert status == (-signal.SIGKILL if fault.kind == "killed" else 1), said
         if fault.kind != "killed":
@@ -152,7 +147,7 @@ def check(fault: Fault, scenario: Path, whole: list[dict[str, str]]) -> None:
         option = "--resume" if (out / "cells" / "scenario.sha256").exists() else "--out"
         status, said = in_a_process(lambda: run.main([str(scenario), option, str(out)]))
         assert status == 0, said
-        assert rows(out) == whole
+        assert numbers(out) == whole
         assert (out / "report.html").is_file()
 
 

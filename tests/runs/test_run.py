@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import errno
 import fcntl
 import functools
 import gzip
+import io
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from fedgraph.report import table
 from fedgraph.runs import experiment
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell
+from tests.results import numbers
 
 TINY = """\
 name: tiny
@@ -60,17 +63,35 @@ def scenario_file(tmp_path: Path) -> Path:
     return path
 
 
-def numbers(folder: Path) -> list[dict[str, str]]:
-    """The results without the seconds."""
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        return [
-            {k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(line for line in file if line[0] != "#")
-        ]
+@dataclass(frozen=True)
+class Finished:
+    """A run of a scenario, which tests read. Whoever writes into the folder takes a copy."""
+
+    scenario: Path
+    out: Path
+    said: str
+
+    @classmethod
+    def of(cls, text: str, home: Path) -> Finished:
+        scenario, said = home / "tiny.yaml", io.StringIO()
+        scenario.write_text(text, encoding="utf-8")
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+            assert run.main([str(scenario), "--out", str(home / "out")]) == 0
+        return cls(scenario, home / "out", said.getvalue())
 
 
-def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert run.main([str(scenario_file), "--out", str(out)]) == 0
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return Finished.of(TINY, tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return Finished.of(SMALL, tmp_path_factory.mktemp("small"))
+
+
+def test_a_run_leaves_every_output(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
+    out = finished.out
     for name in ("results.csv", "results.parquet", "ledger.jsonl", "scenario.yaml", "environment.json", "report.html"):
         assert (out / name).stat().st_size > 100, name
     rows = numbers(out)
@@ -88,18 +109,13 @@ def test_a_run_leaves_every_output(scenario_file: Path, tmp_path: Path, capsys: 
     shown = page[: page.index('id="specs"')]  # what follows is Vega's
     assert not re.findall(r'<(?:link|img|script|iframe)[^>]*?(?:src|href)="(?!data:)[^"]*', shown), "who reads it asks nobody"
     assert "default-src 'none'" in page, "and a browser must keep it to that"
-    said = capsys.readouterr()
-    assert len((said.out + said.err).splitlines()) <= 40
+    assert 0 < len(finished.said.splitlines()) <= 40
     assert fedgraph(["explain", str(out)]) == 0
     assert " · curator · eps=1.0 · " in capsys.readouterr().out
 
 
-def test_resume_after_a_kill_gives_the_same_result(
-    scenario_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert run.main([str(scenario_file), "--out", str(whole)]) == 0
-
+def test_resume_after_ctrl_c_gives_the_same_result(finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario_file, whole, cut = finished.scenario, finished.out, tmp_path / "cut"
     real, count = experiment.store.CellStore.save, []
 
     def dies_after_three(self: object, *args: object) -> None:
@@ -118,15 +134,13 @@ def test_resume_after_a_kill_gives_the_same_result(
     assert (cut / "ledger.jsonl").read_bytes() == (whole / "ledger.jsonl").read_bytes()
 
 
-def test_resume_refuses_another_scenario(scenario_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    arguments = [str(scenario_file), "--set", "seeds=1", "--set", "tasks.0.epsilons=[1]"]
-    assert run.main([*arguments, "--out", str(out)]) == 0
-    assert run.main([str(scenario_file), "--resume", str(out)]) == 2
+def test_resume_refuses_another_scenario(finished: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario, out = str(finished.scenario), str(finished.out)
+    assert run.main([scenario, "--set", "seeds=1", "--resume", out]) == 2
     assert "another scenario" in capsys.readouterr().err
-    assert run.main([*arguments, "--out", str(out)]) == 2
+    assert run.main([scenario, "--out", out]) == 2
     assert "already there" in capsys.readouterr().err
-    assert run.main([*arguments, "--resume", str(tmp_path / "nowhere")]) == 2
+    assert run.main([scenario, "--resume", str(tmp_path / "nowhere")]) == 2
 
 
 @pytest.mark.parametrize(
@@ -255,11 +269,9 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_failing_cell_ends_no_other(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    small: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole, out = tmp_path / "whole", tmp_path / "out"
-    assert run.main([str(tiny), "--out", str(whole)]) == 0
-    capsys.readouterr()
+    tiny, whole, out = small.scenario, small.out, tmp_path / "out"
     real = node_classification.run
 
     def fails_once(params: Any, cell: Cell, context: Any) -> Any:
@@ -336,9 +348,8 @@ def test_resume_refuses_other_public_people(tiny: Path, tmp_path: Path, capsys: 
     assert "or on other data" in one_line(capsys)
 
 
-def test_one_folder_one_run(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert run.main([str(tiny), "--out", str(out)]) == 0
+def test_one_folder_one_run(small: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tiny, out = small.scenario, shutil.copytree(small.out, tmp_path / "out")
     with (out / "cells" / "lock").open("a+") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         assert run.main([str(tiny), "--resume", str(out)]) == 2

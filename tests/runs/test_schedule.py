@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import threading
 from pathlib import Path
@@ -24,6 +23,7 @@ from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, CellContext, Result
 from fedgraph.types import Graph
 from fedgraph.worlds.world import world_of_trust
+from tests.results import numbers
 
 MIXED = """\
 name: mixed
@@ -49,12 +49,6 @@ def mixed(tmp_path: Path) -> Path:
     path = tmp_path / "mixed.yaml"
     path.write_text(MIXED, encoding="utf-8")
     return path
-
-
-def numbers(folder: Path) -> list[dict[str, str]]:
-    with (folder / "results.csv").open(encoding="utf-8") as file:
-        lines = csv.DictReader(line for line in file if line[0] != "#")
-        return [{k: v for k, v in row.items() if k != "seconds"} for row in lines]
 
 
 def facts(folder: Path) -> dict[tuple[str, ...], object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -77,7 +78,33 @@ def planned(path: Path, first: bool) -> int:
     return made
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
+def rooms_of(path: Path, quick: bool, *more: str) -> tuple[str, ...]:
+    """Whose change asks for a test of a scenario: its own, what it names, what all of their kind share, and ``more``."""
+    ready = read.from_file(path, quick=quick)
+    rooms = {f"scenarios/{path.stem}", "runs", *more}
+    for task in ready.tasks:
+        said = yaml.safe_dump(task.params.model_dump(mode="json"))
+        for kind in ("methods", "attacks", "partition"):
+            named = {name for name in plugins.names(kind) if re.search(rf"\b{name}\b", said)}
+            rooms |= {f"{kind}/{name}" for name in (*named, *(["base"] if named else []))}
+        rooms |= {f"tasks/{task.kind}", "tasks/base"}
+    return tuple(sorted(rooms))
+
+
+def of_rooms(path: Path, *given: bool | str) -> pytest.MarkDecorator:
+    """The file is read where tests of quality are chosen, and not while tests are collected."""
+    return pytest.mark.quality.with_args(functools.partial(rooms_of, path, *given))
+
+
+# Papers with many rows: more than half of the time that all plans take. They are planned where a room of theirs changed.
+DEAR = {"attacks", "dpar_appendix", "dpar_figures", "dpar_table1"}
+PLANNED = [
+    pytest.param(f, id=f.stem, marks=[of_rooms(f, False, "privacy", "scenario", "worlds")] if f.stem in DEAR else [])
+    for f in FILES
+]
+
+
+@pytest.mark.parametrize("path", PLANNED)
 def test_plans_as_it_stands(path: Path) -> None:
     assert planned(path, first=True)
 
@@ -90,24 +117,11 @@ def test_plans_every_budget_on_every_data_set(path: Path) -> None:
     assert planned(path, first=False)
 
 
-def quick_rooms(path: Path) -> tuple[str, ...]:
-    """Whose change asks for a run of the scenario's quick form: the files that it names, and what all of their kind share."""
-    ready = read.from_file(path, quick=True)
-    rooms = {"runs"}
-    for task in ready.tasks:
-        said = yaml.safe_dump(task.params.model_dump(mode="json"))
-        for kind in ("methods", "attacks", "partition"):
-            named = {name for name in plugins.names(kind) if re.search(rf"\b{name}\b", said)}
-            rooms |= {f"{kind}/{name}" for name in (*named, *(["base"] if named else []))}
-        rooms |= {f"tasks/{task.kind}", "tasks/base"}
-    return tuple(sorted(rooms))
-
-
 SHORT = {"card", "dpar_split", "quickstart"}  # under a minute; all together take most of an hour, so the others are slow, too
 
 
 def quick_marks(path: Path) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.quality(*quick_rooms(path)), *([] if path.stem in SHORT else [pytest.mark.slow])]
+    return [of_rooms(path, True), *([] if path.stem in SHORT else [pytest.mark.slow])]
 
 
 QUICK = [pytest.param(f, marks=quick_marks(f), id=f.stem) for f in FILES]
@@ -121,6 +135,8 @@ def test_quick_form_runs(path: Path, tmp_path: Path) -> None:
 
 
 def test_a_scenario_is_run_again_where_a_file_that_it_names_changed() -> None:
-    assert {"methods/dpar", "methods/base", "tasks/node_classification", "runs"} <= set(quick_rooms(FOLDER / "dpar_split.yaml"))
-    assert "methods/gap_edge" not in quick_rooms(FOLDER / "dpar_split.yaml")
-    assert "attacks/lira" in quick_rooms(FOLDER / "attacks.yaml")
+    assert {"methods/dpar", "methods/base", "tasks/node_classification", "runs"} <= set(
+        rooms_of(FOLDER / "dpar_split.yaml", True)
+    )
+    assert "methods/gap_edge" not in rooms_of(FOLDER / "dpar_split.yaml", True)
+    assert "attacks/lira" in rooms_of(FOLDER / "attacks.yaml", True)

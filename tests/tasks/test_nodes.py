@@ -33,11 +33,11 @@ def outcomes(
 
 
 def test_a_curator_is_as_good_as_sums_and_sums_are_better_than_single_messages(library: Graph) -> None:
-    """Five seeds at ε = 1, ten clients."""
-    given = {"seeds": 5, "partition": {"partition": "uniform", "clients": 10}}
+    """Three seeds at ε = 1, ten clients."""
+    given = {"seeds": 3, "partition": {"partition": "uniform", "clients": 10}}
     found = {t: outcomes(library, {"method": "features"}, trust=[t], **given) for t in ("curator", "sums", "own-client")}
     central, secure, local = (np.array([one.metrics["accuracy"] for one in rows]) for rows in found.values())
-    noise = np.hypot(central.std(), secure.std()) / np.sqrt(5)
+    noise = np.hypot(central.std(), secure.std()) / np.sqrt(3)
     assert central.mean() >= secure.mean() - 2 * noise
     assert secure.mean() > local.mean() + 0.05
     assert local.mean() > 0.1
@@ -56,7 +56,7 @@ def test_isolated_unlabelled_and_absent_classes_run(library: Graph) -> None:
     graph = library.induced(np.arange(0, 300, 3))
     assert (graph.degrees == 0).any()
     graph = replace(graph, labels=np.where(np.arange(100) % 4, graph.labels, -1))
-    rows = [{"method": "features"}, {"method": "nonprivate", "model": "gcn", "rounds": 2}]
+    rows = [{"method": "features"}, {"method": "nonprivate", "model": "gcn", "rounds": 2, "local_epochs": 2}]
     for one in outcomes(graph, *rows, trust=["own-client"], partition={"partition": "uniform", "clients": 40}):
         assert 0 <= one.metrics["accuracy"] <= 1
     bare = replace(library, adjacency=sp.csr_array((300, 300)))
