@@ -223,20 +223,22 @@ def _told(column: _Column, rules: OwnColumnRules) -> tuple[str, str, str, str]:
 
 
 def _column(name: str, cells: list[str]) -> _Column:
-    lowered = [cell.casefold() for cell in cells]
+    lowered = {cell: cell.casefold() for cell in set(cells)}
     empty = np.array([not cell for cell in cells], dtype=bool)
-    there = {cell for cell in lowered if cell}
+    there = {*lowered.values()} - {""}
     if there <= _TRUE | _FALSE and there:
-        return _Column(name, "yes/no", cells, np.array([1.0 if cell in _TRUE else 0.0 for cell in lowered]), empty)
-    values, how = np.array([csv_number(cell) for cell in cells]), ""
+        read = {cell: float(low in _TRUE) for cell, low in lowered.items()}
+        return _Column(name, "yes/no", cells, np.array([read[cell] for cell in cells]), empty)
+    read = {cell: csv_number(cell) for cell in lowered}
+    values, how = np.array([read[cell] for cell in cells]), ""
     for other, called in _WRITTEN if np.isnan(values[~empty]).any() else ():
-        read = other(cells)
-        if np.isnan(read).sum() < np.isnan(values).sum():
-            values, how = read, called
+        written = other(cells)
+        if np.isnan(written).sum() < np.isnan(values).sum():
+            values, how = written, called
     texts = int((np.isnan(values) & ~empty).sum())
     mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
     if texts and not mostly:  # among numbers these words are what other programs write for nothing
-        empty = empty | np.array([cell in _NO_NUMBER for cell in lowered])
+        empty = empty | np.array([lowered[cell] in _NO_NUMBER for cell in cells])
     return _Column(name, "text" if mostly else "number", cells, values, empty, "" if mostly else how)
 
 
@@ -480,14 +482,15 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
         DataError: no label is known, or the labels are numbers to predict and no classes.
     """
     given = [(value or "").strip() for value in values]
-    texts = [own_label_text(value) for value in given]
+    read = {value: own_label_text(value) for value in set(given)}
+    texts = [read[value] for value in given]
     signed = {text for text in texts if text is not None} == {"1"} and any(map(_MINUS_ONE.fullmatch, given))
     if signed:
         texts = ["-1" if _MINUS_ONE.fullmatch(value) else text for text, value in zip(texts, given, strict=True)]
     spellings: dict[str, Counter[str]] = {}
-    for text in texts:
+    for text, count in Counter(texts).items():
         if text is not None:
-            spellings.setdefault(text.casefold(), Counter())[text] += 1
+            spellings.setdefault(text.casefold(), Counter())[text] += count
     usual = {text: min(own, key=lambda one: (-own[one], one)) for own in spellings.values() for text in own}
     texts = [None if text is None else usual[text] for text in texts]
     known = sorted({text for text in texts if text is not None}, key=_by_value)

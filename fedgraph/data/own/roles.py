@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -132,6 +132,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
+    ties, pair = ties if others else _first_tie(ties, pair, {*ties.ids(pair[0]), *ties.ids(pair[1])}, remarks), pair
     wanted = {*ties.ids(pair[0]), *ties.ids(pair[1])} - {""}
     if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
         raise DataError(
@@ -259,10 +260,12 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
-    if rank == 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0]):
+    wide = len(table.names) > 3
+    if rank == 0.5 and (wide or (len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0]))):
         (one, two), row = pairs[0], table.frame.iloc[0]
-        asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? Nobody stands in both columns, "
-        asked += f"and they have no names. If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
+        asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? "
+        asked += "The columns have no names" if wide else "Nobody stands in both columns, and they have no names"
+        asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
@@ -310,7 +313,7 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
-    if not table.headed and len(names) in (2, 3) and not keys:
+    if not table.headed and len(names) in (2, 3, 4) and not keys:
         outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
         return 0.5, [first if _shared_ids(table, first) or not _shared_ids(table, outer) else outer]
     return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == 2 else None
@@ -605,15 +608,9 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
 def _without_header(
     ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends.
-
-    The other way round, a first line of two people is a tie, although both are usual names of columns (``a`` and ``b``).
-    """
-    if ties.headed and ties.lines.size and len(ties.names) == 2 and all(name in position for name in ties.names):
-        said = " and ".join(map(repr, ties.names))
-        remarks.append(f"the first line of {ties.title}, {said}, was taken for a tie, since both are people")
-        frame = pd.concat([pd.DataFrame([list(ties.names)], columns=ties.frame.columns), ties.frame], ignore_index=True)
-        return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines])), pair
+    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
+    if ties.headed and all(id_text(name) in position for name in pair):
+        return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
@@ -625,6 +622,17 @@ def _without_header(
         called = pair
     frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=dict(zip(pair, called, strict=True)))
     return replace(ties, frame=frame, lines=ties.lines[1:]), called
+
+
+def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remarks: list[str]) -> Table:
+    """With its first line as a tie where that names somebody who is known, although it looks like a header (``a,b``)."""
+    people = [name for name in pair if id_text(name) in known]
+    if not (ties.headed and ties.lines.size and people):
+        return ties
+    said, who = " and ".join(map(repr, pair)), "both are people" if len(people) == 2 else f"{people[0]!r} is there again"
+    remarks.append(f"the first line of {ties.title}, {said}, was taken for a tie, since {who}")
+    frame = pd.concat([pd.DataFrame([list(ties.names)], columns=ties.frame.columns), ties.frame], ignore_index=True)
+    return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines]))
 
 
 def _letters(one: str) -> str:

@@ -210,7 +210,7 @@ class Table:
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
         if column not in self._ids:
-            self._ids[column] = list(map(id_text, self.frame[column]))
+            self._ids[column] = [id_text(cell) if "." in cell else cell for cell in self.frame[column]]
         return self._ids[column]
 
 
@@ -500,8 +500,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
 def _lines_of(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
     """(line, cells) of each line that is not empty. separator: "" splits at spaces and tabs."""
     if not separator or '"' not in text:
-        for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
-            cells = [cell.strip() for cell in line.split(separator)] if separator else line.split()
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        at, space = re.escape(separator), r"[^\S\n\t]" if separator == "\t" else r"[^\S\n]"
+        spaced = separator and re.search(f"{space}(?:{at}|$)|(?:{at}|^){space}", text, re.MULTILINE)
+        for number, line in enumerate(text.split("\n"), 1):
+            cells = line.split(separator) if separator else line.split()
+            cells = [cell.strip() for cell in cells] if spaced else cells
             if any(cells):
                 yield number, cells
         return
