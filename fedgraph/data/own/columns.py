@@ -510,10 +510,11 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
         remarks.append(f"spellings that differ in capitals alone are one class: {listed}")
     if missing := int((numbers < 0).sum()):
         remarks.append(f"{missing:,} of {counted(numbers.size, what)} have no label (None, NaN, −1, empty)")
-    if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
-        some = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
-        counts = f"the label {doubtful[0]!r} of {counted(some, what)} counts as a class"
-        remarks.append(f"{counts}; if it means that nobody knows, leave it empty")
+    for text in (text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS):
+        some = int((numbers == position[text]).sum())
+        remarks.append(
+            f"the label {text!r} of {counted(some, what)} counts as a class: if it means that nobody knows, leave it empty"
+        )
     return OwnLabels(numbers, tuple(known), tuple(remarks))
 
 

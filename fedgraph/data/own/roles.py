@@ -47,6 +47,7 @@ _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 49151730
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
+_LIST = 4  # columns of a list of ties without a header
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -127,12 +128,12 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks: list[str] = []
     tables = [one for table in found.tables for one in _matrix_as_ties(spread(table, found.faults), found.tables)]
-    tables = _in_order(tables, remarks)
+    tables = _in_order([_first_again(_named_ties(table), remarks) for table in tables], remarks)
     masks = [table for table in tables if _is_split(table)]
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
-    ties, pair = ties if others else _first_tie(ties, pair, {*ties.ids(pair[0]), *ties.ids(pair[1])}, remarks), pair
+    ties = _listed_ends(ties, pair, others, remarks)
     wanted = {*ties.ids(pair[0]), *ties.ids(pair[1])} - {""}
     if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
         raise DataError(
@@ -150,6 +151,10 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     else:
         holders, ids = _holders(others, ties, wanted, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
+    if len(alike := {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}) < len(ids):
+        two = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
+        said = f"{two[0]!r} and {two[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
+        remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
@@ -313,9 +318,10 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
-    if not table.headed and len(names) in (2, 3, 4) and not keys:
+    if not table.headed and 2 <= len(names) <= _LIST and not keys:
         outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
-        return 0.5, [first if _shared_ids(table, first) or not _shared_ids(table, outer) else outer]
+        words = any(cell and not cell.isdigit() for cell in table.ids(names[1]))  # numbers between them may be ends, too
+        return 0.5, [outer if words and not _shared_ids(table, first) and _shared_ids(table, outer) else first]
     return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == 2 else None
 
 
@@ -624,6 +630,46 @@ def _without_header(
     return replace(ties, frame=frame, lines=ties.lines[1:]), called
 
 
+def _named_ties(table: Table) -> Table:
+    """With columns of ends, of a table that Cytoscape exports, where a tie is called ``Ann (knows) Bob``."""
+    kind = next((name for name in ("shared interaction", "interaction") if name in table.names), None)
+    if kind is None or "shared name" not in table.names:
+        return table
+    sides = [one.split(f" ({how}) ", 1) for one, how in zip(table.texts("shared name"), table.texts(kind), strict=True)]
+    if not all(len(own) == 2 for own in sides):
+        return table
+    frame = table.frame.drop(columns=["shared name", "name"], errors="ignore")
+    frame = frame.assign(source=[one for one, _ in sides], target=[two for _, two in sides])
+    return replace(table, frame=frame, role="edges", ends=("source", "target"))
+
+
+def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], remarks: list[str]) -> Table:
+    """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
+    for column in pair:
+        cells = ties.ids(column)
+        marked = [cell for cell in cells if any(mark in cell for mark in ",;|")]
+        if not marked:
+            continue
+        if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
+            raise DataError(
+                f"{ties.where}: ends such as {marked[0]!r} have a decimal comma; allowed: ids as they are, such as 12"
+            )
+        whole = set().union(*(key for other in others for key in _keys(other).values()))
+        known = whole.union(*(ties.ids(side) for side in pair))
+        lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
+        lists = [[cell] if cell in whole or known.isdisjoint(own) else own for own, cell in zip(lists, cells, strict=True)]
+        if several := sum(len(own) > 1 for own in lists):
+            rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
+            frame = ties.frame.iloc[rows].assign(**{column: [one for own in lists for one in own]}).reset_index(drop=True)
+            lines, places = (
+                ties.lines[rows] if ties.lines.size else ties.lines,
+                [ties.places[row] for row in rows if ties.places],
+            )
+            ties = replace(ties, frame=frame, lines=lines, places=places)
+            remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
+    return ties
+
+
 def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remarks: list[str]) -> Table:
     """With its first line as a tie where that names somebody who is known, although it looks like a header (``a,b``)."""
     people = [name for name in pair if id_text(name) in known]
@@ -635,9 +681,19 @@ def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remark
     return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines]))
 
 
+def _first_again(table: Table, remarks: list[str]) -> Table:
+    """Without a header of which one of the first two names, both words, stands in these columns again: it is a tie."""
+    pair = table.names[:2]
+    if not 2 <= len(table.names) <= _LIST or any(id_text(name).isdigit() for name in pair) or table.matrix is not None:
+        return table
+    found = _first_tie(table, (pair[0], pair[1]), {*table.ids(pair[0]), *table.ids(pair[1])}, remarks)
+    names = [f"column {place + 1}" for place in range(len(table.names))]
+    return table if found is table else replace(found, frame=found.frame.set_axis(names, axis=1), headed=False)
+
+
 def _letters(one: str) -> str:
-    """An id without case, spaces and signs."""
-    return re.sub(r"[\W_]", "", one.casefold())
+    """An id without case, spaces and signs, and of a number without zeros that say nothing."""
+    return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
 def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
