@@ -647,7 +647,7 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
     """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
     for column in pair:
         cells = ties.ids(column)
-        marked = [cell for cell in cells if any(mark in cell for mark in ",;|")]
+        marked = [cell for cell in cells if re.search("[,;|]", cell)] if re.search("[,;|]", "\n".join(cells)) else []
         if not marked:
             continue
         if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):

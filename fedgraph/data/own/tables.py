@@ -1030,7 +1030,7 @@ def _dimacs(text: str, where: str) -> list[Table]:
 
 
 def _sif_or_lgl(text: str, where: str, ending: str) -> list[Table]:
-    """``ONE KIND TWO THREE …`` of Cytoscape; or ``# ONE``, and below it a line for each TWO. Whoever has no tie stands alone."""
+    """``ONE KIND TWO THREE …`` of Cytoscape; or ``# ONE``, and below it a line for each TWO. Some have no tie."""
     one, people, ties, lines = "", dict[str, None](), list[list[str]](), list[int]()
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in line.split("\t" if ending == ".sif" and "\t" in text else None)]
