@@ -468,8 +468,8 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
     """The class of each node, or of each graph.
 
     Missing is None, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter); where 1 and −1 are all there is, −1 is a
-    class. Texts that differ in capitals alone are one class, called as most write it. Classes are in the order of their values
-    where they are whole numbers, and then in the order of their texts.
+    class. Texts that differ in capitals or spaces alone are one class, called as most write it. Classes are in the order of
+    their values where they are whole numbers, and then in the order of their texts.
 
     Args:
         values: one label each.
@@ -490,7 +490,7 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
     spellings: dict[str, Counter[str]] = {}
     for text, count in Counter(texts).items():
         if text is not None:
-            spellings.setdefault(text.casefold(), Counter())[text] += count
+            spellings.setdefault(" ".join(text.casefold().split()), Counter())[text] += count
     usual = {text: min(own, key=lambda one: (-own[one], one)) for own in spellings.values() for text in own}
     texts = [None if text is None else usual[text] for text in texts]
     known = sorted({text for text in texts if text is not None}, key=_by_value)
@@ -507,7 +507,7 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
     remarks = ["the labels are −1 and 1: −1 is a class here, and not a missing label"] if signed else []
     if several := [own for own in spellings.values() if len(own) > 1]:
         listed = "; ".join(" and ".join(map(repr, sorted(own))) for own in several[:3])
-        remarks.append(f"spellings that differ in capitals alone are one class: {listed}")
+        remarks.append(f"spellings that differ in capitals or spaces alone are one class: {listed}")
     if missing := int((numbers < 0).sum()):
         remarks.append(f"{missing:,} of {counted(numbers.size, what)} have no label (None, NaN, −1, empty)")
     for text in (text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS):

@@ -155,6 +155,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         two = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
         said = f"{two[0]!r} and {two[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
         remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
+    for one in (one for one in ids if one == "-1" or one.casefold() in NOTHING):
+        remarks.append(f"{one!r} is a person like others: if it stands for nobody, leave it out")
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
@@ -412,7 +414,8 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
         ]
         listed = [one for own in lists for one in own if one]
         for key, ids in keys.items():
-            if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
+            later = names[0] in keys and table.names.index(key) > table.names.index(names[0]) if key in table.names else False
+            if later or key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
                 continue
             share = sum(one in ids for one in listed) / len(listed)
             words = not any(one.isdigit() for one in ids)
@@ -421,6 +424,10 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
             else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
                 found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
             if found:
+                others = (name for name in table.names if words and name not in (key, *names))
+                more = [name for name in others if len(names) == 1 and (own := {*table.ids(name)} - {""}) and own <= ids]
+                lists = [[*own, *(table.ids(name)[row] for name in more)] for row, own in enumerate(lists)]
+                names = [*names, *more]
                 rows = [
                     (row, mine, one)
                     for row, (mine, own) in enumerate(zip(table.ids(key), lists, strict=True))
@@ -455,11 +462,18 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
         body = table.frame
     else:
         return [table]
+    cells = body.to_numpy(dtype=object).astype(str)
+    cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
+    if table.headed:
+        cells[np.array(rows)[:, None] == np.array(columns)] = "0"  # nobody is tied to itself, whatever stands there
+        cells = np.where(cells == cells[cells != "0"][0], "1", cells) if len(np.unique(cells)) == 2 else cells  # one mark
     try:
-        weights = body.to_numpy(dtype=object)
-        weights = np.where(np.isin(weights.astype(str), list(NOTHING)), "0", weights).astype(np.float64)
-    except ValueError:
-        return [table]
+        weights = cells.astype(np.float64)
+    except ValueError as error:
+        if not table.headed:
+            return [table]
+        said = f"a matrix of people whose cells are no numbers ({str(error).replace('np.str_', '')})"
+        raise DataError(f"{table.where}: {said}; allowed: numbers, or one mark such as x") from error
     if not table.headed:
         people = [other for other in every if other is not table and len(other.frame) == n]
         if not (n > 2 and (weights == weights.T).all() and (np.diag(weights) == 0).all() and people):

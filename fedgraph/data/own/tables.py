@@ -17,6 +17,7 @@ import math
 import re
 import sqlite3
 import tarfile
+import unicodedata
 import warnings
 import zipfile
 from collections import Counter
@@ -113,7 +114,8 @@ def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
 
 
 def id_text(cell: str) -> str:
-    """An id as it is compared: without the ``.0`` that pandas writes behind whole numbers."""
+    """An id as it is compared: letters with accents in one form, and without the ``.0`` that pandas writes behind numbers."""
+    cell = cell if cell.isascii() else unicodedata.normalize("NFC", cell)
     return cell[: cell.index(".")] if "." in cell and _WHOLE.fullmatch(cell) else cell
 
 
@@ -211,7 +213,7 @@ class Table:
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
         if column not in self._ids:
-            self._ids[column] = [id_text(cell) if "." in cell else cell for cell in self.frame[column]]
+            self._ids[column] = [id_text(cell) if "." in cell or not cell.isascii() else cell for cell in self.frame[column]]
         return self._ids[column]
 
 
@@ -653,7 +655,8 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     ]
     merged = not all(first) or len(set(first)) < len(first)
     texts = not any(map(_number_like, (*first, *second)))
-    if merged and texts and any(second[place] for place in numbers):
+    matrix = second[0] in first[1:]
+    if merged and texts and not matrix and any(second[place] for place in numbers):
         spread_right = zip(_spread_right(first, second), second, strict=True)
         names = [" ".join(dict.fromkeys(filter(None, (one, two)))) for one, two in spread_right]
         remarks.append("its first two rows are its header")

@@ -185,6 +185,7 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("club.s6", b":Fa@x^\n", "sparse6"),
         ("_chat.txt", b"[03.01.23, 10:00:11] Ann: hello\n[03.01.23, 10:02:59] Bob: hello\n", "a chat, which names no ties"),
         ("chat.csv", b"1/31/24, 11:20 - Ann: hello\n1/31/24, 11:21 - Bob: hello\n", "a chat, which names no ties"),
+        ("hours.csv", b",a,b,c\na,,5%,\nb,5%,,9%\nc,,9%,\n", "a matrix of people whose cells are no numbers .*5%"),
         ("club.sif", b"A pp B\nA pp\n", "club.sif:2: no tie; allowed: ONE KIND TWO"),
         ("club.lgl", b"A\n# A\nB\n", "club.lgl:1: no tie; allowed: # ONE"),
         ("club.graph", b"3 9\n2\n1\n\n", "says 3 people and 9 ties, found 3 lines and 1 ties; allowed: METIS"),
@@ -208,6 +209,9 @@ SUMS = "was taken for sums of the others, and left out"
         ({"people": "id,team\na,x\nb,y\nc,x\nTotal,\n", "ties": "source,target\na,b\nb,c\n"}, SUMS),
         ({"ties": "from;to;euro\na;b;1,50\nb;c;2,50\na;b;1\nSumme;;5,00\n"}, SUMS),
         ({"ties": ",a,b,c,Total\na,0,1,0,1\nb,1,0,1,2\nc,0,1,0,1\nTotal,1,2,1,4\n"}, SUMS),
+        ({"ties": "x,a,b,c\na,x,x,\nb,,,\nc,,x,x\n"}, "3, named by"),
+        ({"ties": "source,target\na,b\nb,c\na,a\nNULL,NULL\n"}, "'NULL' is a person like others: if it stands for nobody"),
+        ({"q": "Name,1st,Next\nb,a,c\na,,\nc,b,b\n"}, "ids: each is a tie"),
         ({"ties": "From,To\na,b\nb,\"a; c\"\nc,b\n"}, "1 cells of column 'To' of ties.csv name several people: each is a tie"),
         ({"people": "id,team\na,x\nb,y\nc,x\n", "ties": "a,b,friend\nb,c,friend\n"}, "since 'b' is there again"),
         ({"ties": "a,b,kin\nb,c,friend\n" + "c,b,friend\n" * 9}, "since 'b' is there again"),
@@ -221,14 +225,14 @@ def test_what_people_add_to_a_table_is_no_tie_and_said(tables: dict[str, str], s
     reading = read(tmp_path, label="team" if "people" in tables else None)
     assert ties_of(reading) == {frozenset("ab"), frozenset("bc")}
     assert isinstance(reading.graph, Graph)
-    assert reading.graph.num_nodes == 3
+    assert reading.graph.num_nodes == 3 + ("NULL" in says)
     assert says in reading.says
 
 
 def test_ids_that_are_alike_are_two_people_and_said(tmp_path: Path) -> None:
-    (tmp_path / "ties.csv").write_text("source,target\nann,bob\nAnn ,cid\nbob,cid\n", encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\nann,bob\nAnn ,Zo\u0065\u0308\nbob,Zo\u00eb\n", encoding="utf-8")
     reading = read(tmp_path)
-    assert len(ties_of(reading)) == 3
+    assert ties_of(reading) == {frozenset(("ann", "bob")), frozenset(("Ann", "Zo\u00eb")), frozenset(("bob", "Zo\u00eb"))}
     assert "'Ann' and 'ann' differ in capitals, spaces or zeros in front alone, and are two people" in reading.says
 
 
