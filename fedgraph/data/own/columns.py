@@ -512,9 +512,8 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
         remarks.append(f"{missing:,} of {counted(numbers.size, what)} have no label (None, NaN, −1, empty)")
     for text in (text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS):
         some = int((numbers == position[text]).sum())
-        remarks.append(
-            f"the label {text!r} of {counted(some, what)} counts as a class: if it means that nobody knows, leave it empty"
-        )
+        some_of = f"the label {text!r} of {counted(some, what)}"
+        remarks.append(f"{some_of} counts as a class: if it means that nobody knows, leave it empty")
     return OwnLabels(numbers, tuple(known), tuple(remarks))
 
 

@@ -35,14 +35,8 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import GraphMasks
 
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
-_PARTS = {
-    "train": "train",
-    "training": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "test": "test",
-}
+_PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
+_PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
@@ -414,9 +408,10 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
         ]
         listed = [one for own in lists for one in own if one]
         for key, ids in keys.items():
-            later = names[0] in keys and table.names.index(key) > table.names.index(names[0]) if key in table.names else False
-            if later or key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
+            if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
                 continue
+            if names[0] in keys and table.names.index(key) > table.names.index(names[0]):
+                continue  # of two columns that may be ids the first is
             share = sum(one in ids for one in listed) / len(listed)
             words = not any(one.isdigit() for one in ids)
             if len(names) == 1:
@@ -428,21 +423,13 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
                 more = [name for name in others if len(names) == 1 and (own := {*table.ids(name)} - {""}) and own <= ids]
                 lists = [[*own, *(table.ids(name)[row] for name in more)] for row, own in enumerate(lists)]
                 names = [*names, *more]
-                rows = [
-                    (row, mine, one)
-                    for row, (mine, own) in enumerate(zip(table.ids(key), lists, strict=True))
-                    for one in own
-                    if one
-                ]
-                frame = pd.DataFrame([pair for _, *pair in rows], columns=["source", "target"], dtype=object)
-                places = [table.place(row) for row, *_ in rows]
+                mine = table.ids(key)
+                pairs = [(row, mine[row], one) for row, own in enumerate(lists) for one in own if one]
+                frame = pd.DataFrame([pair for _, *pair in pairs], columns=["source", "target"], dtype=object)
+                places = [table.place(row) for row, *_ in pairs]
                 table.frame, table.id = table.frame.drop(columns=names), key
-                called = (
-                    f"column {names[0]!r} of {table.title} lists"
-                    if len(names) == 1
-                    else f"{', '.join(names)} of {table.title} list"
-                )
-                remark = f"{called} ids: each is a tie"
+                called = f"column {names[0]!r}" if len(names) == 1 else ", ".join(names)
+                remark = f"{called} of {table.title} list{'s' * (len(names) == 1)} ids: each is a tie"
                 return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
     return None
 
@@ -665,9 +652,7 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
         if not marked:
             continue
         if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
-            raise DataError(
-                f"{ties.where}: ends such as {marked[0]!r} have a decimal comma; allowed: ids as they are, such as 12"
-            )
+            raise DataError(f"{ties.where}: ends such as {marked[0]!r} have a decimal comma; allowed: ids as they are")
         whole = set().union(*(key for other in others for key in _keys(other).values()))
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
@@ -675,11 +660,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
         if several := sum(len(own) > 1 for own in lists):
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
             frame = ties.frame.iloc[rows].assign(**{column: [one for own in lists for one in own]}).reset_index(drop=True)
-            lines, places = (
-                ties.lines[rows] if ties.lines.size else ties.lines,
-                [ties.places[row] for row in rows if ties.places],
-            )
-            ties = replace(ties, frame=frame, lines=lines, places=places)
+            lines = ties.lines[rows] if ties.lines.size else ties.lines
+            ties = replace(ties, frame=frame, lines=lines, places=[ties.places[row] for row in rows if ties.places])
             remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
     return ties
 

@@ -345,7 +345,7 @@ def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:
 
 FORMATS = (
     "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, ORC, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
-    "GraphML, GDF, Pajek, UCINET, DIMACS, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
+    "GraphML, GDF, Pajek, UCINET, DIMACS, METIS, SIF, LGL, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
 )
 _PACKED: tuple[tuple[bytes, Callable[[bytes], bytes], str], ...] = (
     (b"\x1f\x8b", gzip.decompress, ".gz"), (b"BZh", bz2.decompress, ".bz2"), (b"\xfd7zXZ", lzma.decompress, ".xz"),
