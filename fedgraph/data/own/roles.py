@@ -656,7 +656,9 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
         whole = set().union(*(key for other in others for key in _keys(other).values()))
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
-        lists = [[cell] if cell in whole or known.isdisjoint(own) else own for own, cell in zip(lists, cells, strict=True)]
+        sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
+        kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
+        lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
         if several := sum(len(own) > 1 for own in lists):
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
             frame = ties.frame.iloc[rows].assign(**{column: [one for own in lists for one in own]}).reset_index(drop=True)
@@ -682,6 +684,8 @@ def _first_again(table: Table, remarks: list[str]) -> Table:
     pair = table.names[:2]
     if not 2 <= len(table.names) <= _LIST or any(id_text(name).isdigit() for name in pair) or table.matrix is not None:
         return table
+    if sides_of([name for name in pair if len(name) > 1], SIDES):
+        return table  # somebody may be called ``target``
     found = _first_tie(table, (pair[0], pair[1]), {*table.ids(pair[0]), *table.ids(pair[1])}, remarks)
     names = [f"column {place + 1}" for place in range(len(table.names))]
     return table if found is table else replace(found, frame=found.frame.set_axis(names, axis=1), headed=False)

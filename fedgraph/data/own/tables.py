@@ -739,7 +739,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     if any(kinds) and kinds[0] is not False:
         return True
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
-        return is_id_name(first[0]) and not _number_like(first[0])
+        digits = all(cell.isdigit() for cell in first[1:])
+        return known[0] and (digits or is_id_name(first[0])) and not _number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
 
 

@@ -236,6 +236,11 @@ def test_ids_that_are_alike_are_two_people_and_said(tmp_path: Path) -> None:
     assert "'Ann' and 'ann' differ in capitals, spaces or zeros in front alone, and are two people" in reading.says
 
 
+def test_a_header_stays_one_where_somebody_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("source,target\narrow,target\ntarget,aim\n", encoding="utf-8")
+    assert ties_of(read(tmp_path)) == {frozenset(("arrow", "target")), frozenset(("target", "aim"))}
+
+
 def test_an_open_document_beside_tables_is_put_aside(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "club.ods", "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
