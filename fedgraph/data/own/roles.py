@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fedgraph.data.own.columns import csv_number
 from fedgraph.data.own.tables import (
     NOTHING,
     OF_PEOPLE,
@@ -32,7 +33,7 @@ from fedgraph.data.own.tables import (
     spread,
 )
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import GraphMasks
+from fedgraph.types import GraphMasks, counted
 
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
 _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
@@ -42,6 +43,7 @@ _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
 _LIST = 4  # columns of a list of ties without a header
+_WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -155,6 +157,11 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
     kept = (one >= 0) & (two >= 0)
+    for column in (name for name in ties.names if name not in pair and plain_name(name) in _WEIGHTS):
+        nothing = np.array([csv_number(cell) == 0 for cell in ties.texts(column)], dtype=bool)
+        if (kept & nothing).any():
+            remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
+        kept &= ~nothing
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )

@@ -211,6 +211,7 @@ SUMS = "was taken for sums of the others, and left out"
         ({"ties": ",a,b,c,Total\na,0,1,0,1\nb,1,0,1,2\nc,0,1,0,1\nTotal,1,2,1,4\n"}, SUMS),
         ({"ties": "x,a,b,c\na,x,x,\nb,,,\nc,,x,x\n"}, "3, named by"),
         ({"ties": "source,target\na,b\nb,c\na,a\nNULL,NULL\n"}, "'NULL' is a person like others: if it stands for nobody"),
+        ({"ties": "source,target,weight\na,b,1\nb,c,0.5\na,c,0\n"}, "1 tie with 0 as 'weight' left out"),
         ({"q": "Name,1st,Next\nb,a,c\na,,\nc,b,b\n"}, "ids: each is a tie"),
         ({"ties": "From,To\na,b\nb,\"a; c\"\nc,b\n"}, "1 cells of column 'To' of ties.csv name several people: each is a tie"),
         ({"people": "id,team\na,x\nb,y\nc,x\n", "ties": "a,b,friend\nb,c,friend\n"}, "since 'b' is there again"),
