@@ -660,7 +660,7 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             continue
         if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
             raise DataError(f"{ties.where}: ends such as {marked[0]!r} have a decimal comma; allowed: ids as they are")
-        whole = set().union(*(key for other in others for key in _keys(other).values()))
+        whole = set[str]().union(*(key for other in others for key in _keys(other).values()))
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
         sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
