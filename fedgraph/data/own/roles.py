@@ -148,11 +148,11 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         holders, ids = _holders(others, ties, wanted, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
     if len(alike := {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}) < len(ids):
-        two = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
-        said = f"{two[0]!r} and {two[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
+        twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
+        said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
         remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
-    for one in (one for one in ids if one == "-1" or one.casefold() in NOTHING):
-        remarks.append(f"{one!r} is a person like others: if it stands for nobody, leave it out")
+    nobody = [name for name in ids if name == "-1" or name.casefold() in NOTHING]
+    remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
@@ -670,7 +670,7 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
             rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
             frame = ties.frame.iloc[rows].assign(**{column: [one for own in lists for one in own]}).reset_index(drop=True)
             lines = ties.lines[rows] if ties.lines.size else ties.lines
-            ties = replace(ties, frame=frame, lines=lines, places=[ties.places[row] for row in rows if ties.places])
+            ties = replace(ties, frame=frame, lines=lines, places=[ties.places[int(row)] for row in rows if ties.places])
             remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
     return ties
 
