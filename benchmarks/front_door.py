@@ -216,7 +216,8 @@ def by_command(name: str, folder: Path, quick: bool) -> str:
     ran = command("run", "mine.yaml", "--out", "out", *fast, folder=folder)
     told = re.search(r"about ([\d.]+) (s|min) of one core", checked[2])
     said = f"check/run {in_seconds(*told.groups()) / ran[1]:.2f} in processor seconds" if told else f"check says: {checked[2]}"
-    answer = command("show", "out", folder=folder)[2].strip().splitlines() or [ran[2]]
+    failed = ran[2].startswith("exit ")
+    answer = [ran[2]] if failed else command("show", "out", folder=folder)[2].strip().splitlines()
     times = f"{drafted[0]:4.0f} + {ran[0]:4.0f} = {drafted[0] + ran[0]:4.0f} s ({drafted[1] + ran[1]:4.0f} s of processors)"
     return f"{times}, {said}{estimates(ran[3], ran[0])}; {' '.join(answer)[:260]}"
 

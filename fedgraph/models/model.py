@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 import re
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     import pandas
 
 ACCEPT_ANSWERS_UNPROTECTED = "--i-know-that-nothing-is-protected"
+_logger = logging.getLogger("fedgraph")
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,6 +284,8 @@ def _scores_of(model: Model, graph: Graph, shown: str | None, nothing_protected:
         _require_priced(model, reads, shown, graph, places)
     places = np.where(places < facts.num_nodes, places, -1)  # who only judged a choice has released nothing
     asked = graph
+    if reads is MethodReads.OWN_EDGES:
+        _logger.warning("%s", _heard(graph, places >= 0))
     if reads in (MethodReads.NOTHING, MethodReads.OWN_EDGES):
         asked, places = _among_trained(model, reads, graph, places)
     else:
@@ -386,6 +390,18 @@ def _as_drafted(reads: MethodReads) -> str:
     if reads in (MethodReads.OWN_ROW, MethodReads.OWN_EDGES):
         return "; whoever said private to fedgraph new (protocol: asking) says --people own"
     return ""
+
+
+def _heard(graph: Graph, trained: np.ndarray) -> str:
+    """Which ties the answers hear, for the eyes of the data's holder. trained: bool [n], whose answers the model has."""
+    ends = graph.adjacency @ trained.astype(np.int64)
+    deaf = int((graph.degrees - ends)[~trained].sum()) // 2  # ties between two who did not train, each counted twice
+    alone = int((ends == 0).sum())
+    return (
+        f"{graph.name}: heard are ties to people who trained, as far as they are listed here: {graph.num_edges - deaf:,} of "
+        f"{graph.num_edges:,} ties; {alone:,} of {graph.num_nodes:,} people have none, and are answered by their own row. "
+        f"{int(trained.sum()):,} trained themselves: ties of theirs, and partners, that are not listed are not heard"
+    )
 
 
 _MOST_PEOPLE = 10**8  # that a file may count without naming them

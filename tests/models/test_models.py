@@ -64,8 +64,10 @@ def test_answers_are_right_for_new_people_whatever_the_order_of_columns(place: P
         assert (model.predict(str(place / "newcomers"), **who(model)) == truth).mean() > least, name
 
 
-def test_a_newcomer_hears_the_answers_of_its_neighbours(place: Path, run: Run, tmp_path: Path) -> None:
-    """label_hop: the same person, once with edges to people who answered and once without."""
+def test_a_newcomer_hears_the_answers_of_its_neighbours(
+    place: Path, run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """label_hop: the same person, once with edges to people who answered and once without; what is heard is said."""
     anchor = next(s.row for s in run.scores if s.method == "label_hop")
     model = run.score(anchor).fit(str(place / "people"), epsilon=500)
     shares = {}
@@ -76,7 +78,11 @@ def test_a_newcomer_hears_the_answers_of_its_neighbours(place: Path, run: Run, t
             "id,age,member,city\n" + "".join(f"p{k},50,0,Genf\n" for k in (3, 1, 2)) + "new,50,0,Genf\n", encoding="utf-8"
         )
         (folder / "edges.csv").write_text("source,target\n" + edges, encoding="utf-8")
+        caplog.clear()
         shares[bool(edges)] = model.predict_proba(folder, people="own")[3]
+        (said,) = caplog.messages
+        assert ("3 of 3 ties; 3 of 4 people have none" if edges else "0 of 0 ties; 4 of 4 people have none") in said
+        assert "3 trained themselves: ties of theirs, and partners, that are not listed are not heard" in said
     assert np.abs(np.log(shares[True] / shares[False])).max() > 1e-3
 
 

@@ -223,20 +223,22 @@ def _told(column: _Column, rules: OwnColumnRules) -> tuple[str, str, str, str]:
 
 
 def _column(name: str, cells: list[str]) -> _Column:
-    lowered = [cell.casefold() for cell in cells]
+    lowered = {cell: cell.casefold() for cell in set(cells)}
     empty = np.array([not cell for cell in cells], dtype=bool)
-    there = {cell for cell in lowered if cell}
+    there = {*lowered.values()} - {""}
     if there <= _TRUE | _FALSE and there:
-        return _Column(name, "yes/no", cells, np.array([1.0 if cell in _TRUE else 0.0 for cell in lowered]), empty)
-    values, how = np.array([csv_number(cell) for cell in cells]), ""
+        read = {cell: float(low in _TRUE) for cell, low in lowered.items()}
+        return _Column(name, "yes/no", cells, np.array([read[cell] for cell in cells]), empty)
+    read = {cell: csv_number(cell) for cell in lowered}
+    values, how = np.array([read[cell] for cell in cells]), ""
     for other, called in _WRITTEN if np.isnan(values[~empty]).any() else ():
-        read = other(cells)
-        if np.isnan(read).sum() < np.isnan(values).sum():
-            values, how = read, called
+        written = other(cells)
+        if np.isnan(written).sum() < np.isnan(values).sum():
+            values, how = written, called
     texts = int((np.isnan(values) & ~empty).sum())
     mostly = texts > 0.5 * max(1, len(cells) - int(empty.sum()))
     if texts and not mostly:  # among numbers these words are what other programs write for nothing
-        empty = empty | np.array([cell in _NO_NUMBER for cell in lowered])
+        empty = empty | np.array([lowered[cell] in _NO_NUMBER for cell in cells])
     return _Column(name, "text" if mostly else "number", cells, values, empty, "" if mostly else how)
 
 
@@ -466,8 +468,8 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
     """The class of each node, or of each graph.
 
     Missing is None, −1, and the texts of ``_MISSING_WORDS`` (capitals do not matter); where 1 and −1 are all there is, −1 is a
-    class. Texts that differ in capitals alone are one class, called as most write it. Classes are in the order of their values
-    where they are whole numbers, and then in the order of their texts.
+    class. Texts that differ in capitals or spaces alone are one class, called as most write it. Classes are in the order of
+    their values where they are whole numbers, and then in the order of their texts.
 
     Args:
         values: one label each.
@@ -480,14 +482,15 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
         DataError: no label is known, or the labels are numbers to predict and no classes.
     """
     given = [(value or "").strip() for value in values]
-    texts = [own_label_text(value) for value in given]
+    read = {value: own_label_text(value) for value in set(given)}
+    texts = [read[value] for value in given]
     signed = {text for text in texts if text is not None} == {"1"} and any(map(_MINUS_ONE.fullmatch, given))
     if signed:
         texts = ["-1" if _MINUS_ONE.fullmatch(value) else text for text, value in zip(texts, given, strict=True)]
     spellings: dict[str, Counter[str]] = {}
-    for text in texts:
+    for text, count in Counter(texts).items():
         if text is not None:
-            spellings.setdefault(text.casefold(), Counter())[text] += 1
+            spellings.setdefault(" ".join(text.casefold().split()), Counter())[text] += count
     usual = {text: min(own, key=lambda one: (-own[one], one)) for own in spellings.values() for text in own}
     texts = [None if text is None else usual[text] for text in texts]
     known = sorted({text for text in texts if text is not None}, key=_by_value)
@@ -504,13 +507,13 @@ def read_own_labels(values: Iterable[str | None], where: str, what: str = "perso
     remarks = ["the labels are −1 and 1: −1 is a class here, and not a missing label"] if signed else []
     if several := [own for own in spellings.values() if len(own) > 1]:
         listed = "; ".join(" and ".join(map(repr, sorted(own))) for own in several[:3])
-        remarks.append(f"spellings that differ in capitals alone are one class: {listed}")
+        remarks.append(f"spellings that differ in capitals or spaces alone are one class: {listed}")
     if missing := int((numbers < 0).sum()):
         remarks.append(f"{missing:,} of {counted(numbers.size, what)} have no label (None, NaN, −1, empty)")
-    if doubtful := [text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS]:
-        some = int(np.isin(numbers, [known.index(text) for text in doubtful]).sum())
-        counts = f"the label {doubtful[0]!r} of {counted(some, what)} counts as a class"
-        remarks.append(f"{counts}; if it means that nobody knows, leave it empty")
+    for text in (text for text in known if text.casefold().strip() in _DOUBTFUL_WORDS):
+        some = int((numbers == position[text]).sum())
+        some_of = f"the label {text!r} of {counted(some, what)}"
+        remarks.append(f"{some_of} counts as a class: if it means that nobody knows, leave it empty")
     return OwnLabels(numbers, tuple(known), tuple(remarks))
 
 

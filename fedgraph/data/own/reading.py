@@ -369,14 +369,15 @@ def collection_as_rows(collection: GraphCollection) -> Graph:
 
 def _cells(holder: Holder, column: str) -> list[str]:
     """The cells of the n people; "" for whoever has no row."""
-    own = holder.table.texts(column)
-    return [own[row] if row >= 0 else "" for row in holder.rows]
+    own = np.array([*holder.table.texts(column), ""], dtype=object)
+    return list(own[holder.rows])
 
 
 def _texts_of(cells: Iterable[str]) -> list[str | None]:
     """Labels as they will be read; −1 beside 1 alone is a class."""
     given = list(cells)
-    texts = [own_label_text(cell) for cell in given]
+    known = {cell: own_label_text(cell) for cell in set(given)}
+    texts = [known[cell] for cell in given]
     return given if {text for text in texts if text is not None} == {"1"} else texts  # type: ignore[return-value]
 
 
@@ -627,7 +628,7 @@ def _columns_of(
 
 def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
     """A remark where numbers below 0 are such as surveys write for no answer, and nothing else is below 0."""
-    below = {cell for cell in cells if cell and cell.startswith("-")}
+    below = {cell for cell in set(cells) if cell and cell.startswith("-")}
     if not below or not all(map(_CODE.fullmatch, below)):
         return []
     listed = ", ".join(sorted(below))
@@ -636,14 +637,14 @@ def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
 
 def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
     """A remark where a column alone tells nearly every label, or has a value for people of one class alone."""
-    pairs = [(cell, text) for cell, text in zip(cells, label.texts if label else (), strict=False) if text is not None]
-    classes = Counter(text for _, text in pairs)
-    known, guess = len(pairs), max(classes.values(), default=0)
+    parts: dict[str, Counter[str]] = {}
+    for (cell, text), count in Counter(zip(cells, label.texts if label else (), strict=False)).items():
+        if text is not None:
+            parts.setdefault(cell, Counter())[text] += count
+    classes = sum(parts.values(), Counter[str]())
+    known, guess = classes.total(), max(classes.values(), default=0)
     if label is None or known - guess < _FEWEST:
         return []
-    parts: dict[str, Counter[str]] = {}
-    for cell, text in pairs:
-        parts.setdefault(cell, Counter())[text] += 1
     many = len(parts) > _MOST_PARTS or 5 * len(parts) > known
     nothing = {"", "-1", "-1.0", "NaN", "nan", *(("0", "0.0") if many else ())}
     filled = sum((own for cell, own in parts.items() if cell not in nothing), Counter[str]())
@@ -768,8 +769,8 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
 
 
 def _is_label_again(cells: Sequence[str], texts: Sequence[str | None]) -> bool:
-    pairs = [(cell, text) for cell, text in zip(cells, texts, strict=True) if cell and text is not None]
-    return len(pairs) >= _FEWEST and _same_parts([a for a, _ in pairs], [b.casefold() for _, b in pairs])
+    pairs = {(a, b): count for (a, b), count in Counter(zip(cells, texts, strict=True)).items() if a and b is not None}
+    return sum(pairs.values()) >= _FEWEST and _same_parts([a for a, _ in pairs], [b.casefold() for _, b in pairs])
 
 
 # The words

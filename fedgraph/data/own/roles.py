@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from fedgraph.data.own.columns import csv_number
 from fedgraph.data.own.tables import (
     NOTHING,
     OF_PEOPLE,
@@ -32,21 +33,17 @@ from fedgraph.data.own.tables import (
     spread,
 )
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import GraphMasks
+from fedgraph.types import GraphMasks, counted
 
 ROW = "row"  # ``--id row``: people are their rows, numbered from 0
-_PARTS = {
-    "train": "train",
-    "training": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "test": "test",
-}
+_PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
+_PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
+_LIST = 4  # columns of a list of ties without a header
+_WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -127,11 +124,12 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks: list[str] = []
     tables = [one for table in found.tables for one in _matrix_as_ties(spread(table, found.faults), found.tables)]
-    tables = _in_order(tables, remarks)
+    tables = _in_order([_first_again(_named_ties(table), remarks) for table in tables], remarks)
     masks = [table for table in tables if _is_split(table)]
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
+    ties = _listed_ends(ties, pair, others, remarks)
     wanted = {*ties.ids(pair[0]), *ties.ids(pair[1])} - {""}
     if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
         raise DataError(
@@ -149,10 +147,21 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     else:
         holders, ids = _holders(others, ties, wanted, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
+    if len(alike := {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}) < len(ids):
+        twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
+        said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
+        remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
+    nobody = [name for name in ids if name == "-1" or name.casefold() in NOTHING]
+    remarks += [f"{name!r} is a person like others: if it stands for nobody, leave it out" for name in nobody]
     ties, pair = _without_header(ties, pair, position, remarks) if holders else (ties, pair)
     lost = set[str]().union(*(holder.table.lost for holder in holders))
     one, two = (_positions(ties, column, position, found, lost) for column in pair)
     kept = (one >= 0) & (two >= 0)
+    for column in (name for name in ties.names if name not in pair and plain_name(name) in _WEIGHTS):
+        nothing = np.array([csv_number(cell) == 0 for cell in ties.texts(column)], dtype=bool)
+        if (kept & nothing).any():
+            remarks.append(f"{counted(int((kept & nothing).sum()), 'tie')} with 0 as {column!r} left out, as a matrix has it")
+        kept &= ~nothing
     split = _split(masks, position, found, remarks) or next(
         (holder.table.masks for holder in holders if holder.table.masks), ()
     )
@@ -259,10 +268,12 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
-    if rank == 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0]):
+    wide = len(table.names) > 3
+    if rank == 0.5 and (wide or (len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0]))):
         (one, two), row = pairs[0], table.frame.iloc[0]
-        asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? Nobody stands in both columns, "
-        asked += f"and they have no names. If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
+        asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? "
+        asked += "The columns have no names" if wide else "Nobody stands in both columns, and they have no names"
+        asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
@@ -310,9 +321,10 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
-    if not table.headed and len(names) in (2, 3) and not keys:
+    if not table.headed and 2 <= len(names) <= _LIST and not keys:
         outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
-        return 0.5, [first if _shared_ids(table, first) or not _shared_ids(table, outer) else outer]
+        words = any(cell and not cell.isdigit() for cell in table.ids(names[1]))  # numbers between them may be ends, too
+        return 0.5, [outer if words and not _shared_ids(table, first) and _shared_ids(table, outer) else first]
     return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == 2 else None
 
 
@@ -405,6 +417,8 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
         for key, ids in keys.items():
             if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
                 continue
+            if names[0] in keys and table.names.index(key) > table.names.index(names[0]):
+                continue  # of two columns that may be ids the first is
             share = sum(one in ids for one in listed) / len(listed)
             words = not any(one.isdigit() for one in ids)
             if len(names) == 1:
@@ -412,21 +426,17 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
             else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
                 found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
             if found:
-                rows = [
-                    (row, mine, one)
-                    for row, (mine, own) in enumerate(zip(table.ids(key), lists, strict=True))
-                    for one in own
-                    if one
-                ]
-                frame = pd.DataFrame([pair for _, *pair in rows], columns=["source", "target"], dtype=object)
-                places = [table.place(row) for row, *_ in rows]
+                others = (name for name in table.names if words and name not in (key, *names))
+                more = [name for name in others if len(names) == 1 and (own := {*table.ids(name)} - {""}) and own <= ids]
+                lists = [[*own, *(table.ids(name)[row] for name in more)] for row, own in enumerate(lists)]
+                names = [*names, *more]
+                mine = table.ids(key)
+                pairs = [(row, mine[row], one) for row, own in enumerate(lists) for one in own if one]
+                frame = pd.DataFrame([pair for _, *pair in pairs], columns=["source", "target"], dtype=object)
+                places = [table.place(row) for row, *_ in pairs]
                 table.frame, table.id = table.frame.drop(columns=names), key
-                called = (
-                    f"column {names[0]!r} of {table.title} lists"
-                    if len(names) == 1
-                    else f"{', '.join(names)} of {table.title} list"
-                )
-                remark = f"{called} ids: each is a tie"
+                called = f"column {names[0]!r}" if len(names) == 1 else ", ".join(names)
+                remark = f"{called} of {table.title} list{'s' * (len(names) == 1)} ids: each is a tie"
                 return Table(table.where, frame, role="edges", ends=("source", "target"), places=places, remarks=[remark])
     return None
 
@@ -446,11 +456,18 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
         body = table.frame
     else:
         return [table]
+    cells = body.to_numpy(dtype=object).astype(str)
+    cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
+    if table.headed:
+        cells[np.array(rows)[:, None] == np.array(columns)] = "0"  # nobody is tied to itself, whatever stands there
+        cells = np.where(cells == cells[cells != "0"][0], "1", cells) if len(np.unique(cells)) == 2 else cells  # one mark
     try:
-        weights = body.to_numpy(dtype=object)
-        weights = np.where(np.isin(weights.astype(str), list(NOTHING)), "0", weights).astype(np.float64)
-    except ValueError:
-        return [table]
+        weights = cells.astype(np.float64)
+    except ValueError as error:
+        if not table.headed:
+            return [table]
+        said = f"a matrix of people whose cells are no numbers ({str(error).replace('np.str_', '')})"
+        raise DataError(f"{table.where}: {said}; allowed: numbers, or one mark such as x") from error
     if not table.headed:
         people = [other for other in every if other is not table and len(other.frame) == n]
         if not (n > 2 and (weights == weights.T).all() and (np.diag(weights) == 0).all() and people):
@@ -605,15 +622,9 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
 def _without_header(
     ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
-    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends.
-
-    The other way round, a first line of two people is a tie, although both are usual names of columns (``a`` and ``b``).
-    """
-    if ties.headed and ties.lines.size and len(ties.names) == 2 and all(name in position for name in ties.names):
-        said = " and ".join(map(repr, ties.names))
-        remarks.append(f"the first line of {ties.title}, {said}, was taken for a tie, since both are people")
-        frame = pd.concat([pd.DataFrame([list(ties.names)], columns=ties.frame.columns), ties.frame], ignore_index=True)
-        return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines])), pair
+    """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
+    if ties.headed and all(id_text(name) in position for name in pair):
+        return _first_tie(ties, pair, position, remarks), pair
     if ties.headed or len(ties.frame) < 2:
         return ties, pair
     one, two = ties.ids(pair[0]), ties.ids(pair[1])
@@ -627,9 +638,69 @@ def _without_header(
     return replace(ties, frame=frame, lines=ties.lines[1:]), called
 
 
+def _named_ties(table: Table) -> Table:
+    """With columns of ends, of a table that Cytoscape exports, where a tie is called ``Ann (knows) Bob``."""
+    kind = next((name for name in ("shared interaction", "interaction") if name in table.names), None)
+    if kind is None or "shared name" not in table.names:
+        return table
+    sides = [one.split(f" ({how}) ", 1) for one, how in zip(table.texts("shared name"), table.texts(kind), strict=True)]
+    if not all(len(own) == 2 for own in sides):
+        return table
+    frame = table.frame.drop(columns=["shared name", "name"], errors="ignore")
+    frame = frame.assign(source=[one for one, _ in sides], target=[two for _, two in sides])
+    return replace(table, frame=frame, role="edges", ends=("source", "target"))
+
+
+def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], remarks: list[str]) -> Table:
+    """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
+    for column in pair:
+        cells = ties.ids(column)
+        marked = [cell for cell in cells if re.search("[,;|]", cell)] if re.search("[,;|]", "\n".join(cells)) else []
+        if not marked:
+            continue
+        if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
+            raise DataError(f"{ties.where}: ends such as {marked[0]!r} have a decimal comma; allowed: ids as they are")
+        whole = set[str]().union(*(key for other in others for key in _keys(other).values()))
+        known = whole.union(*(ties.ids(side) for side in pair))
+        lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
+        sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)
+        kept = [not sure or cell in whole or known.isdisjoint(own) for own, cell in zip(lists, cells, strict=True)]
+        lists = [[cell] if one else own for own, cell, one in zip(lists, cells, kept, strict=True)]
+        if several := sum(len(own) > 1 for own in lists):
+            rows = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
+            frame = ties.frame.iloc[rows].assign(**{column: [one for own in lists for one in own]}).reset_index(drop=True)
+            lines = ties.lines[rows] if ties.lines.size else ties.lines
+            ties = replace(ties, frame=frame, lines=lines, places=[ties.places[int(row)] for row in rows if ties.places])
+            remarks.append(f"{several:,} cells of column {column!r} of {ties.title} name several people: each is a tie")
+    return ties
+
+
+def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remarks: list[str]) -> Table:
+    """With its first line as a tie where that names somebody who is known, although it looks like a header (``a,b``)."""
+    people = [name for name in pair if id_text(name) in known]
+    if not (ties.headed and ties.lines.size and people):
+        return ties
+    said, who = " and ".join(map(repr, pair)), "both are people" if len(people) == 2 else f"{people[0]!r} is there again"
+    remarks.append(f"the first line of {ties.title}, {said}, was taken for a tie, since {who}")
+    frame = pd.concat([pd.DataFrame([list(ties.names)], columns=ties.frame.columns), ties.frame], ignore_index=True)
+    return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines]))
+
+
+def _first_again(table: Table, remarks: list[str]) -> Table:
+    """Without a header of which one of the first two names, both words, stands in these columns again: it is a tie."""
+    pair = table.names[:2]
+    if not 2 <= len(table.names) <= _LIST or any(id_text(name).isdigit() for name in pair) or table.matrix is not None:
+        return table
+    if sides_of([name for name in pair if len(name) > 1], SIDES):
+        return table  # somebody may be called ``target``
+    found = _first_tie(table, (pair[0], pair[1]), {*table.ids(pair[0]), *table.ids(pair[1])}, remarks)
+    names = [f"column {place + 1}" for place in range(len(table.names))]
+    return table if found is table else replace(found, frame=found.frame.set_axis(names, axis=1), headed=False)
+
+
 def _letters(one: str) -> str:
-    """An id without case, spaces and signs."""
-    return re.sub(r"[\W_]", "", one.casefold())
+    """An id without case, spaces and signs, and of a number without zeros that say nothing."""
+    return re.sub(r"[\W_]", "", re.sub(r"[.,]0+$", "", one.casefold())).lstrip("0")
 
 
 def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:

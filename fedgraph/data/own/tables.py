@@ -17,6 +17,7 @@ import math
 import re
 import sqlite3
 import tarfile
+import unicodedata
 import warnings
 import zipfile
 from collections import Counter
@@ -67,6 +68,7 @@ _KINDS = frozenset(
      "short", "char", "string", "date", "datetime", "ignore"}
 )  # fmt: skip
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
+_TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
 
 OF_TIES = re.compile(
     r"edge|tie|link|cite|friend|transaction|transfer|payment|relation|follow|graph|network|adj|contact|call|mail"
@@ -112,7 +114,8 @@ def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
 
 
 def id_text(cell: str) -> str:
-    """An id as it is compared: without the ``.0`` that pandas writes behind whole numbers."""
+    """An id as it is compared: letters with accents in one form, and without the ``.0`` that pandas writes behind numbers."""
+    cell = cell if cell.isascii() else unicodedata.normalize("NFC", cell)
     return cell[: cell.index(".")] if "." in cell and _WHOLE.fullmatch(cell) else cell
 
 
@@ -210,7 +213,7 @@ class Table:
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
         if column not in self._ids:
-            self._ids[column] = list(map(id_text, self.frame[column]))
+            self._ids[column] = [id_text(cell) if "." in cell or not cell.isascii() else cell for cell in self.frame[column]]
         return self._ids[column]
 
 
@@ -342,7 +345,7 @@ def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:
 
 FORMATS = (
     "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, ORC, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
-    "GraphML, GDF, Pajek, UCINET, DIMACS, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
+    "GraphML, GDF, Pajek, UCINET, DIMACS, METIS, SIF, LGL, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
 )
 _PACKED: tuple[tuple[bytes, Callable[[bytes], bytes], str], ...] = (
     (b"\x1f\x8b", gzip.decompress, ".gz"), (b"BZh", bz2.decompress, ".bz2"), (b"\xfd7zXZ", lzma.decompress, ".xz"),
@@ -367,6 +370,8 @@ _TEXTS = (
     (r"\A[\w.]+\s*=\s*[\[{]", "JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own"),
     (r"\A<[^<>\s]+>\s+<[^<>\s]+>\s|^@prefix\s",
      "triples (RDF); allowed: those of one kind as a table source,target, and facts of people as a table with a column each"),
+    (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
+     "a chat, which names no ties; allowed: who answers whom as a table source,target"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
 
@@ -480,6 +485,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _pajek(text, where, ending)
     elif re.match(r"dl\b", start, re.IGNORECASE):
         found.tables += _ucinet(text, where)
+    elif ending in (".sif", ".lgl"):
+        found.tables += _sif_or_lgl(text, where, ending)
+    elif ending in (".graph", ".metis") and re.match(
+        r"(%.*\n)*[ \t]*\d+[ \t]+\d+([ \t]+\d+){0,2}[ \t]*\r?$", text, re.MULTILINE
+    ):
+        found.tables += _metis(text, where)
     elif re.search(r"^p\s+(edge|col|sp)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
     elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
@@ -500,8 +511,12 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
 def _lines_of(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
     """(line, cells) of each line that is not empty. separator: "" splits at spaces and tabs."""
     if not separator or '"' not in text:
-        for number, line in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
-            cells = [cell.strip() for cell in line.split(separator)] if separator else line.split()
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        at, space = re.escape(separator), r"[^\S\n\t]" if separator == "\t" else r"[^\S\n]"
+        spaced = separator and re.search(f"{space}(?:{at}|$)|(?:{at}|^){space}", text, re.MULTILINE)
+        for number, line in enumerate(text.split("\n"), 1):
+            cells = line.split(separator) if separator else line.split()
+            cells = [cell.strip() for cell in cells] if spaced else cells
             if any(cells):
                 yield number, cells
         return
@@ -558,9 +573,11 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         rows.extend((number + skipped, cells) for number, cells in _lines_of(body, separator))
     except csv.Error as error:
         raise DataError(f"{where}:{rows[-1][0] + 1 if rows else 1}: {error}; allowed: a table, one line a row") from error
-    # in lists of ties a comment may stand anywhere; in tables it is a line that the separator does not split
+    # in lists of ties a comment may stand anywhere; in tables it is a line that nothing splits, or has a space behind its mark
     loose = not separator and Path(name).suffix.casefold() != ".csv"
-    kept = [row for row in rows if row[1][0][:1] not in ("#", "%") or not (loose or (separator and len(row[1]) == 1))] or rows
+    marked = [row for row in rows if row[1][0][:1] in ("#", "%")]
+    noted = {row[0] for row in marked if loose or (separator and len(row[1]) == 1) or re.match(r"[#%](\s|$)", row[1][0])}
+    kept = [row for row in rows if row[0] not in noted] if 2 * len(noted) <= len(rows) else rows
     table = _of_rows(kept, where, found.faults)
     numbers = {row[0] for row in kept}
     if taken := [row for row in rows if row[0] not in numbers]:
@@ -581,6 +598,10 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     while headed and width > 1 and not head[-1] and all(len(cells) < width or not cells[width - 1] for _, cells in body):
         width -= 1  # a separator at the end of each line
         head, body = head[:width], [(number, cells[:width]) for number, cells in body]
+    if headed and len(body) > 2 and _is_total(body):
+        remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
+        width -= bool(width == len(head) and _TOTAL.fullmatch(head[-1]))
+        head, body = head[:width], [(number, cells[:width]) for number, cells in body[:-1]]
     if headed:
         typed = [_TYPED.match(cell) for cell in head]
         named = _named(head, where)
@@ -601,6 +622,15 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     frame = pd.DataFrame([cells for _, cells in sound], columns=named, dtype=object)
     found = Table(where, frame, lines, headed, lost=lost, remarks=[f"{Path(where).name}: {remark}" for remark in remarks])
     return _of_typed_header(found, typed) if any(m and m["kind"].casefold() in _KINDS for m in typed) else found
+
+
+def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
+    """Whether the last row holds sums: it is called so, and has empty cells, or one that the others add up to."""
+    (_, cells), others = body[-1], [own for _, own in body[:-1]]
+    if not _TOTAL.fullmatch(next(filter(None, cells), "").rstrip(": ")):
+        return False
+    columns = zip(cells, zip(*others, strict=False), strict=False)
+    return not all(cells) or any(math.isclose(csv_number(one), math.fsum(map(csv_number, own))) for one, own in columns)
 
 
 def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, list[str]]], list[str]]:
@@ -625,7 +655,8 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     ]
     merged = not all(first) or len(set(first)) < len(first)
     texts = not any(map(_number_like, (*first, *second)))
-    if merged and texts and any(second[place] for place in numbers):
+    matrix = second[0] in first[1:]
+    if merged and texts and not matrix and any(second[place] for place in numbers):
         spread_right = zip(_spread_right(first, second), second, strict=True)
         names = [" ".join(dict.fromkeys(filter(None, (one, two)))) for one, two in spread_right]
         remarks.append("its first two rows are its header")
@@ -705,10 +736,11 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
             kinds.append(True if cell not in column else None)
         else:
             kinds.append(None)
-    if any(kinds):
+    if any(kinds) and kinds[0] is not False:
         return True
     if any(kind is False for kind in kinds):  # numbers stand in the first row: names only where the id's is one
-        return known[0] and not _number_like(first[0])
+        digits = all(cell.isdigit() for cell in first[1:])
+        return known[0] and (digits or is_id_name(first[0])) and not _number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
 
 
@@ -1001,6 +1033,42 @@ def _dimacs(text: str, where: str) -> list[Table]:
     return [_counted(where, count), tied]
 
 
+def _sif_or_lgl(text: str, where: str, ending: str) -> list[Table]:
+    """``ONE KIND TWO THREE …`` of Cytoscape; or ``# ONE``, and below it a line for each TWO. Some have no tie."""
+    one, people, ties, lines = "", dict[str, None](), list[list[str]](), list[int]()
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = [cell.strip() for cell in line.split("\t" if ending == ".sif" and "\t" in text else None)]
+        if ending == ".sif" and cells:
+            one, kind, *others = *cells, *([""] if len(cells) == 1 else [])
+        elif line.startswith("#"):
+            one, kind, others = line[1:].strip(), "", []
+        else:
+            kind, others = "", cells[:1]
+        if any(cells) and (not one or (kind and not others)):
+            raise DataError(f"{where}:{number}: no tie; allowed: {'ONE KIND TWO' if kind else '# ONE, and then TWO'}")
+        people |= dict.fromkeys([one, *others] if any(cells) else [])
+        ties += [[one, other, kind] for other in others]
+        lines += [number] * len(others)
+    tied = pd.DataFrame(ties, columns=["source", "target", "kind"], dtype=object)
+    tied = tied.drop(columns=[] if ending == ".sif" else ["kind"])
+    known = Table(where, pd.DataFrame({"id": list(people)}, dtype=object), role="nodes", id="id")
+    return [known, Table(where, tied, np.array(lines, dtype=np.int64), role="edges", ends=_ENDS)]
+
+
+def _metis(text: str, where: str) -> list[Table]:
+    """``N M [FORMAT [WEIGHTS]]``, and a line for each of N people with those that they are tied to, from 1."""
+    (n, count, *form), *lines = [line.split() for line in text.splitlines() if not line.startswith("%")]
+    size, heavy, weighted = map(int, (form[0] if form else "0").zfill(3)[-3:])
+    skipped = size + heavy * int(form[1] if len(form) > 1 else 1)
+    ties = [[str(row), other] for row, cells in enumerate(lines[: int(n)], 1) for other in cells[skipped :: 1 + weighted]]
+    different = len({frozenset(pair) for pair in ties})
+    if len(lines) < int(n) or any(lines[int(n) :]) or different != int(count):
+        said = f"its first line says {n} people and {count} ties, found {len(lines)} lines and {different} ties"
+        raise DataError(f"{where}: {said}; allowed: METIS, with a line for each person, or a table source,target")
+    tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)
+    return [_counted(where, int(n)), tied]
+
+
 def _ucinet(text: str, where: str) -> list[Table]:
     """A DL file: ``n=``, a format (a full matrix, or ``edgelist1``), labels, data."""
     head, _, body = re.sub(r"\s*=\s*", "=", text).partition("data:")
@@ -1043,6 +1111,9 @@ def _json(text: str, where: str) -> list[Table]:
                 found += [json.loads(line)] if line.strip() else []
             except (ValueError, RecursionError) as wrong:
                 raise DataError(f"{where}:{number}: not JSON ({wrong})") from wrong
+    every = found.get("vertices", [found]) if isinstance(found, dict) else found
+    if isinstance(every, list) and any(isinstance(one, dict) and {"id", "label", "outE"} <= one.keys() for one in every):
+        return _graphson(every, where)
     if isinstance(found, list):
         return _records(found, where)
     if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
@@ -1095,6 +1166,25 @@ def _node_link(nodes: list[Any], links: list[Any], where: str) -> list[Table]:
         frame = tied.frame.assign(**{side: [names[int(one)] for one in tied.ids(side)] for side in pair})  # d3 before version 4
         tied = replace(tied, frame=frame, remarks=["ends of links are places in the list of nodes, from 0"])
     return [nodes_table, tied]
+
+
+def _graphson(found: list[Any], where: str) -> list[Table]:
+    """GraphSON of TinkerPop, a vertex a line: values may say their type, and ties stand at the vertex that they leave."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return plain(value["@value"]) if "@type" in value else {key: plain(one) for key, one in value.items()}
+        return [plain(one) for one in value] if isinstance(value, list) else value
+
+    people, ties = [], []
+    for one in plain(found):
+        facts = {key: own[0]["value"] for key, own in one.get("properties", {}).items()}
+        people.append({"id": one["id"], "kind": one["label"], **facts})
+        for kind, own in one.get("outE", {}).items():
+            ties += [{"source": one["id"], "target": tie["inV"], "kind": kind, **tie.get("properties", {})} for tie in own]
+    tied = pd.DataFrame(ties) if ties else pd.DataFrame({"source": [], "target": []})
+    nodes = frame_table(pd.DataFrame(people), where, role="nodes", id="id")
+    return [nodes, frame_table(tied, where, role="edges", ends=_ENDS)]
 
 
 def _records(found: list[Any], where: str) -> list[Table]:

@@ -88,7 +88,7 @@ def test_a_sign_or_a_word_between_two_ends_is_no_end(between: str, tmp_path: Pat
     assert ties_of(read(tmp_path / "ties.txt")) == named("p{}")
 
 
-@pytest.mark.parametrize("line", ["person{},{}", "{:02d}.03.24, 11:{:02d} - Ann: hello"])
+@pytest.mark.parametrize("line", ["person{},{}", "{}-1,person{},5,7.5"])
 def test_columns_without_names_that_share_nobody_are_asked_about(line: str, tmp_path: Path) -> None:
     (tmp_path / "list.csv").write_text("".join(line.format(1 + k % 28, 20 + k) + "\n" for k in range(N)), encoding="utf-8")
     with pytest.raises(ReadingQuestion, match=r"the ends of a tie\? .*say --ends 'column 1' 'column 2'") as asked:
@@ -183,6 +183,13 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("club.nt", b"<http://a/1> <http://a/knows> <http://a/2> .\n", "triples"),
         ("club.tgf", b"1 Ann\n2 Bob\n#\n1 2\n", "as in TGF"),
         ("club.s6", b":Fa@x^\n", "sparse6"),
+        ("_chat.txt", b"[03.01.23, 10:00:11] Ann: hello\n[03.01.23, 10:02:59] Bob: hello\n", "a chat, which names no ties"),
+        ("chat.csv", b"1/31/24, 11:20 - Ann: hello\n1/31/24, 11:21 - Bob: hello\n", "a chat, which names no ties"),
+        ("hours.csv", b",a,b,c\na,,5%,\nb,5%,,9%\nc,,9%,\n", "a matrix of people whose cells are no numbers .*5%"),
+        ("club.sif", b"A pp B\nA pp\n", "club.sif:2: no tie; allowed: ONE KIND TWO"),
+        ("club.lgl", b"A\n# A\nB\n", "club.lgl:1: no tie; allowed: # ONE"),
+        ("club.graph", b"3 9\n2\n1\n\n", "says 3 people and 9 ties, found 3 lines and 1 ties; allowed: METIS"),
+        ("calls.csv", b"from;to\n1,0;2,0\n2,0;3,0\n", "ends such as '1,0' have a decimal comma; allowed"),
         ("club.dl", b"dl n=3 format=lowerhalf\ndata:\n1\n0 1\n", "a UCINET file of another form"),
     ],
 )
@@ -191,6 +198,48 @@ def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: b
     with pytest.raises(DataError, match=says) as refused:
         read(tmp_path / name)
     assert str(refused.value).count("allowed:") == 1
+
+
+SUMS = "was taken for sums of the others, and left out"
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ({"people": "id,team\na,x\nb,y\nc,x\nTotal,\n", "ties": "source,target\na,b\nb,c\n"}, SUMS),
+        ({"ties": "from;to;euro\na;b;1,50\nb;c;2,50\na;b;1\nSumme;;5,00\n"}, SUMS),
+        ({"ties": ",a,b,c,Total\na,0,1,0,1\nb,1,0,1,2\nc,0,1,0,1\nTotal,1,2,1,4\n"}, SUMS),
+        ({"ties": "x,a,b,c\na,x,x,\nb,,,\nc,,x,x\n"}, "3, named by"),
+        ({"ties": "source,target\na,b\nb,c\na,a\nNULL,NULL\n"}, "'NULL' is a person like others: if it stands for nobody"),
+        ({"ties": "source,target,weight\na,b,1\nb,c,0.5\na,c,0\n"}, "1 tie with 0 as 'weight' left out"),
+        ({"q": "Name,1st,Next\nb,a,c\na,,\nc,b,b\n"}, "ids: each is a tie"),
+        ({"ties": "From,To\na,b\nb,\"a; c\"\nc,b\n"}, "1 cells of column 'To' of ties.csv name several people: each is a tie"),
+        ({"people": "id,team\na,x\nb,y\nc,x\n", "ties": "a,b,friend\nb,c,friend\n"}, "since 'b' is there again"),
+        ({"ties": "a,b,kin\nb,c,friend\n" + "c,b,friend\n" * 9}, "since 'b' is there again"),
+        ({"people": "id,team\na,x\nb,y\nc,x\n", "ties": "# by hand\na,b\n# later, 2025\nb,c\n"}, "taken for a comment"),
+        ({"ties": "source,target\na,b\nb,c\n", "people": "id,team\na,x\nb,NA\nc,x\n"}, "'NA' of 1 person counts as a class"),
+    ],
+)  # fmt: skip
+def test_what_people_add_to_a_table_is_no_tie_and_said(tables: dict[str, str], says: str, tmp_path: Path) -> None:
+    for name, text in tables.items():
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    reading = read(tmp_path, label="team" if "people" in tables else None)
+    assert ties_of(reading) == {frozenset("ab"), frozenset("bc")}
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.num_nodes == 3 + ("NULL" in says)
+    assert says in reading.says
+
+
+def test_ids_that_are_alike_are_two_people_and_said(tmp_path: Path) -> None:
+    (tmp_path / "ties.csv").write_text("source,target\nann,bob\nAnn ,Zo\u0065\u0308\nbob,Zo\u00eb\n", encoding="utf-8")
+    reading = read(tmp_path)
+    assert ties_of(reading) == {frozenset(("ann", "bob")), frozenset(("Ann", "Zo\u00eb")), frozenset(("bob", "Zo\u00eb"))}
+    assert "'Ann' and 'ann' differ in capitals, spaces or zeros in front alone, and are two people" in reading.says
+
+
+def test_a_header_stays_one_where_somebody_is_called_so(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("source,target\narrow,target\ntarget,aim\n", encoding="utf-8")
+    assert ties_of(read(tmp_path)) == {frozenset(("arrow", "target")), frozenset(("target", "aim"))}
 
 
 def test_an_open_document_beside_tables_is_put_aside(tmp_path: Path) -> None:

@@ -145,9 +145,54 @@ def json_adjacency(folder: Path) -> None:
     (folder / "club.json").write_text(json.dumps(nx.adjacency_data(graph)))
 
 
+def beside(folder: Path) -> list[list[int]]:
+    """Writes who is in which party; whom each one names."""
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+    return [[b for a, b in TIES if a == place] for place in range(N)]
+
+
+def sif(folder: Path) -> None:
+    lines = [
+        "\t".join([NUMBERS[a], "pp", *(NUMBERS[b] for b in own)] if own else [NUMBERS[a]])
+        for a, own in enumerate(beside(folder))
+    ]
+    (folder / "club.sif").write_text("\n".join(lines))
+
+
+def lgl(folder: Path) -> None:
+    lines = [line for a, own in enumerate(beside(folder)) for line in (f"# {NUMBERS[a]}", *(f"{NUMBERS[b]} 1.5" for b in own))]
+    (folder / "club.lgl").write_text("\n".join(lines))
+
+
+def metis(folder: Path) -> None:
+    beside(folder)
+    rows = [" ".join(f"{b + 1} 7" for b in np.flatnonzero(row)) for row in (matrix() + matrix().T).toarray()]
+    (folder / "club.graph").write_text("\n".join(["% a club", f"{N} {len(TIES)} 001", *rows, ""]))
+
+
+def graphson(folder: Path) -> None:
+    def typed(value: int) -> dict[str, object]:
+        return {"@type": "g:Int64", "@value": value}
+
+    vertices = [
+        {"id": typed(a + 1), "label": "member", "properties": {"party": [{"id": typed(0), "value": PARTY[a]}]},
+         "outE": {"knows": [{"id": typed(b), "inV": typed(b + 1)} for b in own]}}
+        for a, own in enumerate(beside(folder))
+    ]  # fmt: skip
+    (folder / "club.json").write_text("\n".join(map(json.dumps, vertices)))
+    (folder / "people.csv").unlink()
+
+
+def cytoscape_tables(folder: Path) -> None:
+    PEOPLE.rename(columns={"id": "name"}).assign(SUID=range(100, 100 + N)).to_csv(folder / "nodes.csv", index=False)
+    ties = TIED.assign(name=TIED["source"] + " (pp) " + TIED["target"], interaction="pp").drop(columns=["source", "target"])
+    ties.assign(**{"shared name": ties["name"], "SUID": range(500, 500 + len(ties))}).to_csv(folder / "edges.csv", index=False)
+
+
 FORMS = (
-    mtx, pajek, pajek_lists, dimacs, ucinet, sqlite, feather, orc, tar, d3, cytoscape, json_graph, json_adjacency, gdf,
-    neo4j_import, packed_with_comments, scipy_matrix, matrix_with_names,
+    sif, lgl, metis, graphson, cytoscape_tables, mtx, pajek, pajek_lists, dimacs, ucinet, sqlite, feather, orc,
+    tar, d3, cytoscape, json_graph, json_adjacency, gdf, neo4j_import, packed_with_comments, scipy_matrix,
+    matrix_with_names,
 )  # fmt: skip
 
 

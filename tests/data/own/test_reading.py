@@ -221,7 +221,7 @@ def test_spellings_of_a_class_are_one() -> None:
     words = PEOPLE.assign(group=np.array(["yes", "Yes", "no"])[np.arange(N) % 3])
     reading = read((words, TIES), label="group")
     assert graph_of(reading).num_classes == 2
-    assert "spellings that differ in capitals alone are one class: 'Yes' and 'yes'" in reading.says
+    assert "spellings that differ in capitals or spaces alone are one class: 'Yes' and 'yes'" in reading.says
     numbers = PEOPLE.assign(group=np.array(["1", "1.0", "2"])[np.arange(N) % 3])
     assert graph_of(read((numbers, TIES), label="group")).names.classes == ("1", "2")
 
