@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import TaskFacts
+from fedgraph.federation import World
 from fedgraph.privacy.units import Protection
-from fedgraph.worlds.world import World
 
 
 def plain_result(

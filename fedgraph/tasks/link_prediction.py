@@ -22,6 +22,7 @@ from fedgraph.attacks import named, whole_run
 from fedgraph.cells import ClientResultCellFacts, LinkPredictionCellFacts, task_facts
 from fedgraph.documents import canonical
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import ALONE_WORLD, Federation, World, WorldKind
 from fedgraph.learning import links
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Guarantee
@@ -29,7 +30,6 @@ from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid
 from fedgraph.tasks.base.grid import RowKeys as ROW
 from fedgraph.types import Graph, Partition, graph_without_edges
-from fedgraph.worlds import ALONE_WORLD, Federation, World, WorldKind
 
 _GIVEN = "links"
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]

@@ -16,11 +16,10 @@ from fedgraph import cells, methods, plugins, privacy, seeds
 from fedgraph.cells import Cell, CellContext, Result
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation import rounds
+from fedgraph.federation import Federation, WorldKind, rounds, world_of_trust
 from fedgraph.methods import Plan, column_ranks, method_kinds
 from fedgraph.partition import base as partitions
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation, WorldKind, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
 _Made = TypeVar("_Made")
@@ -107,10 +106,8 @@ class TrainedCell(_Settled):
 
     @property
     def question(self) -> Graph:
-        """The graph that the method's ``predict`` receives, with what its viewer may use
-        (``worlds.protocols.question``).
-        """
-        return protocols.question(self.federation, self.plan, lambda: self.settled.epsilon)
+        """The graph that the method's ``predict`` receives, with what its viewer may use (``Federation.question``)."""
+        return self.federation.question(self.plan, lambda: self.settled.epsilon)
 
 
 def partition_key(partition: SettingsSpec) -> Hashable:

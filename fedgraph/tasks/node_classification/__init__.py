@@ -1,7 +1,7 @@
 """Node classification, one curator against a federation: the price of trust.
 
 Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
-(``worlds.protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
+(``protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
 holds the nodes and who is trusted:
 
 * ``curator``: one curator holds all of them (viewer: whoever gets the model);
@@ -23,6 +23,7 @@ from fedgraph.attacks import named, whole_run
 from fedgraph.cells import NodeClassificationCellFacts, task_facts
 from fedgraph.comparison import cluster
 from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.federation import ALONE_WORLD, Federation, WorldKind
 from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid, measures
@@ -30,7 +31,6 @@ from fedgraph.tasks.node_classification import attendance, bought_accuracy, chos
 from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.tasks.node_classification.settings import RowKeys as ROW
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
 
 _MOST_NODES = 1000  # of a map: t-SNE of more takes longer than the training
 

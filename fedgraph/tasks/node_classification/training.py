@@ -8,12 +8,12 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
+from fedgraph.federation import ALONE_WORLD, Federation, WorldKind
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, cell_training, grid
 from fedgraph.tasks.node_classification import attendance
 from fedgraph.tasks.node_classification.settings import Params, RowKeys
-from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
 
 
 def method_of(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
