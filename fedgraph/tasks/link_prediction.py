@@ -131,7 +131,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     against = links.draw_pairs(held.num_nodes, params.negatives, rng, cell_training.graph_of(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
-    facts = replace(_facts(params, done, len(hidden)), named=told.facts)
+    results: tuple[ClientResultCellFacts, ...] = ()
     if params.owners:
         federation, toward = _together(params, cell, context), made.guarantee.protection.viewer.words
         questions, prices = _questions(params, cell, context), cell_training.epsilons_of(done, federation)
@@ -140,9 +140,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
             return method.scores(made, done.outcome.state, pairs)
 
         results = _measure(cell.world, federation, questions, of_owner, prices, toward)
-        facts = replace(facts, results=results)
+    asked = {"tested": len(hidden), "negatives": params.negatives, "named": told.facts, "results": results}
     metrics = links.measure_scores(scores[: len(hidden)], scores[len(hidden) :])
-    return done.as_result(cell, metrics | told.metrics, facts)
+    return done.as_result(cell, metrics | told.metrics, done.facts(LinkPredictionCellFacts, _GIVEN, **asked))
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
@@ -157,12 +157,8 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
 
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
     results = _measure(cell.world, federation, questions, scores, prices, toward)
-    facts = _facts(params, together, results[0].tested)
-    return together.as_result(cell, {}, replace(facts, clients=len(names), results=results))
-
-
-def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionCellFacts:
-    return replace(done.facts(LinkPredictionCellFacts, _GIVEN), tested=tested, negatives=params.negatives)
+    asked = {"tested": results[0].tested, "negatives": params.negatives, "clients": len(names), "results": results}
+    return together.as_result(cell, {}, together.facts(LinkPredictionCellFacts, _GIVEN, **asked))
 
 
 def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:

@@ -96,13 +96,22 @@ class TrainedCell(_Settled):
     choice: cells.SettingChoiceCellFacts | None = None  # Its settings, where they were chosen privately
     said: tuple[str, ...] = ()  # Sentences that may leave on what was released beside the training
 
-    def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
-        """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
-        partition, shared = self.federation.partition, self.plan.facts.cut_edges_shared
-        dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
-        dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
-        dealt = replace(dealt, one=self.federation.held.names.one)
-        return replace(dealt, public=self.federation.public, broken_promise=self.settled.broken_words)
+    def facts(self, kind: type[_Facts], protocol: str, **own: Any) -> _Facts:
+        """The record of a task, with what every task that trains says of its clients.
+
+        Args:
+            kind: Of the record.
+            protocol: How test nodes are asked.
+            own: What the task says beside it, or in its place.
+        """
+        partition = self.federation.partition
+        usual: dict[str, Any] = {
+            "clients": partition.num_clients, "partition": partition.description, "cut_edges": partition.num_cut_edges,
+            "cut_edges_shared": self.plan.facts.cut_edges_shared, "rounds": self.plan.schedule.rounds, "protocol": protocol,
+            "one": self.federation.held.names.one, "public": self.federation.public,
+            "broken_promise": self.settled.broken_words,
+        }  # fmt: skip
+        return kind(**usual | own)
 
     @property
     def question(self) -> Graph:

@@ -13,8 +13,6 @@ holds the nodes and who is trusted:
 With ``owners`` each owner of the data is a client in every choice that it has: is joining worth it (``owners``)?
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -148,14 +146,23 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     told = named.measure_all(*attacked, settled.epsilon)
     went = attendance.facts_of(made, trained)
     metrics |= paid | measured.metrics | told.metrics | attendance.metrics_of(went)
-    facts = done.facts(NodeClassificationCellFacts, params.protocol)
-    right = task_facts.pack_answers((answers.argmax(axis=1) == world.truth)[known])
-    facts = replace(facts, train_nodes=world.num_train, split=params.split, tested=int(known.sum()), right=right)
-    curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     everybody = context.data.labels if isinstance(context.data, Graph) else world.held.labels
-    facts = replace(facts, least_class=measures.least_class(everybody), curve=curve, sent=went, choice=done.choice)
-    facts = replace(facts, attack=measured.attack, named=told.facts)
-    facts = replace(facts, public_metrics=public, public_notes=done.said)
+    facts = done.facts(
+        NodeClassificationCellFacts,
+        params.protocol,
+        train_nodes=world.num_train,
+        split=params.split,
+        tested=int(known.sum()),
+        right=task_facts.pack_answers((answers.argmax(axis=1) == world.truth)[known]),
+        least_class=measures.least_class(everybody),
+        curve=tuple((round_, accuracy(state)) for round_, state in trained.kept),
+        sent=went,
+        choice=done.choice,
+        attack=measured.attack,
+        named=told.facts,
+        public_metrics=public,
+        public_notes=done.said,
+    )
     small = measures.warn_of_small_classes(everybody, world.held.names.classes, facts.one)
     notes = [*measures.warn_of_few(world.truth, facts.one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [*done.said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]

@@ -18,7 +18,7 @@ holds, what it reaches, and the ε of the dearest of its units toward the viewer
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -156,9 +156,9 @@ def _finished(
     broken, world = done.settled.broken_words, done.federation
     said = says(done.plan, done.outcome.state) if says else ()
     notes = (*((f"The promise is broken: {broken}",) if broken else ()), *done.plan.notes, *done.outcome.notes, *said)
-    facts, tested = done.facts(ParticipationCellFacts, params.protocol), int((world.truth >= 0).sum())
-    facts = replace(facts, results=tuple(records), clients=clients or facts.clients)
-    return done.as_result(cell, metrics, replace(facts, train_nodes=world.num_train, tested=tested), notes=notes)
+    alone = {"clients": clients} if clients else {}
+    said_of = {"train_nodes": world.num_train, "tested": int((world.truth >= 0).sum()), "results": tuple(records)}
+    return done.as_result(cell, metrics, done.facts(ParticipationCellFacts, params.protocol, **said_of, **alone), notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
