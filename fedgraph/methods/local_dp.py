@@ -415,6 +415,8 @@ class Params(Settings):
     )
     momentum: float = Field(0.0, ge=0, lt=1, description="heavy-ball momentum at the server (dp_fedavg, dp_sgd)")
     server_rate: float = Field(1.0, gt=0, allow_inf_nan=False, description="server's step on the mean update (dp_fedavg)")
+    public_steps: int = Field(200, ge=1, description="Adam steps on the public nodes (public)")
+    public_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="their step size (public)")
     model: shared_gnn.SharedGnnModel = Field("gcn", description="shared model: gcn (two layers) or gin")
     hidden: int = Field(16, ge=1, description="hidden units of the shared model")
     layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
@@ -684,14 +686,12 @@ def embedding_of(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarra
     return rows if pooled is None else pooled.value(rows.mean(axis=0))
 
 
-_PUBLIC_STEPS, _PUBLIC_RATE = 200, 0.01  # of Adam
-
-
 def _on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarray:
     """The parameters after full-batch training on the public labelled nodes, which no client holds."""
     part = _part(plan, _viewed(plan, public), None)
+    start, how = layouts.to_device(parameters[part.where]), plan.params
     gradient = partial(shared_gnn.gradient, part.network, given=part.inputs)
-    found = descend_by_adam(layouts.to_device(parameters[part.where]), gradient, _PUBLIC_STEPS, _PUBLIC_RATE, 0.0)
+    found = descend_by_adam(start, gradient, how.public_steps, how.public_rate, 0.0)
     after = parameters.copy()
     after[part.where] = found.cpu().numpy()
     return after

@@ -29,6 +29,7 @@ class Params(Settings):
     network: Literal["sage", "gcn"] = Field("sage", description="what is trained on the perturbed graph; gcn: DPGCN")
     adjacency: Literal["edgerand", "lapgraph"] = Field("lapgraph", description="how edges are perturbed")
     count_share: ClassVar[float] = 0.01  # share of ε for the number of edges (lapgraph)
+    memory_gb: float = Field(2.0, gt=0, description="memory the perturbed graph may take, in GB")
     epochs: int = Field(100, ge=1, description="Adam steps")
     training_rate: ClassVar[float] = 0.01  # Adam step size
     weight_decay: float = Field(5e-4, ge=0, description="L2 weight")
@@ -38,7 +39,6 @@ class Params(Settings):
         return privacy.Relation(self.relation)
 
 
-_MOST_CELLS = int(2e9 / privacy.edge_mechanisms.BYTES_PER_EDGE_CELL)  # of a perturbed graph: 2 GB
 _KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
 
 
@@ -75,7 +75,7 @@ def _release(params: Params, facts: base.PublicFacts, budget: base.Budget, clien
     if facts.cut_edges_shared:
         size, smaller = facts.num_nodes, tuple(int(node) for node in facts.members[client])
     mechanism, event = base.PLAN_WITHOUT_NOISE
-    epsilon, most = budget.epsilon, _MOST_CELLS
+    epsilon, most = budget.epsilon, int(params.memory_gb * 1e9 / privacy.edge_mechanisms.BYTES_PER_EDGE_CELL)
     if budget.private and params.adjacency == "edgerand":
         mechanism, event = privacy.EdgeRand(epsilon, size, most, smaller), privacy.RandomizedResponse(epsilon, 2)
     elif budget.private:

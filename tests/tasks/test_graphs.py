@@ -192,7 +192,7 @@ def test_prices_add_up_over_the_clients_that_hold_a_node(library: Graph) -> None
 def test_every_row_of_graphs_is_private_for_everything_that_it_releases(library: Graph) -> None:
     """At a finite target: finite, provable, at most the target, with unit and assumptions."""
     rows = [
-        {"label": "public", "training": "public", "unit": "graph", "compare": ["gw", "fgw", "mean"]},
+        {"label": "public", "training": "public", "unit": "graph", "compare": ["gw", "fgw", "mean"], "public_steps": 60},
         {"label": "noisy", "training": "dp_sgd", "unit": "graph", "projection": 8, "rounds": 2, "compare": ["mean"]},
         {"label": "largest", "training": "none", "unit": "graph", "release": "labels", "pooled_by": "response"},
         {"label": "counts", "training": "none", "unit": "node", "release": "labels"},

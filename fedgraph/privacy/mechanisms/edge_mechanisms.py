@@ -209,7 +209,7 @@ class EdgeRand(NoiseMechanism):
                 f"EdgeRand at ε = {self.epsilon:g} on {self.num_nodes} nodes flips about {flips:.3g} cells and needs about "
                 f"{flips * BYTES_PER_EDGE_CELL / 1e9:.3g} GB (allowed: {self.most_cells * BYTES_PER_EDGE_CELL / 1e9:.3g} "
                 "GB); use "
-                "adjacency: lapgraph, which keeps the number of edges, or method: gap_edge; or raise ε"
+                "adjacency: lapgraph, which keeps the number of edges, or method: gap_edge; or raise ε, or the limit memory_gb"
             )
 
     @property

@@ -111,6 +111,11 @@ def list_row_cells(params: Grid, world: federation.World, entry: int, seed: int,
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
 
 
+def computes_alone(params: Grid, cell: Cell) -> bool:
+    """Whether one worker can do the whole cell: no training in it has several clients."""
+    return cell.world.kind is not federation.WorldKind.TOGETHER
+
+
 def list_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
     """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
     if "trust" in spec:

@@ -72,11 +72,6 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     ]
 
 
-def alone(params: Params, cell: Cell) -> bool:
-    """Whether one worker can do the whole cell: no training in it has several clients."""
-    return cell.world.kind is not WorldKind.TOGETHER
-
-
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice.
 
@@ -207,7 +202,7 @@ def map_of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generato
 TASK: base.TaskOffers[Params] = base.TaskOffers(
     row_keys=ROW,
     refuses=refuses,
-    alone=alone,
+    alone=grid.computes_alone,
     models=base.TaskModels(Params, Params.everybody, priced_plan, training.give_setting, train),
     clients=clients,
 )

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph import seeds
+from fedgraph import plugins, seeds
 from fedgraph.cells import ClientResultCellFacts, ParticipationCellFacts, task_facts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import RuntimeFailure, ScenarioError
@@ -74,7 +74,11 @@ def _left_out(params: Params, federation: Federation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [cell_training.find_client(name, names, "left_out") for name in params.left_out]
+    for name in params.left_out:
+        if name not in names:
+            hint = plugins.suggest_plugin_name(name, list(names))
+            raise ScenarioError(f"left_out: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
+    return [names.index(name) for name in params.left_out]
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:

@@ -14,7 +14,7 @@ from fedgraph import documents
 from fedgraph.attacks import whole_run
 from fedgraph.cells import Cell
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation import Federation
+from fedgraph.federation import Federation, Split
 from fedgraph.methods import Budget, PublicCalibrationFact
 from fedgraph.privacy import Trust
 from fedgraph.tasks import base
@@ -51,7 +51,7 @@ class Params(grid.Grid):
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
-    split: protocols.Split = Field(
+    split: Split = Field(
         "random",
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
         "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
