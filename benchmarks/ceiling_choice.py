@@ -21,12 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import data, seeds
+from fedgraph.federation import Federation
 from fedgraph.learning.baselines import fitting
 from fedgraph.learning.propagation import walks
 from fedgraph.methods import nonprivate
 from fedgraph.methods.nonprivate import CEILING_GRID, BestCandidate, Candidate, TriedCandidate
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import Federation, protocols
 
 CANDIDATES = tuple(c for c in CEILING_GRID if c.model != "gat")
 EVERY, MOST, PATIENCE, SHARE = 10, 400, 8, 0.1

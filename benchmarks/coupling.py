@@ -21,8 +21,8 @@ from fedgraph.federation import rounds
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, method_kinds
 from fedgraph.runtime.base import Runtime
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, Partition, Subgraph
-from fedgraph.worlds import protocols
 
 WAYS: dict[str, dict[str, dict[str, object]]] = {  # method → way → settings
     "features": {"none": {"coupling": 0.0}, "fixed": {"coupling": features.FEATURES_MOST_HEARD}, "auto": {}},

@@ -5,7 +5,8 @@
 ``features`` behind secure sums, on a random graph of CiteSeer's words and degrees: one release of each client in each round.
 Of each engine: processor milliseconds (all of its processes) and wall milliseconds of a round. They are those of a training of
 1 + ``--rounds`` rounds less those of one of a single round, both after a first training, so that no start is in them: the
-median of three. What Ray costs beside the work is its processor time of a round less the serial engine's. ``plain``: one
+median of three. ``beside`` its work is that processor time less what the threads took that computed what clients release and
+merged it. (Another run's work says little of it: two processes that compute at once slow each other down.) ``plain``: one
 process, one client after another, its clipped gradients and its noise. ``start``: seconds from the import to the end of a
 training of one round.
 
@@ -56,17 +57,18 @@ def measured(engine: str, num_clients: int, rounds: int) -> dict[str, float]:
     train = plain_loop(num_clients) if engine == "plain" else trainer(engine, num_clients)
     train(1)
     started = time.monotonic() - began
-    cpu, wall = [], []
+    found: dict[str, list[float]] = {"cpu_ms": [], "wall_ms": [], "beside_ms": []}
     for _ in range(3):
         took = []
         for count in (1, 1 + rounds):
             before, at = meter.seconds(), time.monotonic()
-            train(count)
-            took.append((meter.seconds() - before, time.monotonic() - at))
-        cpu.append((took[1][0] - took[0][0]) / rounds)
-        wall.append((took[1][1] - took[0][1]) / rounds)
+            work = train(count)
+            cpu = meter.seconds() - before
+            took.append((cpu, time.monotonic() - at, cpu - work))
+        for values, one, many in zip(found.values(), *took, strict=True):
+            values.append(1e3 * (many - one) / rounds)
     train(0)
-    return {"cpu_ms": 1e3 * statistics.median(cpu), "wall_ms": 1e3 * statistics.median(wall), "start_s": started}
+    return {name: statistics.median(values) for name, values in found.items()} | {"start_s": started}
 
 
 def planned(num_clients: int, rounds: int) -> tuple[Any, Any]:
@@ -116,28 +118,94 @@ def planned(num_clients: int, rounds: int) -> tuple[Any, Any]:
     return partition, features.plan(features.Params(steps=rounds), facts, base.Budget(1.0, 1e-5))
 
 
-def trainer(engine: str, num_clients: int) -> Callable[[int], None]:
-    """Trains so many rounds on a new engine; 0 closes it."""
+spent: list[float] = []  # in this process, processor seconds of each call of ``timed``
+
+
+def timed(items: range, function: Callable[..., Any], *args: Any) -> Any:
+    """``function(items, *args)`` at a client actor, its thread's processor seconds noted there."""
+    before = time.thread_time()
+    try:
+        return function(items, *args)
+    finally:
+        spent.append(time.thread_time() - before)
+
+
+def taken(items: range) -> float:
+    """Processor seconds of work at this actor since they were asked for."""
+    total = sum(spent)
+    spent.clear()
+    return total
+
+
+class TimedClients:
+    """``RuntimeClients`` whose work is timed."""
+
+    def __init__(self, clients: Any) -> None:
+        self.share, self.seal, self.count, self._ask = clients.share, clients.seal, clients.count, clients.ask
+
+    def ask(self, function: Callable[..., Any], num_items: int, *args: Any) -> list[Any]:
+        return list(self._ask(timed, num_items, function, *args))
+
+
+def led(clients: Any, num_blocks: int, function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """(what the server's training gives, processor seconds of the clients' work and of the server's merges)."""
+    from fedgraph.federation import server
+
+    real, merging = server.merge, [0.0]
+
+    def merge(*given: Any) -> Any:
+        before = time.thread_time()
+        try:
+            return real(*given)
+        finally:
+            merging[0] += time.thread_time() - before
+
+    clients.ask(taken, num_blocks)
+    server.merge = merge
+    try:
+        found = function(TimedClients(clients), *args)
+    finally:
+        server.merge = real
+    return found, sum(clients.ask(taken, num_blocks)) + merging[0]
+
+
+class Led:
+    """An engine whose trainings are timed, for ``federation.rounds``."""
+
+    def __init__(self, engine: Any, num_blocks: int) -> None:
+        self.deal, self._engine, self._num_blocks, self.work = engine.deal, engine, num_blocks, 0.0
+
+    def federate(self, function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        from benchmarks import rounds as own  # by its name, as actors import it: here it may be ``__main__``
+
+        found, work = self._engine.federate(own.led, self._num_blocks, function, *args, **named)
+        self.work += work
+        return found
+
+
+def trainer(engine: str, num_clients: int) -> Callable[[int], float]:
+    """Trains so many rounds on a new engine, and gives the processor seconds of their work; 0 closes it."""
     from fedgraph import runtime
-    from fedgraph.federation import rounds
+    from fedgraph.federation import messages, rounds
 
     made = runtime.start(engine, 2)
     partition, _ = planned(num_clients, 1)
     shared = made.share("partition", partition)
-    runs = iter(range(10**6))
+    runs, num_blocks = iter(range(10**6)), len(messages.cut_blocks(num_clients))
 
-    def train(count: int) -> None:
+    def train(count: int) -> float:
         if not count:
             made.close()
-            return
+            return 0.0
         _, plan = planned(num_clients, count)
-        stream = ("benchmark", next(runs))
-        rounds.run(made, shared, plan, 0, stream, stream, rounds.RoundPrefixes())
+        stream, engine = ("benchmark", next(runs)), Led(made, num_blocks)
+        rounds.run(engine, shared, plan, 0, stream, stream, rounds.RoundPrefixes())
+        return engine.work
 
     return train
 
 
-def plain_loop(num_clients: int) -> Callable[[int], None]:
+def plain_loop(num_clients: int) -> Callable[[int], float]:
     """Trains so many rounds as one would write it down."""
     import numpy as np
 
@@ -151,7 +219,8 @@ def plain_loop(num_clients: int) -> Callable[[int], None]:
     rng, std = np.random.default_rng(0), plan.schedule.releases[0].mechanism.std
     vector = features.start(plan, rng).model["parameters"]
 
-    def train(count: int) -> None:
+    def train(count: int) -> float:
+        before = time.thread_time()
         if count:
             planned(num_clients, count)
         for _ in range(count):
@@ -159,6 +228,7 @@ def plain_loop(num_clients: int) -> Callable[[int], None]:
             for own in held:
                 total += per_sample.clipped_sum(made.layout, vector, own.x, own.labels, made.clip)
                 total += rng.normal(0, std, vector.size)
+        return time.thread_time() - before
 
     return train
 
@@ -187,13 +257,12 @@ def main() -> None:
                 raise SystemExit(f"{engine} failed:\n{done.stderr[-2000:]}")
             own[engine] = json.loads(next(line for line in done.stdout.splitlines() if line.startswith("{")))
             if not args.json:
-                cpu, wall, start = own[engine].values()
+                cpu, wall, beside, start = own[engine].values()
                 print(
-                    f"{clients:6,} clients, {engine:6}: {cpu:8.2f} CPU ms, {wall:8.2f} ms of wall a round, start {start:.1f} s"
+                    f"{clients:6,} clients, {engine:6}: {cpu:8.2f} CPU ms a round, {beside:6.2f} of them beside its work, "
+                    f"{wall:8.2f} ms of wall, start {start:.1f} s",
+                    flush=True,
                 )
-        if not args.json and {"ray", "serial"} <= own.keys():
-            beside = own["ray"]["cpu_ms"] - own["serial"]["cpu_ms"]
-            print(f"{clients:6,} clients: a round of Ray costs {beside:.2f} CPU ms beside its work", flush=True)
     print(json.dumps(found))
 
 

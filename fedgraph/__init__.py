@@ -6,10 +6,10 @@ The map of the house, in the order in which data travels (``runs/experiment.py``
     scenario           YAML becomes a validated, frozen scenario
     runs               cells are dealt to workers, computed, kept and reported
     data               names and files become checked graphs
-    partition, worlds  a graph becomes clients' subgraphs: who holds what, who takes part, who is trusted
+    partition          a graph becomes clients' subgraphs
     tasks              what is run, cell by cell: node classification, graph clustering …
     methods            one paper, one package: plan, client, server, predict
-    federation         the loop: clients, server, clients …
+    federation         who holds what, who sees what (one record); the loop: clients, server, clients …
     runtime            where the loop runs: in one process (the truth) or on Ray (the engine)
     privacy            units, events, accountants, the ledger, and the door (``desk``) that everything private leaves by
     learning           gradients, models, propagation; knows nothing of privacy

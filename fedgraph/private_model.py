@@ -24,13 +24,13 @@ from fedgraph import library, plugins
 from fedgraph.cells import Cell
 from fedgraph.data import Reading, read
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import world_of_trust
 from fedgraph.learning import NetworkSpec, isolation, own_network
 from fedgraph.models import Model
 from fedgraph.models import fit as fits
 from fedgraph.privacy import Trust
 from fedgraph.scenario import wanted
 from fedgraph.types import Graph
-from fedgraph.worlds import world_of_trust
 
 if TYPE_CHECKING:
     import torch

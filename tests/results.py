@@ -8,8 +8,8 @@ from pathlib import Path
 
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import TaskFacts
+from fedgraph.federation import World
 from fedgraph.privacy.units import Protection
-from fedgraph.worlds.world import World
 
 
 def plain_result(

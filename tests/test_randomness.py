@@ -190,7 +190,8 @@ LISTS = {
     "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
     "tasks/node_classification/__init__.py map_of_nodes": COUNTED,
     "tasks/node_classification/owners.py _as_asked": COUNTED,
-    "worlds/public_set.py ids": COUNTED,
+    "tasks/node_classification/attendance.py draw_rounds": SHARED,
+    "tasks/node_classification/protocols.py _ids": COUNTED,
     "methods/dpar.py _view": PROVEN,
     "methods/dpar.py _choices": COUNTED,
     "methods/local_dp.py _draw_attendance": SHARED,
@@ -207,7 +208,6 @@ LISTS = {
 }
 ROOMS = (
     "tasks",
-    "worlds",
     "models",
     "methods",
     "partition",

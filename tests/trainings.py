@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
+from fedgraph.federation import Federation, rounds
 from fedgraph.federation import client as federated_client
-from fedgraph.federation import rounds
 from fedgraph.methods.base import Budget, MethodSituation, Plan, PublicCutEdgeFacts, PublicFacts, method_kinds
 from fedgraph.partition import ego, uniform
 from fedgraph.partition.base import with_cut_edges
@@ -27,8 +27,8 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import OnRuntimeRound, Runtime, RuntimeFunction
 from fedgraph.runtime.counts import RuntimeCountPath
 from fedgraph.runtime.serial import SerialClients, SerialRuntime
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph
-from fedgraph.worlds import Federation, protocols
 from tests.public_facts import public_facts
 
 DELTA = 1e-3

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 
+from fedgraph.federation import World
 from fedgraph.privacy import ledger
 from fedgraph.types import Graph, GraphCollection
-from fedgraph.worlds import World
 
 if TYPE_CHECKING:
     from fedgraph.federation import RoundPrefixes

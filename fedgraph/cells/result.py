@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter
 
-from fedgraph import privacy, worlds
+from fedgraph import federation, privacy
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, NodeClassificationCellFacts, TaskFacts
 
@@ -199,7 +199,7 @@ def from_line(line: Mapping[str, Any], artefacts: Mapping[str, np.ndarray] | Non
         | {
             "metrics": {name: line[column] for name, column in own.items()},
             "paths": json.loads(line["paths"]),
-            "world": worlds.World.from_dict(record["world"]),
+            "world": federation.World.from_dict(record["world"]),
             "facts": _read_facts(json.loads(line["facts"])),
             "protection": None if record["protection"] is None else privacy.Protection.from_dict(record["protection"]),
             "ledger": tuple(json.dumps(one, separators=(",", ":")) for one in json.loads(line["ledger"])),
@@ -219,7 +219,7 @@ def _text(value: object) -> str:
 @cache
 def _own_columns() -> frozenset[str]:
     """Columns that are no metrics: a metric of such a name has an underscore behind it."""
-    nothing = Result("", "", "", "", worlds.world_of_trust(privacy.Trust.CURATOR), 0.0, "", 0)
+    nothing = Result("", "", "", "", federation.world_of_trust(privacy.Trust.CURATOR), 0.0, "", 0)
     return frozenset(to_line(nothing))
 
 
@@ -252,7 +252,7 @@ def portable(value: object) -> object:
     """
     if isinstance(value, Mapping):
         return {str(k): portable(v) for k, v in value.items()}
-    if isinstance(value, worlds.World):
+    if isinstance(value, federation.World):
         return portable(value.to_dict())
     if isinstance(value, (list, tuple)):
         return [portable(v) for v in value]

@@ -32,8 +32,7 @@ from fedgraph.runs import Console, experiment
 from fedgraph.scenario import ReadyScenario, read
 from fedgraph.tasks import Params, attendance
 from fedgraph.tasks import base as tasks
-from fedgraph.types import Graph, GraphNames, Partition
-from fedgraph.worlds import graph_without_labels
+from fedgraph.types import Graph, GraphNames, Partition, graph_without_labels
 
 _AGREES = 1e-4  # the price of the files may differ from the ledger's ε by at most this
 _MOST_BYTES = 9_000_000  # of the plan: Flower sends at most 10 MB

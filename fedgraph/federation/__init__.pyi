@@ -1,7 +1,13 @@
 from . import client as client
-from . import round_attendance as round_attendance
 from . import rounds as rounds
+from .holding import Federation as Federation
+from .holding import Split as Split
 from .messages import ClientJob as ClientJob
-from .round_attendance import Participation as Participation
 from .rounds import RoundPrefixes as RoundPrefixes
 from .rounds import RoundsOutcome as RoundsOutcome
+from .world import ALONE_WORLD as ALONE_WORLD
+from .world import JOINED_WORLD as JOINED_WORLD
+from .world import LeftOutOfWorld as LeftOutOfWorld
+from .world import World as World
+from .world import WorldKind as WorldKind
+from .world import world_of_trust as world_of_trust

@@ -41,7 +41,8 @@ def run_blocks(
     cut = messages.cut_blocks(job.plan.facts.num_clients)
     if not messages.are_summed(job.plan):
         return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_)]
-    return messages.merge_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])
+    sent = messages.merge_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])
+    return [dataclasses.replace(part, lines=ledger.merged(part.lines)) for part in sent]
 
 
 def forget(blocks: Sequence[int], job: ClientJob) -> None:

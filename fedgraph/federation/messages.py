@@ -88,7 +88,7 @@ class BlockMessage:
     round: int  # from 0
     released: Mapping[str, DeskSum]  # name → sum
     num_clients: int  # how many of their clients finished
-    lines: tuple[LedgerLine, ...]  # of the ledger
+    lines: tuple[LedgerRelease | LedgerLine, ...]  # of the ledger
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
@@ -155,7 +155,7 @@ def sum_block(block: int, messages: Iterable[ClientMessage], round_: int) -> Blo
         _require_alike(message, released)
         for name, value in message.released.items():
             released[name] = desk.add_values(released[name], value)
-    return BlockMessage(block, 1, round_, released or {}, count, ledger.merged(lines))
+    return BlockMessage(block, 1, round_, released or {}, count, tuple(lines) if count == 1 else ledger.merged(lines))
 
 
 def merge_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
@@ -195,7 +195,7 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
     both = {n: desk.add_values(one[n], two[n]) if n in one and n in two else names[n] for n in names}
     width = right.first + right.width - left.first
     clients = left.num_clients + right.num_clients
-    return BlockMessage(left.first, width, left.round, both, clients, ledger.merged((*left.lines, *right.lines)))
+    return BlockMessage(left.first, width, left.round, both, clients, (*left.lines, *right.lines))
 
 
 def _require_alike(message: ClientMessage, known: dict[str, DeskSum]) -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from fedgraph.cells import ClientResultCellFacts, Result
+from fedgraph.federation import WorldKind
 from fedgraph.privacy import Trust
 from fedgraph.report import chance
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.worlds import WorldKind
 
 EVERYBODY = "all"  # in the place of a client
 TRUST_WORDS = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}

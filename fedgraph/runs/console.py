@@ -64,7 +64,7 @@ class Console:
         )
 
     def follow(self, folder: Path, engine: Runtime) -> None:
-        """Keep the run's state in its folder from now on, for whoever watches it; show it here, too, where this is a terminal."""
+        """Keep the state of the run in its folder, for whoever watches it; show it here, too, where this is a terminal."""
         self._teller = live.LiveWriter(folder, engine)
         self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:

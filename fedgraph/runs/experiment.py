@@ -2,7 +2,7 @@
 
     scenario     what is asked, checked                              ``scenario.read``
     graph        what is read, through one door                      ``data.load``
-    federation   who holds what, who sees what, what is public       ``worlds.Federation``, dealt by the task of a cell
+    federation   who holds what, who sees what, what is public       ``federation.Federation``, dealt by the task of a cell
     plan         every release and its noise, from public facts      ``methods.<name>.plan``, of all rows before the first cell
     rounds       clients compute, again and again                    ``federation.rounds``, at the places of ``runtime``
     release      bounded, noised, written down; all else stays       ``privacy.Desk``
@@ -43,9 +43,9 @@ from fedgraph.runs.console import Console
 from fedgraph.runs.reporting import Reporting
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.scenario import ReadyScenario, ScenarioDataset
+from fedgraph.tasks import Params
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, GraphProvenance, describe_graph
-from fedgraph.worlds import public_set
 
 _Graphs = Sequence[Graph | GraphCollection]
 
@@ -161,9 +161,10 @@ def _content(found: Graph | GraphCollection) -> str:
 
 def _masks(ready: ReadyScenario) -> Iterator[str]:
     """What the files that name public nodes hold."""
-    for public in (dict(task.params).get("public") for task in ready.tasks):
-        if isinstance(public, public_set.PublicSet) and public.mask is not None and public.mask.is_file():
-            yield hashlib.sha256(public.mask.read_bytes()).hexdigest()
+    for params in (task.params for task in ready.tasks):
+        mask = params.public_mask if isinstance(params, Params) else None
+        if mask is not None and mask.is_file():
+            yield hashlib.sha256(mask.read_bytes()).hexdigest()
 
 
 def _text(ready: ReadyScenario) -> str:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fedgraph.cells import Cell
+from fedgraph.federation import World
 from fedgraph.methods import Plan
 from fedgraph.report import phrase_first, phrase_number, phrase_upper_bound
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
-from fedgraph.worlds import World
 
 _SECONDS = 5.0  # of processor time for plans, over all tasks
 _LINES = 30  # of one task's table

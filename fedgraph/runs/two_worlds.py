@@ -21,7 +21,7 @@ from fedgraph import audit, privacy, runtime, scenario, seeds
 from fedgraph.audit import Change, Difference, worlds
 from fedgraph.cells import Cell, CellContext, CellKind
 from fedgraph.errors import FedgraphError, UnboundedValueError
-from fedgraph.federation import ClientJob, client, rounds
+from fedgraph.federation import ClientJob, Federation, client, rounds
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.privacy import Assumption, desk, ledger
 from fedgraph.report import reduce_to_outside
@@ -30,7 +30,6 @@ from fedgraph.runs.console import Console
 from fedgraph.runtime import SerialRuntime
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphCollection, Partition
-from fedgraph.worlds import Federation
 
 _DERIVED = {  # what was computed from private data and is taken as public: the neighbour is made of what clients hold
     Assumption.MEMBERSHIP_FROM_EDGES,

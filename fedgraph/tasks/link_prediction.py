@@ -22,6 +22,7 @@ from fedgraph.attacks import named, whole_run
 from fedgraph.cells import ClientResultCellFacts, LinkPredictionCellFacts, task_facts
 from fedgraph.documents import canonical
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import ALONE_WORLD, Federation, World, WorldKind
 from fedgraph.learning import links
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Guarantee
@@ -29,7 +30,6 @@ from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid
 from fedgraph.tasks.base.grid import RowKeys as ROW
 from fedgraph.types import Graph, Partition, graph_without_edges
-from fedgraph.worlds import ALONE_WORLD, Federation, World, WorldKind
 
 _GIVEN = "links"
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
@@ -77,11 +77,6 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     return found
 
 
-def alone(params: Params, cell: Cell) -> bool:
-    """Whether one worker can do the whole cell: no training in it has several clients."""
-    return cell.world.kind is not WorldKind.TOGETHER
-
-
 def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan:
     """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
     client = 0
@@ -116,7 +111,9 @@ def train(
 ) -> cell_training.TrainedCell:
     """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
     world = _world(params, cell, context, client)
-    return cell_training.train(world, _key(params, cell, client), _plan(params, cell, world), cell, context, who)
+    return cell_training.train(
+        world, cell_training.held_key(params, cell, client), _plan(params, cell, world), cell, context, who
+    )
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
@@ -131,7 +128,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     against = links.draw_pairs(held.num_nodes, params.negatives, rng, cell_training.graph_of(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
-    facts = replace(_facts(params, done, len(hidden)), named=told.facts)
+    results: tuple[ClientResultCellFacts, ...] = ()
     if params.owners:
         federation, toward = _together(params, cell, context), made.guarantee.protection.viewer.words
         questions, prices = _questions(params, cell, context), cell_training.epsilons_of(done, federation)
@@ -140,9 +137,9 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
             return method.scores(made, done.outcome.state, pairs)
 
         results = _measure(cell.world, federation, questions, of_owner, prices, toward)
-        facts = replace(facts, results=results)
+    asked = {"tested": len(hidden), "negatives": params.negatives, "named": told.facts, "results": results}
     metrics = links.measure_scores(scores[: len(hidden)], scores[len(hidden) :])
-    return done.as_result(cell, metrics | told.metrics, facts)
+    return done.as_result(cell, metrics | told.metrics, done.facts(LinkPredictionCellFacts, _GIVEN, **asked))
 
 
 def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
@@ -157,12 +154,8 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
 
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
     results = _measure(cell.world, federation, questions, scores, prices, toward)
-    facts = _facts(params, together, results[0].tested)
-    return together.as_result(cell, {}, replace(facts, clients=len(names), results=results))
-
-
-def _facts(params: Params, done: cell_training.TrainedCell, tested: int) -> LinkPredictionCellFacts:
-    return replace(done.facts(LinkPredictionCellFacts, _GIVEN), tested=tested, negatives=params.negatives)
+    asked = {"tested": results[0].tested, "negatives": params.negatives, "clients": len(names), "results": results}
+    return together.as_result(cell, {}, together.facts(LinkPredictionCellFacts, _GIVEN, **asked))
 
 
 def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
@@ -200,7 +193,8 @@ def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Questi
             found.append(_Question(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
         return found
 
-    return context.cached(("questions", _dealt_key(params, cell), params.negatives), make)
+    key = (*_split_key(params, cell.seed, context), params.negatives)
+    return context.cached(("questions", *key), make)
 
 
 def _measure(
@@ -255,7 +249,7 @@ def _split(params: Params, seed: int, context: CellContext) -> tuple[Federation,
     return context.cached(_split_key(params, seed, context), make)
 
 
-def _split_key(params: Params, seed: int, context: CellContext) -> Hashable:
+def _split_key(params: Params, seed: int, context: CellContext) -> tuple[Hashable, ...]:
     dealt = cell_training.partition_key(params.partition) if params.owners else None
     return ("links", context.dataset, params.test_share, seed, dealt)
 
@@ -265,17 +259,6 @@ def _setting(held: Graph) -> Federation:
     attributes = replace(attributes, names=replace(held.names, ids=()))  # a model keeps them: digests say who trained
     setting = Federation(held, held, nobody, held.num_nodes, None, attributes, "attributes", split="random")
     return setting.on_one_scale(rows_private=False)
-
-
-def _dealt_key(params: Params, cell: Cell) -> tuple[Hashable, ...]:
-    """Two cells with the same key share out the same edges."""
-    dealt = cell_training.partition_key(params.partition)
-    return (cell.dataset, params.test_share, dealt, params.owners, params.cut_edges, cell.seed)
-
-
-def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
-    """Who holds which node: worlds that are trusted differently hold the same. client: which one, where each is alone."""
-    return (_GIVEN, _dealt_key(params, cell), cell.world.kind, client if cell.world == ALONE_WORLD else None)
 
 
 def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
@@ -291,24 +274,19 @@ def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
 
 def _together(params: Params, cell: Cell, context: CellContext) -> Federation:
     """All clients of the cell's seed."""
-    whole = _split(params, cell.seed, context)[0]
-    key = ("together", _dealt_key(params, cell))
-    asked = (params.partition, params.cut_edges, params.owners)
-    return context.cached(key, lambda: cell_training.deal_federation(whole, *asked, cell.seed, context))
+    whole, key = _split(params, cell.seed, context)[0], _split_key(params, cell.seed, context)
+    return cell_training.deal_federation(whole, params, key, cell.seed, context)
 
 
 def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
     """The world of a cell. client: which one, where every client is alone."""
-
-    def make() -> Federation:
-        if cell.world.kind is WorldKind.WHOLE:
-            return _split(params, cell.seed, context)[0]
-        return _together(params, cell, context).within(cell.world, client)
-
-    found: Federation = context.cached(("world", _key(params, cell, client)), make)
-    return replace(found, world=cell.world)
+    whole, key = _split(params, cell.seed, context)[0], _split_key(params, cell.seed, context)
+    return cell_training.world_of(whole, params, key, cell, context, client)
 
 
 TASK: base.TaskOffers[Params] = base.TaskOffers(
-    row_keys=ROW, refuses=refuses, alone=alone, models=base.TaskModels(Params, _everybody, priced_plan, give_setting, train)
+    row_keys=ROW,
+    refuses=refuses,
+    alone=grid.computes_alone,
+    models=base.TaskModels(Params, _everybody, priced_plan, give_setting, train),
 )

@@ -22,8 +22,8 @@ from fedgraph.cells.task_facts import (
     TaskFacts,
 )
 from fedgraph.comparison import solver_facts
+from fedgraph.federation import JOINED_WORLD, LeftOutOfWorld, World, WorldKind
 from fedgraph.privacy.units import Protection, Relation, Viewer
-from fedgraph.worlds.world import JOINED_WORLD, LeftOutOfWorld, World, WorldKind
 from tests.results import plain_result
 
 PLAIN = plain_result(

@@ -15,12 +15,12 @@ from fedgraph.cells import store
 from fedgraph.cells.store import CellStore
 from fedgraph.cells.task_facts import TaskFacts
 from fedgraph.errors import DataError
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import LedgerAccount, LedgerRelease
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Protection, Relation, Viewer
 from fedgraph.tasks.base import Cell, Result
-from fedgraph.worlds.world import world_of_trust
 
 CELL = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), math.inf, "none", 0)
 

@@ -12,8 +12,8 @@ import pytest
 from fedgraph import data, seeds
 from fedgraph.data.base import splits
 from fedgraph.errors import DataError
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, GraphMasks
-from fedgraph.worlds import protocols
 
 
 def packed(**members: np.ndarray) -> bytes:

@@ -11,13 +11,14 @@ import pytest
 import fedgraph
 from fedgraph import privacy, run, seeds
 from fedgraph.errors import PrivacyError
-from fedgraph.federation import round_attendance, rounds
-from fedgraph.federation.round_attendance import LINKS, Participation, link_seconds
+from fedgraph.federation import rounds
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, PlanInbox, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks.node_classification import attendance
+from fedgraph.tasks.node_classification.attendance import LINKS, Participation, link_seconds
 from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts
 
@@ -50,10 +51,10 @@ def test_each_round_asks_a_fixed_number_by_fair_coins() -> None:
     assert Participation().answering(50) is None
     assert Participation(share=0.3).answering(50) == 15
     assert Participation(share=0.001).answering(50) == 1
-    answered = round_attendance.draw(15, 50, 200, 0, ("x",))
+    answered = attendance.draw_rounds(15, 50, 200, 0, ("x",))
     assert set(answered.sum(axis=1)) == {15}
     assert np.abs(answered.mean(axis=0) - 0.3).max() < 0.13
-    assert np.array_equal(round_attendance.draw(15, 50, 5, 0, ("x",)), answered[:5]), "a longer run begins as a shorter one"
+    assert np.array_equal(attendance.draw_rounds(15, 50, 5, 0, ("x",)), answered[:5]), "a longer run begins as a shorter one"
 
 
 def test_the_noise_of_a_secure_sum_covers_the_clients_that_answer(library: Graph, dealt: Partition) -> None:
@@ -81,7 +82,7 @@ def test_the_noise_of_a_secure_sum_covers_the_clients_that_answer(library: Graph
 def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: Viewer) -> None:
     """Every release in the ledger is one of an answer; the dearest client pays for its own answers, never more than planned."""
     plan = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, 10), Budget(2.0, 1e-3))
-    who = round_attendance.draw(10, 20, plan.schedule.rounds, 0, ("x",))
+    who = attendance.draw_rounds(10, 20, plan.schedule.rounds, 0, ("x",))
     engine = SerialRuntime()
     out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.RoundPrefixes(), answered=who)
     assert sum(line.count for line in out.releases) == who.sum()

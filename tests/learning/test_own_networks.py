@@ -224,6 +224,12 @@ class ReadsItsWeights(torch.nn.Linear):
             self.weight.copy_(torch.linspace(0, 1, in_channels * out_channels).view(out_channels, in_channels))
 
 
+def with_layers(layers: Any) -> Any:
+    net = module(run=lambda self, x, e: self.linear(x))
+    net.layers = layers
+    return net
+
+
 def still() -> Any:
     return module(linear=torch.nn.Identity(), run=lambda self, x, e: x[:, :CLASSES])
 
@@ -252,6 +258,14 @@ REFUSED = {
         lambda: with_table({"of": [np.ones(INPUTS)]}),
         "draws a table that .*from what data are they",
     ),
+    "layers in a list": (
+        lambda: with_layers([torch.nn.Linear(3, 3)]),
+        r"layers of \w+ keeps modules where torch does not look for them \(list\), .*use torch\.nn\.ModuleList$",
+    ),
+    "layers in a table of lists": (
+        lambda: with_layers({"first": (torch.nn.Linear(3, 3),)}),
+        r"layers of .*\(dict\), .*use torch\.nn\.ModuleDict$",
+    ),
     "too few scores": (lambda: torch.nn.Linear(INPUTS, CLASSES + 1), r"gives \(3, 4\) for 3 nodes"),
     "nothing that trains": (still, "no parameter that trains"),
 }
@@ -263,6 +277,12 @@ def test_what_ties_examples_together_is_refused_with_its_name(what: str) -> None
     with pytest.raises(ScenarioError, match=words) as refused:
         isolation.require(held(made()))
     assert "\n" not in str(refused.value)
+
+
+def test_a_list_of_layers_that_torch_knows_is_no_fault() -> None:
+    net = module(run=lambda self, x, e: self.layers[0](x))
+    net.layers = [net.linear]
+    assert not isolation.require(held(net)).loops
 
 
 def test_a_class_that_reads_its_weights_is_asked_about_them() -> None:

@@ -18,8 +18,7 @@ from fedgraph.methods.base import Budget, Plan, PlanInbox
 from fedgraph.methods.base.node_caps import aggregate_capped_rows
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.units import Assumption, Relation, Viewer
-from fedgraph.types import Graph, GraphProvenance, Partition, plain_graph
-from fedgraph.worlds import protocols
+from fedgraph.types import Graph, GraphProvenance, Partition, graph_without_edges, plain_graph
 from tests.public_facts import public_facts
 from tests.trainings import deal, train
 
@@ -76,7 +75,7 @@ def test_without_noise_the_hops_are_exact_and_only_released_values_are_used(libr
     first = scale_to_unit_length(aggregate_hop(library.adjacency, gap_edge.start(plan, np.random.default_rng(0)).model["rows"]))
     assert np.array_equal(state.memory.sent[1], first)
     assert np.array_equal(state.memory.sent[2], scale_to_unit_length(aggregate_hop(library.adjacency, first)))
-    scores = gap_edge.predict(plan, state, protocols.graph_without_edges(library))
+    scores = gap_edge.predict(plan, state, graph_without_edges(library))
     assert np.array_equal(scores, gap_edge.predict(plan, state, library)), "inference must not read private edges"
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
@@ -190,7 +189,7 @@ def test_new_nodes_are_read_by_the_same_classifier_on_their_public_graph(library
     state = train(plan, partition).state
     scores = gap_edge.predict(plan, state, setting.asked)
     assert (scores.argmax(axis=1) == setting.truth).mean() > 0.6
-    assert not np.allclose(scores, gap_edge.predict(plan, state, protocols.graph_without_edges(setting.asked)))
+    assert not np.allclose(scores, gap_edge.predict(plan, state, graph_without_edges(setting.asked)))
 
 
 def test_bad_settings_are_refused_with_what_to_write(library: Graph) -> None:

@@ -14,8 +14,8 @@ from fedgraph.learning.baselines import fitting, gap_networks
 from fedgraph.methods import gap_edge
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
 from tests.trainings import deal, train
 
 PUBLISHED = {"encoder": "published", "hidden": 16, "depth": "all"}

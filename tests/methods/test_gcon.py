@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
+from fedgraph.federation import Federation
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
 from fedgraph.learning.propagation import walks
 from fedgraph.methods import gcon
@@ -19,7 +20,6 @@ from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation
 from tests.trainings import deal, train
 
 Made = tuple[Plan, Partition, Federation]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fedgraph import privacy, seeds
 from fedgraph.errors import BudgetExceededError, PrivacyError, ScenarioError
-from fedgraph.federation import client, rounds
+from fedgraph.federation import Federation, client, rounds
 from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
@@ -23,8 +23,8 @@ from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, Subgraph
-from fedgraph.worlds import Federation, protocols
+from fedgraph.tasks.node_classification import protocols
+from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 from tests.public_facts import public_facts
 
 
@@ -83,7 +83,7 @@ def test_edges_help_whatever_their_sign(like: float, epsilon: float, library: Gr
     plan, partition = planned(setting, epsilon)
     state = trained(plan, partition)
     found = accuracy(setting, label_hop.predict(plan, state, setting.asked))
-    alone = accuracy(setting, label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked)))
+    alone = accuracy(setting, label_hop.predict(plan, state, graph_without_edges(setting.asked)))
     assert found >= alone + 0.05
     assert found > 0.75
 
@@ -199,7 +199,7 @@ def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, libr
     assert (answers[known].sum(axis=1) == 1).all()
     right = answers[known, setting.held.labels[known]].mean()
     assert right == 1 if math.isinf(epsilon) else 0.8 < right < 1
-    alone = label_hop.predict(plan, state, protocols.graph_without_edges(setting.asked))
+    alone = label_hop.predict(plan, state, graph_without_edges(setting.asked))
     assert accuracy(setting, label_hop.predict(plan, state, setting.asked)) >= accuracy(setting, alone) - 0.05
 
 

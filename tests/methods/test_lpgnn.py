@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from fedgraph.errors import PrivacyError, ScenarioError, UnboundedValueError
+from fedgraph.federation import Federation
 from fedgraph.learning.optimisers.noisy_graph import NoisyGraphChannel, _Average, _Loss, _with_itself
 from fedgraph.methods import lpgnn
 from fedgraph.methods.base import Budget, Plan
@@ -18,7 +19,6 @@ from fedgraph.privacy.mechanisms.local_bits import SampledBits
 from fedgraph.privacy.mechanisms.noise import KaryResponse
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation, protocols
 from tests.trainings import deal, train
 
 Made = tuple[Plan, Partition, Federation]
@@ -30,7 +30,7 @@ def planned(graph: Graph, epsilon: float, federated: bool = False, protocol: str
 
 
 def asked(plan: Plan, setting: Federation) -> Graph:
-    return protocols.question(setting, plan, lambda: plan.provable().epsilon)
+    return setting.question(plan, lambda: plan.provable().epsilon)
 
 
 def test_epsilon_is_split_between_features_and_label(library: Graph) -> None:

@@ -21,8 +21,8 @@ from fedgraph.methods.base import Budget, PublicFacts, State
 from fedgraph.methods.nonprivate import Params
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
-from fedgraph.worlds import protocols
 from tests.public_facts import clear_facts, public_facts
 
 

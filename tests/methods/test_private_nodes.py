@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from fedgraph import plugins, seeds
 from fedgraph.methods.base import Budget, MethodReads, method_kinds
 from fedgraph.partition import uniform
+from fedgraph.tasks.node_classification import protocols
+from fedgraph.tasks.node_classification.protocols import PublicSet, PublicSetChoice
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
-from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
 from tests.trainings import train
 
 PRIVATE = [
@@ -50,7 +50,7 @@ def test_an_answer_to_a_private_node_follows_from_its_own_data(
     state = train(plan, partition).state
     reads = None if method.OFFERS.reads is None else method.OFFERS.reads(plan)
     assert reads in (MethodReads.OWN_ROW, MethodReads.OWN_EDGES), f"{name} answers a private node from {reads}"
-    asked = protocols.question(setting, plan, lambda: 4.0)
+    asked = setting.question(plan, lambda: 4.0)
     answers = method.predict(plan, state, asked)
     rows = setting.asking if setting.asking.size else np.arange(asked.num_nodes)
     for node in rows[:3]:

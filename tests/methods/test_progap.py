@@ -9,8 +9,7 @@ from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.methods import progap_edge
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
+from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.trainings import deal, train
 
 torch = pytest.importorskip("torch")
@@ -41,7 +40,7 @@ def test_without_noise_every_hop_sums_the_rows_of_the_stage_before(library: Grap
 def test_it_learns_and_answers_without_reading_an_edge(library: Graph, grown) -> None:  # type: ignore[no-untyped-def]
     plan, _, state = grown
     scores = progap_edge.predict(plan, state, library)
-    assert np.array_equal(scores, progap_edge.predict(plan, state, protocols.graph_without_edges(library)))
+    assert np.array_equal(scores, progap_edge.predict(plan, state, graph_without_edges(library)))
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
 

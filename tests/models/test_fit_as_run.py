@@ -26,8 +26,8 @@ from fedgraph.models import fit
 from fedgraph.models.model import Model
 from fedgraph.privacy import LedgerAccount, Protection
 from fedgraph.runs.run import ChosenRow, Run
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
 
 PEOPLE, LATER = 240, 120
 CLASSES = ("low", "mid", "high")

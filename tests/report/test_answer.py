@@ -16,12 +16,12 @@ from fedgraph.cells.task_facts import (
     LinkPredictionCellFacts,
     NodeClassificationCellFacts,
 )
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, outputs, page, statement
 from fedgraph.report.answer import Question
 from fedgraph.report.rows import Row, answering, group_rows
-from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
 RELATIONS = {"node": Relation.NODE_REPLACE, "edge": Relation.EDGE_UNDIRECTED, "graph": Relation.GRAPH_REPLACE}

@@ -12,12 +12,12 @@ from fedgraph.cells.task_facts import (
     CanaryAttackCellFacts,
     NodeClassificationCellFacts,
 )
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import attack_bounds, statement, table
 from fedgraph.report.phrases import phrase_lower_bound
 from fedgraph.report.rows import Row, compare_rows, group_rows
-from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
 

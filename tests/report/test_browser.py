@@ -21,10 +21,10 @@ from fedgraph import report
 from fedgraph.cells.environment import Environment
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the extra 'browser' (Selenium) is not installed")

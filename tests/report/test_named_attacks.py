@@ -11,13 +11,13 @@ from fedgraph.cells.task_facts import (
     NodeClassificationCellFacts,
     NodeRiskCellFacts,
 )
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import attack_bounds, page
 from fedgraph.report.rows import Row, group_rows
 from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
 

@@ -13,13 +13,13 @@ import pytest
 from benchmarks.page import measure
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report import charts, page, plots, references, sweeps
 from fedgraph.report import rows as found_rows
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import WRITTEN_AFTER, Graph, GraphProvenance
-from fedgraph.worlds.world import world_of_trust
 from tests.report.test_answer import ask, cell
 
 

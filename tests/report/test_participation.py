@@ -11,12 +11,12 @@ import pytest
 from fedgraph.cells import task_facts
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
+from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import client_choices, owner_letters, page, table
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import SectionRecords
-from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 SUMS = world_of_trust(Trust.SUMS)
 

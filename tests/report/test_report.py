@@ -10,11 +10,11 @@ import pytest
 
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import statement
 from fedgraph.report.rows import Row, group_rows
-from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
 

@@ -17,13 +17,13 @@ import fedgraph
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import CanaryAttackCellFacts, NodeClassificationCellFacts
 from fedgraph.commands import base as cli
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.events import PureDP, Unprotected
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import privacy_sheet, saved_run, table
 from fedgraph.report.rows import Row
-from fedgraph.worlds.world import world_of_trust
 from tests.results import plain_result
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml

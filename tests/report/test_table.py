@@ -22,12 +22,12 @@ from fedgraph.cells.task_facts import (
     ParticipationCellFacts,
 )
 from fedgraph.errors import DataError
+from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import table
 from fedgraph.report.rows import compare_rows, find_row_name, group_rows, name_rows, plain_name
 from fedgraph.report.statement import make_statement
-from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from tests.results import plain_result
 
 ENTRY = plain_result(

@@ -13,10 +13,10 @@ from rich.console import Console as RichConsole
 from fedgraph import runtime
 from fedgraph.cells import store
 from fedgraph.cells.cell import Cell
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import live
 from fedgraph.runs.console import Console
-from fedgraph.worlds.world import world_of_trust
 
 CELL = Cell("price", "planetoid/citeseer", "features", "logistic", world_of_trust(Trust.SUMS), 4.0, "provable", 0)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fedgraph.cells.cell import Cell
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs.console import _Pace
-from fedgraph.worlds.world import world_of_trust
 
 
 def cell(method: str, seed: int, trust: Trust = Trust.CURATOR) -> Cell:

@@ -7,11 +7,11 @@ import pytest
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
 from fedgraph.errors import DataError
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment, probe, schedule
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read, shipped
-from fedgraph.worlds.world import world_of_trust
 
 
 def cells(method: str, trust: Trust, count: int) -> list[Cell]:

@@ -12,6 +12,7 @@ import pytest
 
 from fedgraph import run
 from fedgraph.errors import DataError
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.report.saved_run import load_saved_run
 from fedgraph.runs import experiment, schedule
@@ -22,7 +23,6 @@ from fedgraph.scenario import read
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell, CellContext, Result
 from fedgraph.types import Graph
-from fedgraph.worlds.world import world_of_trust
 from tests.results import numbers
 
 MIXED = """\

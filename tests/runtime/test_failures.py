@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import ray
 import torch
 from ray.cluster_utils import Cluster
 from ray.util import list_named_actors
+from ray.util.placement_group import placement_group_table
 
 from fedgraph import runtime, seeds
 from fedgraph.errors import RuntimeFailure
@@ -31,6 +33,7 @@ from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime import ray as engines
 from fedgraph.runtime.base import Runtime, RuntimeClients, RuntimeDealing, RuntimeFunction, RuntimeParties
+from fedgraph.runtime.ray import places
 from fedgraph.runtime.ray.actor import MOST_RETRIES
 from fedgraph.runtime.ray.curator import Curator
 from fedgraph.types import Graph
@@ -296,7 +299,14 @@ def test_beside_another_run_there_is_no_room_or_a_ray_of_its_own(cluster: Cluste
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there the actors would start")
 def test_a_run_that_asks_for_gpus_waits_for_their_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The head says that one can start. This one has a GPU for Ray alone, so a line says that torch cannot use it."""
+    """The head says that one can start. This one has a GPU for Ray alone, so a line says that torch cannot use it.
+
+    However long Ray takes: the machine is added when the run has asked for room, and has waited longer than others may.
+    """
+
+    def asked() -> bool:
+        return ray.is_initialized() and any(room["state"] == "PENDING" for room in placement_group_table().values())
+
     head = {"num_cpus": 1, "include_dashboard": False, "resources": {"gpus_to_start": 1, "cpus_per_gpu_to_start": 1}}
     made = Cluster(initialize_head=True, head_node_args=head)
     monkeypatch.setenv("RAY_ADDRESS", made.address)
@@ -304,12 +314,14 @@ def test_a_run_that_asks_for_gpus_waits_for_their_machine(monkeypatch: pytest.Mo
         with runtime.start("ray") as engine:
             assert engine.describe()["gpus_per_worker"] == 0.0, "nobody has asked for one"
         with ThreadPoolExecutor(1) as beside:
+            monkeypatch.setattr(places, "SECONDS_TO_PLACE", 1.0)
             begun = beside.submit(runtime.start, "ray", 1, 1.0)
-            time.sleep(20.0)  # longer than others get to make room
-            assert not begun.done()
-            made.add_node(num_cpus=1, num_gpus=1)
+            assert until(lambda: begun.done() or asked(), 300)
+            time.sleep(3.0)
+            assert not begun.done(), begun.exception()
+            made.add_node(num_cpus=1, num_gpus=1, wait=False)
             with (
-                begun.result(timeout=120) as engine,
+                begun.result(timeout=300) as engine,
                 pytest.raises(RuntimeFailure, match=r"was given 1 GPU, and torch .* there cannot use it"),
             ):
                 engine.federate(asks, whoami, path=("who",))

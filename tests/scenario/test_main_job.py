@@ -14,8 +14,8 @@ from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import read
 from fedgraph.scenario.read import ScenarioTask
 from fedgraph.tasks.base import Cell, CellContext
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import public_set
 
 MAIN = Path(__file__).parents[2] / "scenarios" / "citeseer.yaml"
 NODE = {"Features", "DPAR EM0", "DPAR EM1", "DPAR GM", "GAP-NDP", "SAGE-NDP", "MLP-DP", "GCN, nothing private"}
@@ -62,7 +62,7 @@ def test_who_trusts_nobody_stands_under_no_curator(library: Graph) -> None:
 def test_what_is_public_is_asked_three_times() -> None:
     """The test graph, another set of nodes, nothing."""
     asked = [t.params.public for t in read.from_file(PUBLIC).tasks]
-    assert [public_set.name_of(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
+    assert [protocols.name_of(p) for p in asked] == ["test-graph", "share 0.1", "nothing"]
 
 
 @pytest.mark.parametrize("label", ["node-level", "node-level, nothing public", "edge-level", "geometry"])

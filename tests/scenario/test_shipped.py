@@ -110,7 +110,7 @@ def test_plans_as_it_stands(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.quality("methods", "partition", "privacy", "scenario", "tasks", "worlds")
+@pytest.mark.quality("methods", "partition", "privacy", "scenario", "tasks", "federation")
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
 def test_plans_every_budget_on_every_data_set(path: Path) -> None:
     """Minutes in all. What needs a large generated graph is planned on it."""

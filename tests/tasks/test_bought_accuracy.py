@@ -12,6 +12,7 @@ from scipy import stats
 
 from fedgraph import data
 from fedgraph.cells.cell import Cell, CellContext
+from fedgraph.federation import world_of_trust
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.trust import Trust
@@ -21,7 +22,6 @@ from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.node_classification import bought_accuracy
 from fedgraph.tasks.node_classification.bought_accuracy import Bought
 from fedgraph.types import Graph
-from fedgraph.worlds.world import world_of_trust
 
 EPSILON, PRICE = 2.0, 0.5
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from fedgraph import data, runtime
 from fedgraph.comparison import ClassifySplit, classify, gromov
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import world_of_trust
 from fedgraph.learning.layers import shared_gnn
 from fedgraph.methods.base import State
 from fedgraph.partition import dirichlet
@@ -23,7 +24,6 @@ from fedgraph.privacy.units import Assumption, Relation, Unit
 from fedgraph.tasks import graph_classification, graph_clustering
 from fedgraph.tasks.base import Cell, CellContext, Result, graphs
 from fedgraph.types import Graph, GraphCollection, GraphProvenance, plain_graph
-from fedgraph.worlds.world import world_of_trust
 
 GCN = {"method": "local_dp", "label": "gcn", "rounds": 2, "hidden": 4}
 GIN = GCN | {"label": "gin", "model": "gin", "layers": 2, "embedding": "hidden"}

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fedgraph import seeds
-from fedgraph.tasks.node_classification import chosen_settings
+from fedgraph.federation import Federation
+from fedgraph.tasks.node_classification import chosen_settings, protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import Federation, protocols
 
 
 def judges(graph: Graph, protocol: protocols.Protocol) -> tuple[set[str], Federation]:

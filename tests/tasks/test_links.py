@@ -19,6 +19,7 @@ from fedgraph.cells import task_facts
 from fedgraph.cells.cell import CellContext
 from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import world
 from fedgraph.learning import links
 from fedgraph.library import Run
 from fedgraph.privacy.neighbour_sums import NeighbourSums
@@ -31,7 +32,6 @@ from fedgraph.report.saved_run import load_saved_run
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import link_prediction
 from fedgraph.types import Graph
-from fedgraph.worlds import world
 from tests.models.test_link_models import write_accounts
 
 HOPS = {"method": "link_hops", "width": 16, "label": "hops"}

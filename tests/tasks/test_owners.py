@@ -11,14 +11,14 @@ import pytest
 from pydantic import ValidationError
 
 from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import ALONE_WORLD
 from fedgraph.privacy import settle
 from fedgraph.privacy.ledger import Ledger, LedgerAccount
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification as task
 from fedgraph.tasks.base import CellContext, Result
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, GraphMasks, Partition
-from fedgraph.worlds import protocols
-from fedgraph.worlds.world import ALONE_WORLD
 
 FOUR = {"partition": "uniform", "clients": 4}
 EVERY = ["alone", "federated", "curator", "left-out", "personalised"]

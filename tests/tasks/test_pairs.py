@@ -16,9 +16,9 @@ from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverFacts
+from fedgraph.federation import JOINED_WORLD
 from fedgraph.tasks import graph_clustering
 from fedgraph.tasks.base import Cell, CellContext, graphs
-from fedgraph.worlds.world import JOINED_WORLD
 
 
 def spaces(seed: int = 0, count: int = 20) -> list[MetricSpace]:

@@ -23,8 +23,8 @@ from fedgraph.methods import (
     State,
 )
 from fedgraph.privacy import Desk, Viewer
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, Subgraph
-from fedgraph.worlds import protocols
 from fedgraph_zoo.methods import privgnn
 
 SETTINGS: tuple[Mapping[str, object], ...] = (

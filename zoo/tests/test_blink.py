@@ -13,8 +13,8 @@ from fedgraph.errors import ScenarioError
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import protocols
 from fedgraph_zoo import degree_prior
 from fedgraph_zoo.methods import blink
 from tests.trainings import placed, train

@@ -10,11 +10,11 @@ import pytest
 from scipy.stats import kstest
 
 from fedgraph.errors import ScenarioError
+from fedgraph.federation import Federation
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation
 from fedgraph_zoo.methods import privgnn
 from tests.methods.test_situations import zeroed
 from tests.trainings import deal as situation

@@ -10,8 +10,7 @@ from fedgraph.learning.layers.torch_matrices import DenseMatrix
 from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
-from fedgraph.types import Graph, Partition
-from fedgraph.worlds import protocols
+from fedgraph.types import Graph, Partition, graph_without_edges
 from fedgraph_zoo import staged
 from fedgraph_zoo.methods import progap_node
 from tests.trainings import deal as situation
@@ -43,7 +42,7 @@ def test_node_level_learns_without_noise_and_its_stages_grow(library: Graph) -> 
     state = run(plan, partition).state
     right = (progap_node.predict(plan, state, setting.asked).argmax(axis=1) == setting.truth)[setting.truth >= 0].mean()
     assert right > 0.6
-    without = progap_node.predict(plan, state, protocols.graph_without_edges(setting.asked))
+    without = progap_node.predict(plan, state, graph_without_edges(setting.asked))
     assert not np.allclose(without, progap_node.predict(plan, state, setting.asked))
 
 

@@ -18,10 +18,10 @@ from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from fedgraph import seeds
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
+from fedgraph.federation import JOINED_WORLD
 from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins
 from fedgraph.tasks.base.graphs import FUSED, SIZE, TOPOLOGY, SolverSettings
 from fedgraph.types import Graph
-from fedgraph.worlds.world import JOINED_WORLD
 
 GED, _EMBEDDED = "GED", "GW(H)"
 

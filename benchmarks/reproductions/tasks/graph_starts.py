@@ -18,8 +18,8 @@ from benchmarks.reproductions import clear_embeddings as clear
 from benchmarks.reproductions import starts
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from fedgraph import seeds
+from fedgraph.federation import JOINED_WORLD
 from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, distinct_values, no_plan, no_plugins
-from fedgraph.worlds.world import JOINED_WORLD
 
 _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
 

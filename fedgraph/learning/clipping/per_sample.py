@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -86,26 +87,11 @@ class PerSampleGradients:
 
     def clipped(self, clip: float | None) -> PerSampleGradients:
         """Every row's gradient scaled to norm at most ``clip``, less what rounding needs, in float64; None: as it is."""
-        if clip is None:
-            return self
-        errors = [e.double() for e in self.errors]
-        squared = torch.zeros(len(errors[0]), dtype=torch.float64, device=errors[0].device)
-        for given, e in zip(self.inputs, errors, strict=True):
-            squared += (given.squared_norms + self.bias_scale**2) * e.square().sum(dim=1)
-        scale = scales(torch.sqrt(squared), clip * room_for(len(squared))[1])
-        return replace(self, errors=[zero_infinite(e * scale[:, None]) for e in errors])
-
-    def total(self) -> np.ndarray:
-        """The gradient of Σ_rows loss, flat, in the precision of ``errors``."""
-        parts: list[torch.Tensor] = []
-        for given, e in zip(self.inputs, self.errors, strict=True):
-            parts += [given.gradient(e).reshape(-1), self.bias_scale * e.sum(dim=0)]
-        return torch.cat(parts).cpu().numpy()
+        return self if clip is None else replace(self, errors=_clip_errors(self.inputs, self.errors, self.bias_scale, clip))
 
     def clipped_sum(self, clip: float | None) -> np.ndarray:
-        """``total`` of the clipped gradients, as ``room_for`` says that it is stored; float32 without a clip."""
-        dtype = np.float32 if clip is None else room_for(len(self.errors[0]))[0]
-        return self.clipped(clip).total().astype(dtype, copy=False)
+        """The sum of the clipped gradients, flat, as ``room_for`` says that it is stored; float32 without a clip."""
+        return _clipped_sum(self.inputs, self.errors, self.bias_scale, clip)
 
     def left_over_products(self, message: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """⟨∇ᵢ, message − Σ_k weights_k ∇_k⟩ of each row i, float64 [n]: what a sum holds beyond what is known.
@@ -113,7 +99,7 @@ class PerSampleGradients:
         """
         device = self.errors[0].device
         known = torch.tensor(weights, dtype=self.errors[0].dtype, device=device)[:, None]
-        beyond = message - replace(self, errors=[e * known for e in self.errors]).total()
+        beyond = message - _total(self.inputs, [e * known for e in self.errors], self.bias_scale).cpu().numpy()
         shapes = [(given.forward.shape[1], e.shape[1]) for given, e in zip(self.inputs, self.errors, strict=True)]
         found = torch.zeros(len(weights), dtype=torch.float64, device=device)
         layers = layouts.cut_layers(layouts.to_device(beyond), shapes)
@@ -144,7 +130,12 @@ def clipped_sum(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torc
     clipping, which is not private. Returns flat [num_parameters]: float32 without clipping and up to 4,096 rows, else float64.
     Raises ``DataError``: there are more rows than ``room_for`` allows.
     """
-    return gradients(layout, vector, x, labels).clipped_sum(clip)
+    return _clipped_sum(*_errors(layout, layouts.to_device(vector), x, labels), layout.bias_scale, clip)
+
+
+def loss_gradient(layout: Layout, vector: torch.Tensor, x: TorchMatrix, labels: torch.Tensor) -> torch.Tensor:
+    """∇ Σ_rows cross-entropy, flat [num_parameters]. Nothing is clipped: for public rows. Arguments: as in ``clipped_sum``."""
+    return _total(*_errors(layout, vector, x, labels), layout.bias_scale)
 
 
 def overlaps(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
@@ -159,13 +150,45 @@ def overlaps(x: TorchMatrix, of: np.ndarray) -> np.ndarray:
 
 def gradients(layout: Layout, vector: np.ndarray, x: TorchMatrix, labels: torch.Tensor) -> PerSampleGradients:
     """The gradients of all rows, not clipped. Arguments: as in ``clipped_sum``."""
-    layers = layout.layers(layouts.to_device(vector))
+    return PerSampleGradients(*_errors(layout, layouts.to_device(vector), x, labels), layout.bias_scale)
+
+
+_Inputs: TypeAlias = Sequence[TorchMatrix]  # as in ``PerSampleGradients``
+_Errors: TypeAlias = "Sequence[torch.Tensor]"
+
+
+def _errors(layout: Layout, vector: torch.Tensor, x: TorchMatrix, labels: torch.Tensor) -> tuple[_Inputs, _Errors]:
+    layers = layout.layers(vector)
     units, scores = forward_layout(layers, x)
     errors = [layouts.output_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
         errors.append(layouts.relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))
     errors.reverse()
-    return PerSampleGradients([x, *map(HiddenUnits, units)], errors, layout.bias_scale)
+    return [x, *map(HiddenUnits, units)], errors
+
+
+def _clip_errors(inputs: _Inputs, errors: _Errors, bias_scale: float, clip: float) -> _Errors:
+    """Errors of rows whose gradients have norm at most ``clip``, less what rounding needs, in float64."""
+    errors = [e.double() for e in errors]
+    squared = torch.zeros(len(errors[0]), dtype=torch.float64, device=errors[0].device)
+    for given, e in zip(inputs, errors, strict=True):
+        squared += (given.squared_norms + bias_scale**2) * e.square().sum(dim=1)
+    scale = scales(torch.sqrt(squared), clip * room_for(len(squared))[1])
+    return [zero_infinite(e * scale[:, None]) for e in errors]
+
+
+def _total(inputs: _Inputs, errors: _Errors, bias_scale: float) -> torch.Tensor:
+    """The gradient of Σ_rows loss, flat, in the precision of ``errors``."""
+    parts: list[torch.Tensor] = []
+    for given, e in zip(inputs, errors, strict=True):
+        parts += [given.gradient(e).reshape(-1), bias_scale * e.sum(dim=0)]
+    return torch.cat(parts)
+
+
+def _clipped_sum(inputs: _Inputs, errors: _Errors, bias_scale: float, clip: float | None) -> np.ndarray:
+    dtype: type = np.float32 if clip is None else room_for(len(errors[0]))[0]
+    kept = errors if clip is None else _clip_errors(inputs, errors, bias_scale, clip)
+    return _total(inputs, kept, bias_scale).cpu().numpy().astype(dtype, copy=False)
 
 
 def scales(norms: torch.Tensor, limit: float) -> torch.Tensor:

@@ -47,7 +47,7 @@ def _fit_network(
     target = torch.tensor(labels, device=torch_device())
 
     def gradient(vector: torch.Tensor) -> torch.Tensor:
-        return layouts.to_device(per_sample.clipped_sum(layout, vector.cpu().numpy(), x, target, clip=None)) / known
+        return per_sample.loss_gradient(layout, vector, x, target) / known
 
     return descend_by_adam(layouts.to_device(start), gradient, how.epochs, how.rate, how.decay).cpu().numpy()
 

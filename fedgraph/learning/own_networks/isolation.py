@@ -39,6 +39,9 @@ _HOOKS = (
 )  # fmt: skip
 
 
+_LISTED = {"dict": "ModuleDict", "OrderedDict": "ModuleDict", "defaultdict": "ModuleDict"}
+
+
 @dataclass(frozen=True)
 class IsolatedNetwork:
     """What the look at a network found."""
@@ -58,6 +61,11 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
         ScenarioError: One line that names the layer, what it does, and what to use.
     """
     module, undrawn = own_network.drawn(spec, 0)
+    for name, attribute, kind in own_network.hidden_modules(module):
+        raise ScenarioError(
+            f"{spec.called}: {attribute} of {name or type(module).__name__} keeps modules where torch does not look for them "
+            f"({kind}), so their weights would not train; use torch.nn.{_LISTED.get(kind, 'ModuleList')}"
+        )
     if undrawn:
         raise ScenarioError(
             f"{spec.called}: nothing draws {', '.join(undrawn[:3])}, so the values that it came with would train "

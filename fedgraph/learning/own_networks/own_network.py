@@ -204,8 +204,11 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
         return module, [name for name, tensor in tensors.items() if _undrawn(tensor)] + beside
 
 
+_TORCHS = ("_parameters", "_buffers", "_modules")  # where torch keeps what it finds
+
+
 def _attributes(part: torch.nn.Module) -> list[object]:
-    return [value for name, value in vars(part).items() if name not in ("_parameters", "_buffers", "_modules")]
+    return [value for name, value in vars(part).items() if name not in _TORCHS]
 
 
 def shared_tables(module: torch.nn.Module) -> list[tuple[str, str]]:
@@ -213,11 +216,33 @@ def shared_tables(module: torch.nn.Module) -> list[tuple[str, str]]:
     return [
         (name, f"{owner.__name__}.{attribute}")
         for name, part in module.named_modules()
-        for owner in type(part).__mro__
-        if owner.__module__.partition(".")[0] not in ("torch", "torch_geometric")
+        for owner in _own_classes(part)
         for attribute, value in vars(owner).items()
         if _is_table(value)
     ]
+
+
+def hidden_modules(module: torch.nn.Module) -> list[tuple[str, str, str]]:
+    """(layer, attribute, its type) of modules that torch does not find: in a list, tuple, set or table, or of a class."""
+    found = {id(part) for part in module.modules()}
+    return [
+        (name, attribute, type(value).__name__)
+        for name, part in module.named_modules()
+        for holder in (part, *_own_classes(part))
+        for attribute, value in vars(holder).items()
+        if attribute not in _TORCHS and any(id(one) not in found for one in _modules_in(value))
+    ]
+
+
+def _own_classes(part: torch.nn.Module) -> list[type]:
+    return [made for made in type(part).__mro__ if made.__module__.partition(".")[0] not in ("torch", "torch_geometric")]
+
+
+def _modules_in(value: object) -> list[torch.nn.Module]:
+    if isinstance(value, torch.nn.Module):
+        return [value]
+    parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple, set, frozenset)) else ()
+    return [module for part in parts for module in _modules_in(part)]
 
 
 def _is_table(value: object) -> bool:

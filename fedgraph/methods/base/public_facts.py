@@ -53,7 +53,7 @@ class PublicFacts:
     columns_from_rows: bool  # the columns of private features, or their weights, were computed from all rows
     features_from_edges: bool  # features were computed from edges
     colluders: int  # how many participants, 1 or more, may tell a server that sees sums what they know of their own noise
-    answering: int | None = None  # how many clients answer in each round (``federation.round_attendance``); None: all
+    answering: int | None = None  # how many clients answer in each round (``federation`` of a task); None: all
     # columns of numbers whose range is not public; None where there is none (``column_ranks``)
     columns: GraphColumns | None = None
 

@@ -27,6 +27,7 @@ from fedgraph.cells import (
     Result,
     SolverFacts,
 )
+from fedgraph.federation import WorldKind
 from fedgraph.report import attack_bounds, charts, plots
 from fedgraph.report.phrases import (
     load_template,
@@ -38,7 +39,6 @@ from fedgraph.report.phrases import (
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.types import counted, in_words_of
-from fedgraph.worlds import WorldKind
 
 _Line = TypeVar("_Line")
 

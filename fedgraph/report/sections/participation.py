@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from fedgraph.cells import Result
+from fedgraph.federation import WorldKind
 from fedgraph.privacy import Trust, Unit
 from fedgraph.report import charts, client_choices, owner_letters
 from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoices, OwnFit, join
@@ -13,7 +14,6 @@ from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bou
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 from fedgraph.types import counted, in_words_of
-from fedgraph.worlds import WorldKind
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
 _PART = "participation"

@@ -93,8 +93,8 @@ class RayRuntime(CuratorConductor, Runtime):
         try:
             if self._owns_ray:
                 cluster.connect(workers)
-            there = cluster.list_nodes()
-            there += places.to_start(ray.cluster_resources(), gpus_per_worker)
+            there, has = cluster.list_nodes()
+            there += places.to_start(has, gpus_per_worker)
             self._raylet = cluster.ClusterRaylet()
             self._places = places.reserve(*places.choose(there, workers, gpus_per_worker), there)
         except BaseException:

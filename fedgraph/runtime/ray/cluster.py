@@ -8,7 +8,8 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import ray
@@ -58,18 +59,14 @@ def connect(workers: int | None) -> None:
                 signal.signal(number, handler)
 
 
-def list_nodes() -> list[PlaceNode]:
-    """The machines that are alive, the driver's first."""
-    own = ray.get_runtime_context().get_node_id()
-    found = [
-        (
-            n["NodeID"] != own,
-            PlaceNode(n["NodeManagerHostname"], n["Resources"].get("CPU", 0.0), n["Resources"].get("GPU", 0.0)),
-        )
-        for n in ray.nodes()
-        if n["Alive"]
-    ]
-    return [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].name))]
+def list_nodes() -> tuple[list[PlaceNode], Mapping[str, float]]:
+    """(the machines that are alive, the driver's first; all that they have): one look, since another may see more of them."""
+    own, has, found = ray.get_runtime_context().get_node_id(), Counter[str](), []
+    for node in (n for n in ray.nodes() if n["Alive"]):
+        has.update(node["Resources"])
+        place = PlaceNode(node["NodeManagerHostname"], node["Resources"].get("CPU", 0.0), node["Resources"].get("GPU", 0.0))
+        found.append((node["NodeID"] != own, place))
+    return [node for _, node in sorted(found, key=lambda pair: (pair[0], pair[1].name))], has
 
 
 class ClusterRaylet:

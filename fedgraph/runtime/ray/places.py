@@ -33,7 +33,7 @@ from fedgraph.runtime.ray.actor import MOST_RETRIES
 
 _MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
 _SECONDS_TO_FREE_A_NAME = 20.0
-_SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
+SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
 _SECONDS_TO_START_MACHINES = 900.0
 _SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
 _STARTS = "to be started"  # the name of a machine that is not there yet
@@ -179,7 +179,7 @@ def reserve(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:
     """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     starts = any(node.name == _STARTS for node in there)
-    if not group.wait(_SECONDS_TO_START_MACHINES if starts else _SECONDS_TO_PLACE):
+    if not group.wait(_SECONDS_TO_START_MACHINES if starts else SECONDS_TO_PLACE):
         remove_placement_group(group)
         each = "1 CPU" + (f" and {gpus:g} GPU" if gpus else "")
         left = ray.available_resources()

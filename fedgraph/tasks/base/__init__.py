@@ -34,10 +34,10 @@ from fedgraph.cells import CellContext as CellContext
 from fedgraph.cells import Result as Result
 from fedgraph.cells import require_distinct_cells as require_distinct_cells
 from fedgraph.documents import Settings, SettingsSpec
+from fedgraph.federation import Federation
 from fedgraph.methods import Plan
 from fedgraph.privacy import Guarantee
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation
 
 if TYPE_CHECKING:
     from fedgraph.tasks.base.cell_training import TrainedCell

@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,11 +16,10 @@ from fedgraph import cells, methods, plugins, privacy, seeds
 from fedgraph.cells import Cell, CellContext, Result
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation import rounds
+from fedgraph.federation import Federation, WorldKind, rounds, world_of_trust
 from fedgraph.methods import Plan, column_ranks, method_kinds
 from fedgraph.partition import base as partitions
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import Federation, WorldKind, protocols, world_of_trust
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
 _Made = TypeVar("_Made")
@@ -97,20 +96,27 @@ class TrainedCell(_Settled):
     choice: cells.SettingChoiceCellFacts | None = None  # Its settings, where they were chosen privately
     said: tuple[str, ...] = ()  # Sentences that may leave on what was released beside the training
 
-    def facts(self, kind: type[_Facts], protocol: str) -> _Facts:
-        """The record of a task, with what every task that trains says of its clients. protocol: how test nodes are asked."""
-        partition, shared = self.federation.partition, self.plan.facts.cut_edges_shared
-        dealt = kind(clients=partition.num_clients, partition=partition.description, cut_edges=partition.num_cut_edges)
-        dealt = replace(dealt, cut_edges_shared=shared, rounds=self.plan.schedule.rounds, protocol=protocol)
-        dealt = replace(dealt, one=self.federation.held.names.one, natural=partition.natural)
-        return replace(dealt, public=self.federation.public, broken_promise=self.settled.broken_words)
+    def facts(self, kind: type[_Facts], protocol: str, **own: Any) -> _Facts:
+        """The record of a task, with what every task that trains says of its clients.
+
+        Args:
+            kind: Of the record.
+            protocol: How test nodes are asked.
+            own: What the task says beside it, or in its place.
+        """
+        partition = self.federation.partition
+        usual: dict[str, Any] = {
+            "clients": partition.num_clients, "partition": partition.description, "cut_edges": partition.num_cut_edges,
+            "cut_edges_shared": self.plan.facts.cut_edges_shared, "rounds": self.plan.schedule.rounds, "protocol": protocol,
+            "one": self.federation.held.names.one, "natural": partition.natural, "public": self.federation.public,
+            "broken_promise": self.settled.broken_words,
+        }  # fmt: skip
+        return kind(**usual | own)
 
     @property
     def question(self) -> Graph:
-        """The graph that the method's ``predict`` receives, with what its viewer may use
-        (``worlds.protocols.question``).
-        """
-        return protocols.question(self.federation, self.plan, lambda: self.settled.epsilon)
+        """The graph that the method's ``predict`` receives, with what its viewer may use (``Federation.question``)."""
+        return self.federation.question(self.plan, lambda: self.settled.epsilon)
 
 
 def partition_key(partition: SettingsSpec) -> Hashable:
@@ -130,14 +136,6 @@ def deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellCon
     return found
 
 
-def find_client(name: str, names: Sequence[str], key: str) -> int:
-    """The number of the client called ``name``; ``ScenarioError`` where there is none."""
-    if name not in names:
-        hint = plugins.suggest_plugin_name(name, list(names))
-        raise ScenarioError(f"{key}: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
-    return list(names).index(name)
-
-
 def graph_of(context: CellContext) -> Graph:
     """The graph of a task that needs one; ``ScenarioError`` where the data are a collection."""
     if not isinstance(context.data, Graph):
@@ -145,19 +143,55 @@ def graph_of(context: CellContext) -> Graph:
     return context.data
 
 
+class _Deals(Protocol):
+    """What a task says of its clients (``grid.Grid``)."""
+
+    @property
+    def partition(self) -> SettingsSpec: ...
+    @property
+    def cut_edges(self) -> methods.PublicCutEdgeFacts: ...
+    @property
+    def owners(self) -> bool: ...
+
+
 def deal_federation(
-    whole: Federation,
-    partition: SettingsSpec,
-    cut_edges: methods.PublicCutEdgeFacts,
-    owners: bool,
-    seed: int,
-    context: CellContext,
+    whole: Federation, params: _Deals, key: tuple[Hashable, ...], seed: int, context: CellContext
 ) -> Federation:
-    """All clients of a seed; with ``owners`` the same for all seeds. cut_edges: what becomes of edges between clients."""
-    if not owners:
-        return whole.dealt(deal(whole.held, partition, seed, context), cut_edges)
-    dealt = deal_to_owners(graph_of(context), partition, context)[1]
-    return whole.dealt_to_owners(whole.held.owner_names, dealt, cut_edges)
+    """All clients of a seed; with ``owners`` the same for all seeds. key: names ``whole``."""
+
+    def make() -> Federation:
+        if not params.owners:
+            return whole.dealt(deal(whole.held, params.partition, seed, context), params.cut_edges)
+        dealt = deal_to_owners(graph_of(context), params.partition, context)[1]
+        return whole.dealt_to_owners(whole.held.owner_names, dealt, params.cut_edges)
+
+    return context.cached(("together", *key, partition_key(params.partition), params.cut_edges), make)
+
+
+def world_of(
+    whole: Federation, params: _Deals, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
+) -> Federation:
+    """The world of a cell.
+
+    Args:
+        whole: Everybody, at one curator.
+        params: Who is a client, and what becomes of edges between clients.
+        key: Names ``whole``.
+        client: Which one, where every client is alone.
+    """
+
+    def make() -> Federation:
+        return deal_federation(whole, params, key, cell.seed, context).within(cell.world, client)
+
+    kind = cell.world.kind
+    found = whole if kind is WorldKind.WHOLE else context.cached(("world", *key, held_key(params, cell, client)), make)
+    return replace(found, world=cell.world)
+
+
+def held_key(params: _Deals, cell: Cell, client: int = 0) -> Hashable:
+    """Who holds which node: clients that are trusted differently hold the same. client: as for ``world_of``."""
+    dealt = None if cell.world.kind is WorldKind.WHOLE else (partition_key(params.partition), params.cut_edges)
+    return (cell.dataset, cell.world.holding, dealt, cell.seed, client if cell.world.kind is WorldKind.ALONE else None)
 
 
 def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
@@ -201,15 +235,6 @@ def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
         return [done.settled.epsilon] * len(federation.names)
     each = privacy.settle.per_client(done.guarantee, done.outcome.releases)
     return [each.get(client, 0.0) for client in range(len(federation.names))]
-
-
-def require_answers(federation: Federation, method: method_kinds.ClassifierMethod, cell: Cell, protocol: str) -> None:
-    """``ScenarioError`` where test nodes are private and the method has no answer for such a node."""
-    if not (federation.test_graph_public or federation.public_attributes is not None or method.OFFERS.private_test_nodes):
-        raise ScenarioError(
-            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {federation.public}, "
-            f"protocol: {protocol}): write public: test-graph with protocol: inductive, or choose features"
-        )
 
 
 def plan(

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
-from fedgraph import cells, comparison, documents, methods, privacy, seeds, worlds
+from fedgraph import cells, comparison, documents, methods, privacy, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.comparison import (
     ClassifySplit,
@@ -38,7 +38,7 @@ from fedgraph.comparison import (
 )
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation import rounds
+from fedgraph.federation import JOINED_WORLD, rounds
 from fedgraph.methods import Plan, column_ranks
 from fedgraph.partition import PartitionShares
 from fedgraph.tasks import base
@@ -216,12 +216,12 @@ def name_cell(context: CellContext, method: str, row: Row, epsilon: float, seed:
     """The cell of a row. epsilon: the largest of any graph. Noise for rows as the authors coded it keeps the published ε."""
     coded = row.encoder == "gaussian-as-coded" and not row.pooled
     reading = "none" if math.isinf(epsilon) else "published" if coded else "provable"
-    return Cell(context.label, context.dataset, method, row.variant, worlds.JOINED_WORLD, epsilon, reading, seed, row.index)
+    return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, epsilon, reading, seed, row.index)
 
 
 def name_row_in_clear(context: CellContext, method: str, seed: int) -> Cell:
     """The cell of a row that needs no model."""
-    return Cell(context.label, context.dataset, method, "baseline", worlds.JOINED_WORLD, math.inf, "none", seed)
+    return Cell(context.label, context.dataset, method, "baseline", JOINED_WORLD, math.inf, "none", seed)
 
 
 def public_facts(

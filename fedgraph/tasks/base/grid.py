@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from fedgraph import documents, worlds
+from fedgraph import documents, federation
 from fedgraph.documents import SettingsSpec
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Trust
@@ -98,17 +98,22 @@ def list_cells(params: Grid, context: CellContext) -> list[Cell]:
             for entry, spec in enumerate(params.methods):
                 if trust not in list_row_trust(spec, params.trust) or seed >= int(spec.get("seeds", context.seeds)):
                     continue
-                found += list_row_cells(params, worlds.world_of_trust(trust), entry, seed, context)
+                found += list_row_cells(params, federation.world_of_trust(trust), entry, seed, context)
     return found
 
 
-def list_row_cells(params: Grid, world: worlds.World, entry: int, seed: int, context: CellContext) -> list[Cell]:
+def list_row_cells(params: Grid, world: federation.World, entry: int, seed: int, context: CellContext) -> list[Cell]:
     """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
     spec = params.methods[entry]
     budgets = [np.inf] if ignores_budget(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
     named = (context.label, context.dataset, spec["method"], label_of(spec), world)
     read = [(e, reading) for e in budgets for reading in (params.readings if np.isfinite(e) else ["none"])]
     return [Cell(*named, epsilon, reading, seed, entry) for epsilon, reading in read]
+
+
+def computes_alone(params: Grid, cell: Cell) -> bool:
+    """Whether one worker can do the whole cell: no training in it has several clients."""
+    return cell.world.kind is not federation.WorldKind.TOGETHER
 
 
 def list_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:

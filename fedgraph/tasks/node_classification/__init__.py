@@ -1,7 +1,7 @@
 """Node classification, one curator against a federation: the price of trust.
 
 Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
-(``worlds.protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
+(``protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
 holds the nodes and who is trusted:
 
 * ``curator``: one curator holds all of them (viewer: whoever gets the model);
@@ -13,8 +13,6 @@ holds the nodes and who is trusted:
 With ``owners`` each owner of the data is a client in every choice that it has: is joining worth it (``owners``)?
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -23,6 +21,7 @@ from fedgraph.attacks import named, whole_run
 from fedgraph.cells import NodeClassificationCellFacts, task_facts
 from fedgraph.comparison import cluster
 from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.federation import ALONE_WORLD, Federation, WorldKind
 from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid, measures
@@ -30,7 +29,6 @@ from fedgraph.tasks.node_classification import attendance, bought_accuracy, chos
 from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.tasks.node_classification.settings import RowKeys as ROW
 from fedgraph.types import Graph, Partition
-from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
 
 _MOST_NODES = 1000  # of a map: t-SNE of more takes longer than the training
 
@@ -72,11 +70,6 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
         for world in owners.worlds_of(params, spec, federation)
         for cell in grid.list_row_cells(params, world, entry, seed, context)
     ]
-
-
-def alone(params: Params, cell: Cell) -> bool:
-    """Whether one worker can do the whole cell: no training in it has several clients."""
-    return cell.world.kind is not WorldKind.TOGETHER
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
@@ -148,14 +141,23 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     told = named.measure_all(*attacked, settled.epsilon)
     went = attendance.facts_of(made, trained)
     metrics |= paid | measured.metrics | told.metrics | attendance.metrics_of(went)
-    facts = done.facts(NodeClassificationCellFacts, params.protocol)
-    right = task_facts.pack_answers((answers.argmax(axis=1) == world.truth)[known])
-    facts = replace(facts, train_nodes=world.num_train, split=params.split, tested=int(known.sum()), right=right)
-    curve = tuple((round_, accuracy(state)) for round_, state in trained.kept)
     everybody = context.data.labels if isinstance(context.data, Graph) else world.held.labels
-    facts = replace(facts, least_class=measures.least_class(everybody), curve=curve, sent=went, choice=done.choice)
-    facts = replace(facts, attack=measured.attack, named=told.facts)
-    facts = replace(facts, public_metrics=public, public_notes=done.said)
+    facts = done.facts(
+        NodeClassificationCellFacts,
+        params.protocol,
+        train_nodes=world.num_train,
+        split=params.split,
+        tested=int(known.sum()),
+        right=task_facts.pack_answers((answers.argmax(axis=1) == world.truth)[known]),
+        least_class=measures.least_class(everybody),
+        curve=tuple((round_, accuracy(state)) for round_, state in trained.kept),
+        sent=went,
+        choice=done.choice,
+        attack=measured.attack,
+        named=told.facts,
+        public_metrics=public,
+        public_notes=done.said,
+    )
     small = measures.warn_of_small_classes(everybody, world.held.names.classes, facts.one)
     notes = [*measures.warn_of_few(world.truth, facts.one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
     notes += [*done.said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
@@ -200,7 +202,7 @@ def map_of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generato
 TASK: base.TaskOffers[Params] = base.TaskOffers(
     row_keys=ROW,
     refuses=refuses,
-    alone=alone,
+    alone=grid.computes_alone,
     models=base.TaskModels(Params, Params.everybody, priced_plan, training.give_setting, train),
     clients=clients,
 )

@@ -16,13 +16,14 @@ import numpy as np
 
 from fedgraph import privacy, seeds
 from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.federation import Federation
 from fedgraph.methods import MethodReads, Plan, method_kinds
 from fedgraph.privacy import calibrate, ledger, sensitivity
 from fedgraph.tasks.base import Cell, CellContext, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.node_classification import training
 from fedgraph.tasks.node_classification.settings import Params
-from fedgraph.worlds import Federation, graph_without_edges
+from fedgraph.types import graph_without_edges
 
 BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
 _PATH = "accuracy"

@@ -20,6 +20,7 @@ from fedgraph import methods, privacy, seeds
 from fedgraph.cells import SettingChoiceCellFacts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import PrivacyError, ScenarioError
+from fedgraph.federation import Federation
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.privacy import calibrate, ledger, selection, sensitivity
 from fedgraph.runtime import SerialRuntime
@@ -28,8 +29,7 @@ from fedgraph.tasks.base import Cell, CellContext, cell_training
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.node_classification import training
 from fedgraph.tasks.node_classification.settings import Params, RowKeys
-from fedgraph.types import Graph, partition_of_one
-from fedgraph.worlds import Federation, graph_without_edges
+from fedgraph.types import Graph, graph_without_edges, partition_of_one
 
 _JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
 _CHEAPEST = 30.0  # how many times smaller than the whole it may be

@@ -18,14 +18,15 @@ holds, what it reaches, and the ε of the dearest of its units toward the viewer
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph import seeds, worlds
+from fedgraph import plugins, seeds
 from fedgraph.cells import ClientResultCellFacts, ParticipationCellFacts, task_facts
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import RuntimeFailure, ScenarioError
+from fedgraph.federation import ALONE_WORLD, Federation, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.learning import own_models
 from fedgraph.methods import ColumnRanks, method_kinds
 from fedgraph.privacy import Trust
@@ -33,8 +34,7 @@ from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, measur
 from fedgraph.tasks.base.cell_training import EVERYBODY, TrainedCell
 from fedgraph.tasks.node_classification import training
 from fedgraph.tasks.node_classification.settings import Params
-from fedgraph.types import Graph
-from fedgraph.worlds import Federation
+from fedgraph.types import Graph, graph_without_labels
 
 _WEIGHTS = "own weights"  # the participation of clients that went on from the shared weights
 _TOWARD_NOBODY = "nobody: the model and its answers stay with the client that made them"
@@ -46,18 +46,18 @@ _Answers = Callable[[Graph], np.ndarray]  # of one model: graph → scores [n, c
 _Coins = Callable[[int], np.random.Generator]  # client → its own stream, which no other client's data move
 
 
-def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> list[worlds.World]:
+def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> list[World]:
     """Every world of a row."""
     trusted = [Trust(t) for t in spec.get("trust", params.trust)]
     wanted = set(params.participations)
     found = [
-        *([worlds.ALONE_WORLD] if "alone" in wanted else []),
-        *([worlds.world_of_trust(Trust.CURATOR)] if "curator" in wanted else []),
+        *([ALONE_WORLD] if "alone" in wanted else []),
+        *([world_of_trust(Trust.CURATOR)] if "curator" in wanted else []),
     ]
-    found += map(worlds.world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
+    found += map(world_of_trust, trusted) if wanted & {"federated", "personalised"} else []
     if "left-out" in wanted:
-        left = [worlds.LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
-        found += [worlds.World(worlds.WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
+        left = [LeftOutOfWorld(k, federation.names[k]) for k in _left_out(params, federation)]
+        found += [World(WorldKind.TOGETHER, trust, without) for trust in trusted for without in left]
     return found
 
 
@@ -74,13 +74,17 @@ def _left_out(params: Params, federation: Federation) -> list[int]:
         order = sorted(known, key=lambda k: federation.partition.subgraphs[k].nodes.size)
         places = np.linspace(0, len(order) - 1, min(params.left_out, len(order))).round().astype(int)
         return sorted({order[k] for k in places})
-    return [cell_training.find_client(name, names, "left_out") for name in params.left_out]
+    for name in params.left_out:
+        if name not in names:
+            hint = plugins.suggest_plugin_name(name, list(names))
+            raise ScenarioError(f"left_out: there is no client {name!r}{hint}; allowed: {', '.join(names)}")
+    return [names.index(name) for name in params.left_out]
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Every training of the cell, and what each owner has of it."""
     federation = training.together(params, cell.seed, False, context)
-    if cell.world != worlds.ALONE_WORLD:
+    if cell.world != ALONE_WORLD:
         return _measure(params, cell, context, federation, training.train(params, cell, context))
     trained = cell_training.train_clients_alone(
         federation.names, cell, context, lambda k: training.train(params, cell, context, k, (federation.names[k],))
@@ -103,7 +107,7 @@ def _measure(params: Params, cell: Cell, context: CellContext, federation: Feder
         own = (left.name, found.nodes(left.client), scores, truth, 0.0, "everybody: it did not join")
         return _finished(cell, done, [found.record("left-out", *own)], {}, params, method.OFFERS.says)
     scores, prices = federation.at_home(answers, asked), cell_training.epsilons_of(done, federation)
-    records = found.of_all("curator" if world.kind is worlds.WorldKind.WHOLE else "federated", scores, prices, toward)
+    records = found.of_all("curator" if world.kind is WorldKind.WHOLE else "federated", scores, prices, toward)
     pooled = dict(records[0].metrics)
     if "personalised" in params.participations and world.joined:
         coins = functools.partial(seeds.seeded_generator, context.root, "personal", *cell.path)
@@ -156,9 +160,9 @@ def _finished(
     broken, world = done.settled.broken_words, done.federation
     said = says(done.plan, done.outcome.state) if says else ()
     notes = (*((f"The promise is broken: {broken}",) if broken else ()), *done.plan.notes, *done.outcome.notes, *said)
-    facts, tested = done.facts(ParticipationCellFacts, params.protocol), int((world.truth >= 0).sum())
-    facts = replace(facts, results=tuple(records), clients=clients or facts.clients)
-    return done.as_result(cell, metrics, replace(facts, train_nodes=world.num_train, tested=tested), notes=notes)
+    alone = {"clients": clients} if clients else {}
+    said_of = {"train_nodes": world.num_train, "tested": int((world.truth >= 0).sum()), "results": tuple(records)}
+    return done.as_result(cell, metrics, done.facts(ParticipationCellFacts, params.protocol, **said_of, **alone), notes=notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +284,6 @@ def _as_asked(
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]
-    blind = [measures.probabilities_of(answers(worlds.graph_without_labels(p))) for p in parts]
+    blind = [measures.probabilities_of(answers(graph_without_labels(p))) for p in parts]
     seen = [own_models.prepare(p, said) for p, said in zip(parts, blind, strict=True)]
     return own_models.stack_inputs(seen), np.concatenate([p.labels for p in parts])

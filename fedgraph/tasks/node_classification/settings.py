@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -13,13 +14,13 @@ from fedgraph import documents
 from fedgraph.attacks import whole_run
 from fedgraph.cells import Cell
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.federation import Participation
+from fedgraph.federation import Federation, Split
 from fedgraph.methods import Budget, PublicCalibrationFact
 from fedgraph.privacy import Trust
 from fedgraph.tasks import base
 from fedgraph.tasks.base import grid
-from fedgraph.types import Graph
-from fedgraph.worlds import Federation, protocols, public_set
+from fedgraph.tasks.node_classification import attendance, protocols
+from fedgraph.types import Graph, graph_without_edges, graph_without_labels
 
 
 class RowKeys(grid.RowKeys):
@@ -50,7 +51,7 @@ class Params(grid.Grid):
     )
     train_fraction: float = Field(0.8, gt=0, lt=1, description="share of nodes that train")
     map: bool = Field(False, description="draw the training nodes' embeddings (first seed; t-SNE; reads private data)")
-    split: protocols.Split = Field(
+    split: Split = Field(
         "random",
         description="random: train_fraction of the nodes train; parts: seven of nine parts of a balanced cut train, one tests; "
         "public: the split that came with the data (of several, seed s takes number s); per-class: so many of each class",
@@ -59,7 +60,7 @@ class Params(grid.Grid):
     validation_per_class: int = Field(30, ge=0, description="validation nodes of each class (split: per-class)")
     component: Literal["all", "largest"] = Field("all", description="the whole graph, or its largest connected component")
     protocol: protocols.Protocol = Field("inductive", description="what clients hold and what is public")
-    public: public_set.PublicSetChoice = Field(
+    public: protocols.PublicSetChoice = Field(
         "test-graph", description="what is public: test-graph, nothing, or a set: {share: 0.1}, {mask: file}, {dataset: name}"
     )
     colluders: int = Field(
@@ -68,7 +69,9 @@ class Params(grid.Grid):
         description="sums: how many clients may pool with the server what they know of their own noise; "
         "each client's noise grows with it",
     )
-    federation: Participation = Field(Participation(), description="which share of the clients a round asks")
+    federation: attendance.Participation = Field(
+        attendance.Participation(), description="which share of the clients a round asks"
+    )
     curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
@@ -88,6 +91,11 @@ class Params(grid.Grid):
     @property
     def readings(self) -> list[Literal["published", "provable"]]:
         return self.calibrated_by
+
+    @property
+    def public_mask(self) -> Path | None:
+        """The file that names the public nodes, where one does."""
+        return self.public.mask if isinstance(self.public, protocols.PublicSet) else None
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
         """What a cell may spend.
@@ -137,10 +145,10 @@ class Params(grid.Grid):
         nobody = np.full(held.num_nodes, -1, dtype=np.int64)
         if not labelled:
             raise DataError(f"{graph.name}: nobody has a label; allowed: people with a label, to train on")
-        given = protocols.graph_without_labels(public) if public is not None else None
+        given = graph_without_labels(public) if public is not None else None
         inductive = self.protocol in ("inductive", "inductive-edges")
-        needs = isinstance(self.public, public_set.PublicSet) or (self.public == "test-graph" and inductive)
-        called = public_set.name_of(self.public) if needs else "nothing"
+        needs = isinstance(self.public, protocols.PublicSet) or (self.public == "test-graph" and inductive)
+        called = protocols.name_of(self.public) if needs else "nothing"
         if needs and given is None:
             raise ScenarioError(
                 f"the row takes some people as public (public: {called}), and in a model everybody trains: name other people "
@@ -150,7 +158,7 @@ class Params(grid.Grid):
             raise ScenarioError(f"the row takes nobody as public (protocol: {self.protocol}): leave --public away")
         attributes = None
         if self.protocol in ("transductive", "inductive-edges"):  # the model keeps them: digests say who trained
-            attributes = replace(protocols.graph_without_edges(held), names=replace(held.names, ids=()))
+            attributes = replace(graph_without_edges(held), names=replace(held.names, ids=()))
         if self.protocol == "transductive":
             return Federation(held, held, nobody, labelled, None, attributes, "attributes", split="random")
         if self.protocol == "asking":

@@ -8,12 +8,12 @@ import numpy as np
 
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
+from fedgraph.federation import Federation
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, cell_training, grid
 from fedgraph.tasks.node_classification import attendance
 from fedgraph.tasks.node_classification.settings import Params, RowKeys
-from fedgraph.worlds import ALONE_WORLD, Federation, WorldKind
 
 
 def method_of(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
@@ -60,39 +60,26 @@ def whole(params: Params, seed: int, nobody: bool, context: CellContext) -> Fede
 
 def together(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
     """All clients of a seed."""
-    everybody = whole(params, seed, nobody, context)
-    dealt = (cell_training.partition_key(params.partition), params.cut_edges)
-    key = ("together", *_split_key(params, seed, nobody, context), *dealt)
-    asked = (params.partition, params.cut_edges, params.owners)
-    return context.cached(key, lambda: cell_training.deal_federation(everybody, *asked, seed, context))
+    everybody, key = whole(params, seed, nobody, context), _split_key(params, seed, nobody, context)
+    return cell_training.deal_federation(everybody, params, key, seed, context)
 
 
 def federation_of(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
     """The world of a cell. client: which one, where every client is alone."""
-    nobody = trusts_nobody(cell)
-
-    def make() -> Federation:
-        if cell.world.kind is WorldKind.WHOLE:
-            return whole(params, cell.seed, nobody, context)
-        return together(params, cell.seed, nobody, context).within(cell.world, client)
-
-    split = _split_key(params, cell.seed, nobody, context)
-    found = context.cached(("world", *split, _key(params, cell, client)), make)
-    return replace(found, world=cell.world, colluders=params.colluders)
-
-
-def _key(params: Params, cell: Cell, client: int = 0) -> Hashable:
-    """Who holds which node: clients that are trusted differently hold the same."""
-    dealt = None if cell.world.kind is WorldKind.WHOLE else (cell_training.partition_key(params.partition), params.cut_edges)
-    each = client if cell.world == ALONE_WORLD else None
-    return (cell.dataset, cell.world.holding, dealt, cell.seed, each, trusts_nobody(cell))
+    seeded = (params, cell.seed, trusts_nobody(cell), context)
+    found = cell_training.world_of(whole(*seeded), params, _split_key(*seeded), cell, context, client)
+    return replace(found, colluders=params.colluders)
 
 
 def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
     """The plan of one training. client: which one, where every client is alone."""
     federation = federation_of(params, cell, context, client)
     method, settings = method_of(params, cell)
-    cell_training.require_answers(federation, method, cell, params.protocol)
+    if not (federation.test_graph_public or federation.public_attributes is not None or method.OFFERS.private_test_nodes):
+        raise ScenarioError(
+            f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {federation.public}, "
+            f"protocol: {params.protocol}): write public: test-graph with protocol: inductive, or choose features"
+        )
     if params.owners and "personalised" in params.participations and params.personalised in ("weights", "both"):
         _require_weights(method, cell)
     known = federation.clear_facts if grid.never_private(cell.among(params.methods)) else federation.facts
@@ -128,5 +115,5 @@ def train(
     made = plan(params, cell, context, client) if made is None else made
     answered = attendance.draw(made, cell, context)
     keep = _rounds_of_curve(params.curve, made)
-    federation, key = federation_of(params, cell, context, client), _key(params, cell, client)
-    return cell_training.train(federation, key, made, cell, context, who, answered=answered, keep=keep)
+    federation, held = federation_of(params, cell, context, client), cell_training.held_key(params, cell, client)
+    return cell_training.train(federation, (held, trusts_nobody(cell)), made, cell, context, who, answered=answered, keep=keep)

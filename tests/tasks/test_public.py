@@ -12,13 +12,14 @@ from pydantic import ValidationError
 from fedgraph import data, plugins, seeds
 from fedgraph.data.base import PublishedRequest
 from fedgraph.errors import FedgraphError, PrivacyError
+from fedgraph.federation import Federation
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.tasks import node_classification
+from fedgraph.tasks.node_classification import protocols
+from fedgraph.tasks.node_classification.protocols import PublicSet, PublicSetChoice
 from fedgraph.types import Graph
-from fedgraph.worlds import Federation, protocols
-from fedgraph.worlds.public_set import PublicSet, PublicSetChoice
 from tests.public_facts import public_facts
 
 
@@ -105,7 +106,7 @@ def test_asking_keeps_everything_and_shows_edges_to_nobody_who_did_not_say_so(li
     assert setting.num_train == library.num_nodes - setting.asking.size == 240
     plan = planned(setting)
     assert plan.facts.num_train == 240
-    assert protocols.question(setting, plan, lambda: 1.0).num_edges == 0
+    assert setting.question(plan, lambda: 1.0).num_edges == 0
 
 
 def test_edge_level_has_no_asking_nodes() -> None:

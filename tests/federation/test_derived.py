@@ -13,14 +13,13 @@ import scipy.sparse as sp
 import fedgraph
 from fedgraph import seeds
 from fedgraph.data.base import splits
+from fedgraph.federation import ALONE_WORLD, Federation, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.methods.base import Budget, PublicCutEdgeFacts, method_kinds
 from fedgraph.partition import dirichlet, uniform
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, Partition, Subgraph
-from fedgraph.worlds import protocols
-from fedgraph.worlds.federation import Federation
-from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 PROTOCOLS = {"features": "inductive", "gap_node": "inductive", "gap_edge": "inductive-edges", "lpgnn": "transductive"}
 PROTECTS_LABELS, PRIVATE_EDGES = {"features", "gap_node", "lpgnn"}, {"features", "gap_node", "gap_edge"}
@@ -187,7 +186,7 @@ def defaults(path: Path) -> list[str]:
 
 def test_no_default_is_the_less_private_choice() -> None:
     rooms = Path(fedgraph.__file__).parent
-    files = [p for room in ("privacy", "partition", "worlds") for p in (rooms / room).rglob("*.py")]
+    files = [p for room in ("privacy", "partition", "federation") for p in (rooms / room).rglob("*.py")]
     files += [rooms / "methods" / "base" / name for name in ("public_facts.py", "plan.py")] + [rooms / "types.py"]
     there = [found for path in files for found in defaults(path)]
     assert not there, "give these no default, or say in SAFE why it is the more private choice:\n" + "\n".join(there)

@@ -13,6 +13,7 @@ import fedgraph
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFacts
+from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.report import client_choices, table
@@ -22,7 +23,6 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
-from fedgraph.worlds.world import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 
 TEXTS = [
     "local", "secure", " without ", "/", ",", "", "🏦", "x" * 300, "local bank", "secure bank", "clients bank", "sums", "alone",

@@ -14,27 +14,65 @@
 Splits with validation nodes (``public``, ``per-class``) hide their labels from training; they choose and stop what a method
 chooses and stops without privacy (``Graph.validation``). Whatever is not tested is held, labelled or not.
 
-What is public beside that is ``public`` (``public_set``): the test graph, another set of nodes, or nothing.
+What is public beside that is ``public`` in a scenario:
+
+* ``test-graph``: the test nodes, with their features and the edges among them (DPAR, WWW 2024, §6). Predictions spread over it.
+* ``{share: 0.1}``: a random share of all nodes is set apart from the training nodes, and their features and the edges among
+  them are public; the test nodes are private.
+* ``{mask: file}``: the same, for the node ids listed in a file (text, one id a line, or ``.npy``).
+* ``{dataset: name}``: another data set with the same feature columns, whole.
+* ``nothing``.
+
+Labels of public nodes are never used. Where the test nodes are not public, each is answered from its own row alone; its
+edges are used only by a method that says so (``answers-private``), and its answer is shown to nobody else.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
+from pydantic import Field, model_validator
 
+from fedgraph import data
 from fedgraph.data import splits
-from fedgraph.documents import canonical
-from fedgraph.errors import DataError
-from fedgraph.methods import Plan
-from fedgraph.privacy import Assumption
-from fedgraph.types import Graph, GraphMasks
-from fedgraph.types import graph_without_edges as graph_without_edges
-from fedgraph.types import graph_without_labels as graph_without_labels
-from fedgraph.worlds import public_set
-from fedgraph.worlds.federation import Federation
-from fedgraph.worlds.federation import Split as Split
+from fedgraph.documents import Settings, canonical
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.federation import Federation, Split
+from fedgraph.types import Graph, GraphMasks, graph_without_edges, graph_without_labels
+
+
+class PublicSet(Settings):
+    """Another set of nodes that is public: exactly one of ``share``, ``mask`` and ``dataset``."""
+
+    share: float | None = Field(None, gt=0, lt=1, description="share of all nodes, taken at random from those that would train")
+    mask: Path | None = Field(None, description="file of node ids: text, one a line, or .npy (ids, or one boolean per node)")
+    dataset: str | None = Field(None, description="family/dataset with the same feature columns")
+    root: Path | None = Field(None, description="folder of that data set; default as for every data set")
+    name: str = Field("", description="its name in tables; default what was given")
+
+    @model_validator(mode="after")
+    def _one(self) -> PublicSet:
+        given = [key for key, value in dict(self).items() if key in ("share", "mask", "dataset") and value is not None]
+        if len(given) != 1:
+            raise ValueError(f"a public set is one of share, mask and dataset, found {' and '.join(given) or 'none of them'}")
+        return self
+
+    @property
+    def called(self) -> str:
+        """Its name in tables and in ``results.csv``."""
+        return self.name or (f"share {self.share:g}" if self.share is not None else str(self.mask or self.dataset))
+
+
+PublicSetChoice = Literal["test-graph", "nothing"] | PublicSet
+
+
+def name_of(public: PublicSetChoice) -> str:
+    """What the column ``public`` of the results says."""
+    return public.called if isinstance(public, PublicSet) else public
+
 
 Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 
@@ -54,7 +92,7 @@ _USUAL_FRACTION = 0.8  # of the nodes that train
 
 def divide(
     graph: Graph, protocol: Protocol, train_fraction: float, rng: np.random.Generator, by: Split = "random",
-    public: public_set.PublicSetChoice = "test-graph", sizes: Sizes = _PITFALLS,
+    public: PublicSetChoice = "test-graph", sizes: Sizes = _PITFALLS,
 ) -> Federation:  # fmt: skip
     """The federation of a protocol, held by one curator; the same stream gives all protocols the same training nodes.
 
@@ -128,18 +166,18 @@ def largest_component(graph: Graph) -> Graph:
 
 def _with_private_test_nodes(
     graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
-    public: public_set.PublicSetChoice, *, by: Split,
+    public: PublicSetChoice, *, by: Split,
 ) -> Federation:  # fmt: skip
     """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
     train, test = sides
     known = None
-    if isinstance(public, public_set.PublicSet):
-        apart = public_set.ids(public, graph.num_nodes, train, rng)
-        known = graph_without_labels(graph.induced(apart)) if apart.size else public_set.graph_of(public, graph)
+    if isinstance(public, PublicSet):
+        apart = _ids(public, graph.num_nodes, train, rng)
+        known = graph_without_labels(graph.induced(apart)) if apart.size else _graph_of(public, graph)
         train, test = np.setdiff1d(train, apart), np.setdiff1d(test, apart)
         if not (train.size and test.size):
             raise DataError(f"{graph.name}: public nodes leave {train.size} to train and {test.size} to test; both need one")
-    name = public_set.name_of("nothing" if known is None else public)
+    name = name_of("nothing" if known is None else public)
     if protocol == "inductive":
         asked = graph.induced(test)
         return Federation(graph.induced(train), asked, asked.labels, train.size, known, None, name, split=by)
@@ -154,23 +192,44 @@ def _with_private_test_nodes(
     return Federation(masked, masked, truth, train.size, known, None, name, asking, asks=True, split=by)
 
 
-def question(federation: Federation, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
-    """The graph that ``predict`` receives.
+def _ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Node ids of a set inside the graph itself, int64, sorted; empty for another data set.
 
-    Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
-    (``own-edges-known``, ``answers-private``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld, so a
-    prediction can only be made from released values and public features. Where edges are public and attributes
-    private (``edges-public``), it is the attributes that are withheld.
-
-    Args:
-        federation: what is asked, and what is public.
-        plan: its guarantee says which assumptions hold.
-        epsilon_spent: the ε that the training cost; called only where it decides.
+    train: ids that would train, among which a share (of all nodes) is drawn.
+    Raises ``ScenarioError`` for a file that is missing or names no such nodes.
     """
-    if Assumption.EDGES_PUBLIC in plan.guarantee.protection.assumptions:
-        # The same nodes and edges; no feature, no label.
-        nothing = sp.csr_array(federation.asked.features.shape, dtype=federation.asked.features.dtype)
-        return replace(graph_without_labels(federation.asked), features=nothing)
-    own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & set(plan.guarantee.protection.assumptions)
-    shown = federation.test_graph_public or own
-    return federation.asked if shown or np.isinf(epsilon_spent()) else graph_without_edges(federation.asked)
+    if public.share is not None:
+        count = max(1, round(public.share * num_nodes))
+        if count >= train.size:
+            raise ScenarioError(f"public share {public.share:g} is {count} nodes, of only {train.size} on the training side")
+        order = rng.permutation(num_nodes)  # over everybody: who trains may follow from labels
+        return np.sort(order[np.isin(order, train)][:count]).astype(np.int64)
+    if public.mask is None:
+        return np.zeros(0, dtype=np.int64)
+    try:
+        found = np.load(public.mask) if public.mask.suffix == ".npy" else np.loadtxt(public.mask, dtype=np.int64, ndmin=1)
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"{public.mask}: not a list of node ids ({error}); allowed: text, one id a line, or .npy") from None
+    if found.dtype == bool:
+        if found.shape != (num_nodes,):
+            raise ScenarioError(f"{public.mask}: {found.shape} booleans for a graph of {num_nodes} nodes; allowed: one a node")
+        found = np.flatnonzero(found)
+    if found.ndim != 1 or not np.issubdtype(found.dtype, np.integer) or not found.size:
+        raise ScenarioError(f"{public.mask}: found {found.dtype} of shape {found.shape}; allowed: a list of node ids")
+    if found.min() < 0 or found.max() >= num_nodes:
+        raise ScenarioError(f"{public.mask}: ids run from {found.min()} to {found.max()}; allowed: 0 to {num_nodes - 1}")
+    return np.unique(found).astype(np.int64)
+
+
+def _graph_of(public: PublicSet, like: Graph) -> Graph:
+    """The public data set, without labels. Raises ``DataError`` where its feature columns are not those of ``like``."""
+    stand_in = like.provenance.source == "synthetic"
+    found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)
+    if not isinstance(found, Graph):
+        raise DataError(f"{public.dataset} is a collection of graphs; a public set of nodes needs one graph")
+    if found.num_features != like.num_features:
+        raise DataError(
+            f"{public.dataset} has {found.num_features} feature columns and {like.name} has {like.num_features}; a public data "
+            "set needs the same columns"
+        )
+    return graph_without_labels(found)

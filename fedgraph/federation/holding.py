@@ -1,6 +1,6 @@
 """A federation: who holds what, who sees what, what is asked and what is public, in one record.
 
-A protocol (``worlds.protocols``) makes one for each seed, held by one curator. The task deals it to its clients, and derives
+A task makes one for each seed, held by one curator. It deals it to its clients, and derives
 the worlds of the same people from it (alone, together, with one curator, or without one client): nothing is sampled again.
 """
 
@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from fedgraph.errors import DataError
-from fedgraph.methods import ClearFacts, ColumnRanks, PublicCutEdgeFacts, PublicFacts, column_ranks
+from fedgraph.federation.world import JOINED_WORLD, World, WorldKind, world_of_trust
+from fedgraph.methods import ClearFacts, ColumnRanks, Plan, PublicCutEdgeFacts, PublicFacts, column_ranks
 from fedgraph.partition import base
-from fedgraph.privacy import Trust, Viewer
+from fedgraph.privacy import Assumption, Trust, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges, graph_without_labels, partition_of_one
-from fedgraph.worlds.world import JOINED_WORLD, World, WorldKind, world_of_trust
 
 Split = Literal["random", "parts", "public", "per-class"]
 
@@ -199,6 +200,26 @@ class Federation:
         elif world.without is not None:
             found = self._without(world.without.client)
         return replace(found, world=world, cut_edges=self.cut_edges if world.joined else "dropped")
+
+    def question(self, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
+        """The graph that ``predict`` receives.
+
+        Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
+        (``own-edges-known``, ``answers-private``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld,
+        so a prediction can only be made from released values and public features. Where edges are public and attributes
+        private (``edges-public``), it is the attributes that are withheld.
+
+        Args:
+            plan: its guarantee says which assumptions hold.
+            epsilon_spent: the ε that the training cost; called only where it decides.
+        """
+        stated = set(plan.guarantee.protection.assumptions)
+        if Assumption.EDGES_PUBLIC in stated:  # the same nodes and edges; no feature, no label
+            nothing = sp.csr_array(self.asked.features.shape, dtype=self.asked.features.dtype)
+            return replace(graph_without_labels(self.asked), features=nothing)
+        own = {Assumption.OWN_EDGES_KNOWN, Assumption.ANSWERS_PRIVATE} & stated
+        shown = self.test_graph_public or own
+        return self.asked if shown or np.isinf(epsilon_spent()) else graph_without_edges(self.asked)
 
     def asked_of(self, client: int) -> np.ndarray:
         """int64, the rows of ``asked`` that belong to ``client``."""

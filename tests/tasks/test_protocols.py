@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from fedgraph import seeds
+from fedgraph.federation import Federation
 from fedgraph.methods import gap_edge, nonprivate
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph
-from fedgraph.worlds import Federation, protocols
 from tests.public_facts import public_facts
 
 
@@ -49,14 +50,14 @@ def test_private_edges_are_withheld_from_the_question(spent: float, edges: int, 
         300, 240, 4, (300,), Viewer.CURATOR_TRUSTED, public_attributes=setting.public_attributes, members=(np.arange(300),)
     )
     plan = gap_edge.plan(gap_edge.Params(hops=1), facts, Budget(1.0, 1e-5))
-    assert protocols.question(setting, plan, lambda: spent).num_edges == edges
+    assert setting.question(plan, lambda: spent).num_edges == edges
 
 
 def test_a_public_test_graph_is_shown_whole(library: Graph) -> None:
     setting = made(library, "inductive")
     facts = public_facts(240, 240, 4, (240,), Viewer.CURATOR_TRUSTED, public_graph=setting.public_graph)
     plan = nonprivate.plan(nonprivate.Params(), facts, Budget(math.inf, 1e-5))
-    assert protocols.question(setting, plan, lambda: 1.0) is setting.asked
+    assert setting.question(plan, lambda: 1.0) is setting.asked
 
 
 def test_parts_keep_more_of_the_test_graph_than_a_random_split(library: Graph) -> None:
