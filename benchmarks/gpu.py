@@ -150,15 +150,12 @@ def _compare(steps: Steps, name: str, of: Sequence[str], nodes: int, limit: floa
     steps.found[name] = {"nodes": nodes, "cpu": rows[0], "gpu": rows[1], "why": [cpu_why, gpu_why]}
     steps.say(f"{name}: {nodes:,} nodes; {'; '.join(filter(None, (cpu_why, gpu_why))) or 'all ended'}")
     for method in of:
-        one, other = (found.get(method) for found in rows)
+        one, other = (found.get(method, {"why": "-"}) for found in rows)
         words = [
-            (found or {}).get("why", "-")
-            if found is None or "why" in found
-            else f"{found['wall_s']:.2f} s, {found['peak_gb']:.2f} GB, accuracy {found['accuracy']:.3f}"
+            found.get("why") or f"{found['wall_s']:.2f} s, {found['peak_gb']:.2f} GB, accuracy {found['accuracy']:.3f}"
             for found in (one, other)
         ]
-        both = one and other and "why" not in one and "why" not in other
-        ratio = f", {one['wall_s'] / max(other['wall_s'], 0.01):.2f} × as fast" if both else ""
+        ratio = "" if "why" in one | other else f", {one['wall_s'] / max(other['wall_s'], 0.01):.2f} × as fast"
         steps.say(f"  {method:14} CPU {words[0]}; GPU {words[1]}{ratio}")
 
 

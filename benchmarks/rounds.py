@@ -161,7 +161,7 @@ def led(clients: Any, num_blocks: int, function: Callable[..., Any], *args: Any)
             merging[0] += time.thread_time() - before
 
     clients.ask(taken, num_blocks)
-    server.merge = merge
+    server.merge = merge  # type: ignore[assignment]
     try:
         found = function(TimedClients(clients), *args)
     finally:
