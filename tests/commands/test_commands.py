@@ -157,8 +157,8 @@ def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     assert set(task.params.participations) == wanted
     assert task.params.split == "public"
     assert (task.params.cut_edges == "protected") == (unit == "edge")
-    assert "edges between clients" in (told := (tmp_path / "banks.yaml").read_text(encoding="utf-8"))
-    assert "1 edges between clients" not in told, "a draft tells no count of edges"
+    assert "ties between clients" in (told := (tmp_path / "banks.yaml").read_text(encoding="utf-8"))
+    assert "1 ties between clients" not in told, "a draft tells no count of edges"
 
 
 @pytest.mark.slow
