@@ -6,7 +6,7 @@ with noise (``methods.base.noisy_hops`` says who sees what), and the server trai
 one encoder K times; what is paid is the same.
 
 **Guarantee.** One undirected edge changes two rows of a hop, Δ₂ = √2, and K hops are Gaussians of one composition. Published
-(and in the released code): Δ = 1. That code (sisaman/ProGAP at 3ccad59e) adds up Rényi divergences where GAP's composes exactly,
+(and in the released code): Δ = 1. That code (sisaman/ProGAP at 3ccad59e) adds up Rényi divergences; GAP composes exactly,
 so noise as published is 5 to 7 % above GAP's. Training between two hops reads public values and what was released.
 
 * Transductive: predictions are the last stage's on the kept sums; inference reads no edge.

@@ -21,6 +21,7 @@ above, on their assumptions.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +73,11 @@ def _renyi_epsilon(mu: float, delta: float) -> float:
     return claimed_conversion(orders * mu**2 / 2, orders, delta)
 
 
-_CLAIMED_AT_EDGES = {"slides": gaussian.moments_epsilon, "code": gaussian.epsilon, "renyi": _renyi_epsilon}
+_CLAIMED_AT_EDGES: dict[str, Callable[[float, float], float]] = {
+    "slides": gaussian.moments_epsilon,
+    "code": gaussian.epsilon,
+    "renyi": _renyi_epsilon,
+}
 
 
 @dataclass(frozen=True)
