@@ -44,9 +44,9 @@ def test_it_learns_and_answers_without_reading_an_edge(library: Graph, grown) ->
     assert (scores.argmax(axis=1) == library.labels).mean() > 0.8
 
 
-@pytest.mark.parametrize(("claimed", "truth"), [(1, 1.45), (4, 5.89)])
+@pytest.mark.parametrize(("claimed", "truth"), [(1, 1.36), (4, 5.54)])
 def test_the_published_price_counts_one_of_two_rows(claimed: float, truth: float, library: Graph) -> None:
     _, _, facts = deal(library, "transductive", CURATOR)
     plan = progap_edge.plan(progap_edge.Params(hops=2), facts, Budget(claimed, 1e-7, "published"))
-    assert plan.epsilon_published == pytest.approx(claimed, rel=1e-6)
-    assert plan.provable().epsilon == pytest.approx(truth, abs=0.05)
+    assert plan.epsilon_published == pytest.approx(claimed, rel=1e-4)
+    assert plan.provable().epsilon == pytest.approx(truth, abs=0.01)

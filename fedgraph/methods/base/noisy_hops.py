@@ -79,8 +79,10 @@ class NoisyHopMemory(Protocol):
     def sums(self) -> Sequence[np.ndarray]: ...  # the noisy sums that came back, [n, h] each
 
 
-def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = ()) -> Plan[_P, Made]:
-    """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``).
+def plan_for(
+    method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = (), code: str = "code"
+) -> Plan[_P, Made]:
+    """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``, which names what ``code`` is).
     Raises ``ScenarioError``: features or labels are not public, or a directed edge is shared by two clients.
     """
     if facts.public_attributes is None:
@@ -94,7 +96,7 @@ def plan_for(method: str, params: _P, facts: PublicFacts, budget: Budget, notes:
     published, min_clients = None, 1
     if budget.private and params.hops:
         delta2 = neighbour_sums.sensitivity(params.protects)
-        how = (budget.epsilon, budget.delta, budget.calibrated_by, params.formula)
+        how = (budget.epsilon, budget.delta, budget.calibrated_by, code if params.formula == "code" else params.formula)
         noise = aggregation_noise.edge_level(params.hops, delta2, *how)
         std, min_clients = planned.gradient_std(1.0, noise.std, facts)
         of_one = neighbour_sums.NEIGHBOUR_SUM_END if facts.cut_edges_shared else delta2

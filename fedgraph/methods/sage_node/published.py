@@ -3,7 +3,11 @@
 Node level, published: a node lies in at most k training subgraphs, k = K + 1 (one layer) or K² + K + 1
 (two layers); batches of B of N subgraphs without replacement; per step
 
-    RDP(α) = 1/(α−1) · ln E_{j ~ Hypergeometric(N, k, B)} exp(2α(α−1)j²/σ²),       σ = std / C.
+    RDP(α) = 1/(α−1) · ln E_{j ~ Hypergeometric(N, k, B)} exp(2α(α−1)j²/σ²),       σ = std / C,
+
+read off at the orders 1.1 … 9.9 as RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1): so the released code has it
+(google-research/google-research at 4c429948, differentially_private_gnns/privacy_accountants.py; its multiplier is σ/2k). The
+orders end early, so that a small ε takes far more noise than it needs, or cannot be reached.
 
 Provable: the same event by loss distributions, replace, under ``promised-degree`` (the published edge
 sampler depends on neighbours, and clip thresholds are percentiles of private gradients: both must be
@@ -27,7 +31,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
-from fedgraph.privacy import rdp, require_positive
+from fedgraph.privacy import aggregation_noise, require_positive
+
+_ORDERS = 1 + np.arange(1, 90) / 10
 
 
 def claimed_sage_subgraphs(degree: int, layers: int) -> int:
@@ -48,7 +54,7 @@ def claimed_sage_subgraphs(degree: int, layers: int) -> int:
 def claimed_sage_epsilon(
     noise_multiplier: float, batch_size: int, num_rows: int, touched: int, steps: int, delta: float, replacement: bool = False
 ) -> float:
-    """The published Rényi formula, converted by ε = RDP + ln(1/δ)/(α − 1), as published.
+    """The ε that the authors' accountant returns.
 
     Args:
         noise_multiplier: σ = std / C, > 0.
@@ -73,10 +79,9 @@ def claimed_sage_epsilon(
         else hypergeom.logpmf(hits, num_rows, touched, batch_size)
     )
     hits, weights = hits[weights > -700], weights[weights > -700]
-    orders = rdp.RDP_ORDERS
-    exponents = 2 * orders[:, None] * (orders[:, None] - 1) * np.square(hits) / noise_multiplier**2
-    moments = steps * logsumexp(exponents + weights, axis=1) / (orders - 1)
-    return float(np.min(moments + math.log(1 / delta) / (orders - 1)))
+    exponents = 2 * _ORDERS[:, None] * (_ORDERS[:, None] - 1) * np.square(hits) / noise_multiplier**2
+    moments = steps * logsumexp(exponents + weights, axis=1) / (_ORDERS - 1)
+    return aggregation_noise.claimed_conversion(moments, _ORDERS, delta)
 
 
 def epsilon_of_paper(multiplier: float, rate: float, touched: int, sizes: Sequence[int], steps: int, delta: float) -> float:

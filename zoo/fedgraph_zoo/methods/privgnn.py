@@ -10,10 +10,10 @@ query, and posteriors are averaged.
 one coin amplifies one answer. Two posteriors are at most √2 apart in L2, as (1, 0) and (0, 1) are, whatever the teacher is, so
 an answer is a Gaussian with Poisson sampling. Who is unlike the query pays as much as who is like it.
 
-Published: Laplace noise of scale 1/ε on each entry of a posterior, which the released code (github.com/iyempissy/privGnn)
-prices at a distance of 1, with Poisson sampling; posteriors are up to 2 apart in L1. ``epsilon_published`` is that claim for
-the Gaussian noise here, Δ = 1, by Rényi accounting. The released code draws samples of fixed size, which amplify
-another relation.
+Published: Laplace noise of scale 1/ε on each entry of a posterior, which the released code (iyempissy/privGnn at 6a23b2ca)
+prices at a distance of 1, with Poisson sampling; posteriors are up to 2 apart in L1. ``epsilon_published`` is the price that
+its accountant gives a Gaussian at that distance; it chooses no noise for a total. The released code draws samples of fixed
+size, which amplify another relation.
 """
 
 from __future__ import annotations
