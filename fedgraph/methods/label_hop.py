@@ -12,7 +12,8 @@ regression on rows, clipped gradients as in ``features`` without anything public
 the way to spend the rest is chosen (``promises``): a training on rows alone, answered labels alone, or both in one of
 two proportions, each priced with what came before. *Labels* are pure ε, each node its own. *Margins*: where rows and answers
 are both heard, noisy counts of how sure and how right the rows' scores are, so that neither drowns the other. Where nothing is
-known of people but their ties (one column, the same for all), all but the sign of the ties is for labels.
+known of people but their ties (one column, the same for all), all but the sign of the ties is for labels; of more than ten
+classes, all.
 
 A node that asks (``protocol: asking``) gets κ·scores of its own row + Σ over its neighbours of log P(answer | class)/P(answer),
 the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
@@ -76,6 +77,7 @@ class Params(Settings):
 _PARTS = (0.45, 0.72)  # of ε, for the labels of the ways that train beside them
 _LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
 _LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
+_FEW = 10  # classes up to which it is asked whether neighbours are unlike, where nothing but ties is known
 _STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the noise of other ways grows where all must add some
 # Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
 _PILOT = 0.01
@@ -161,7 +163,12 @@ class _Budgeting:
         self.heavier = math.sqrt(1 if num_shares > 1 else facts.num_clients)  # in what the viewer sees of all clients
 
     def unknown(self) -> _Split:
-        """Nothing is known of people but their ties: labels, and a little for whether like ones meet oftener than others."""
+        """Nothing is known of people but their ties: labels, and a little for whether like ones meet oftener than others.
+
+        Of many classes all is for labels: where neighbours are unlike, one of them speaks against few.
+        """
+        if self.facts.num_classes > _FEW:
+            return _Split(math.inf, False, None, math.inf, (_Way(self.budget.epsilon, None),), self.total, self.heavier)
         counted = privacy.MeetingCounts(self.facts.num_nodes, self.facts.num_classes, by_class=False)
         test = self._counts(_SIGN, counted.change(self.params.protects))
         way = self._labels_alone(privacy.Gaussian(test), 1.0)

@@ -291,6 +291,15 @@ def test_where_ties_are_all_that_is_known_labels_get_nearly_all(like: float, eps
     assert np.abs(strangers[0] - shares / shares.sum()).max() < 0.06, "the shares, drawn to equal ones where they may be chance"
 
 
+def test_of_many_classes_nothing_is_spent_on_whether_neighbours_are_unlike() -> None:
+    for classes, paths in ((10, ("labels", "meetings")), (42, ("labels",))):
+        facts = public_facts(1000, 1, classes, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing", asking=np.arange(50))
+        plan = label_hop.plan(label_hop.Params(), facts, Budget(1.0, 1e-3))
+        assert plan.schedule.paths == paths
+        assert plan.provable().epsilon <= 1
+        assert (plan.made.parts.ways[0].labels == 1) == (classes == 42)
+
+
 def test_scores_are_believed_as_far_as_they_are_right() -> None:
     rng = np.random.default_rng(0)
     scores = rng.standard_normal((20_000, 3)) * 2
