@@ -488,10 +488,8 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _ucinet(text, where)
     elif ending in (".sif", ".lgl"):
         found.tables += _sif_or_lgl(text, where, ending)
-    elif ending in (".graph", ".metis") and re.match(
-        r"(%.*\n)*[ \t]*\d+[ \t]+\d+([ \t]+\d+){0,2}[ \t]*\r?$", text, re.MULTILINE
-    ):
-        found.tables += _metis(text, where)
+    elif ending in (".graph", ".metis") and (listed := _metis(text, where)):
+        found.tables += listed
     elif re.search(r"^p\s+(edge|col|sp)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
     elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
@@ -1062,13 +1060,17 @@ def _sif_or_lgl(text: str, where: str, ending: str) -> list[Table]:
 
 
 def _metis(text: str, where: str) -> list[Table]:
-    """``N M [FORMAT [WEIGHTS]]``, and a line for each of N people with those that they are tied to, from 1."""
+    """``N M [FORMAT [WEIGHTS]]``, and a line for each of N people with those that they are tied to, from 1; none of a table."""
+    if not re.match(r"(%.*\n)*[ \t]*\d+[ \t]+\d+([ \t]+\d+){0,2}[ \t]*\r?$", text, re.MULTILINE):
+        return []
     (n, count, *form), *lines = [line.split() for line in text.splitlines() if not line.startswith("%")]
     size, heavy, weighted = map(int, (form[0] if form else "0").zfill(3)[-3:])
     skipped = size + heavy * int(form[1] if len(form) > 1 else 1)
     ties = [[str(row), other] for row, cells in enumerate(lines[: int(n)], 1) for other in cells[skipped :: 1 + weighted]]
     different = len({frozenset(pair) for pair in ties})
     if len(lines) < int(n) or any(lines[int(n) :]) or different != int(count):
+        if {len(cells) for cells in lines if cells} == {2 + len(form)}:
+            return []  # as wide as its first line everywhere: a list of ties
         said = f"its first line says {n} people and {count} ties, found {len(lines)} lines and {different} ties"
         raise DataError(f"{where}: {said}; allowed: METIS, with a line for each person, or a table source,target")
     tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)

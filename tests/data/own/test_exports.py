@@ -253,6 +253,11 @@ def test_nobody_is_lost_for_a_name_and_no_tie_is_made_of_nothing(
     assert "people" not in tables or len(graph.names.classes) == 2
 
 
+def test_a_list_of_ties_may_be_called_a_graph(tmp_path: Path) -> None:
+    (tmp_path / "club.graph").write_text("1 2\n2 3\n3 4\n4 2\n", encoding="utf-8")
+    assert ties_of(read(tmp_path / "club.graph")) == {frozenset(pair) for pair in ("12", "23", "34", "24")}
+
+
 def test_a_word_for_no_is_no_mark_of_a_tie(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text(",a,b,c\na,,no,no\nb,no,,no\nc,no,no,\n", encoding="utf-8")
     with pytest.raises(DataError, match="cells are no numbers"):
