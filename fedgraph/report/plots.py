@@ -6,6 +6,7 @@ altair and vl-convert are imported when the first picture is made, so that a run
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -104,20 +105,25 @@ class PlotFigure:
 def scripts() -> str:
     """The scripts that draw a specification: Vega, Vega-Lite and vega-embed, as vl-convert brings them.
 
-    To bundle them takes longer than to draw a picture, so they are kept in the user's cache, where it can be written.
+    To bundle them takes longer than to draw a picture, so they are kept in the user's cache, where it can be written. They run
+    in a page that shows private data: a file of somebody else, or that is not as it was written, is not read.
     """
     import vl_convert
 
+    made = ""
     with contextlib.suppress(OSError, RuntimeError):
         above = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fedgraph"
         kept = above / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
-        if not kept.is_file():
-            above.mkdir(parents=True, exist_ok=True)
+        above.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if above.stat().st_uid == os.geteuid():
+            digest, _, found = kept.read_bytes().partition(b"\n") if kept.is_file() else (b"", b"", b"")
+            if digest == hashlib.sha256(found).hexdigest().encode():
+                return found.decode()
+            made = _bundle()
             own = kept.with_name(f"{kept.name}.{os.getpid()}")  # another run may be at the same
-            store.write_atomically(own, _bundle().encode())
+            store.write_atomically(own, hashlib.sha256(made.encode()).hexdigest().encode() + b"\n" + made.encode())
             own.replace(kept)
-        return kept.read_text(encoding="utf-8")
-    return _bundle()
+    return made or _bundle()
 
 
 def _bundle() -> str:

@@ -11,6 +11,7 @@ stays a marked blank, never invented.
 """
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -39,6 +40,7 @@ _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the regi
 
 # libyaml's where it is there: a run writes a record for each row, and Python's take ten times as long
 _LOADER, _DUMPER = (yaml.CSafeLoader, yaml.CSafeDumper) if yaml.__with_libyaml__ else (yaml.SafeLoader, yaml.SafeDumper)
+_PAIRS = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")  # how JSON writes a letter beyond 16 bits
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
@@ -277,7 +279,9 @@ def _record(row: Row, told: _Told) -> _Told:
         "own_answers": Assumption.ANSWERS_PRIVATE in row.protection.assumptions,
         "dashed": lambda items: [f"- {item}" for item in items],
     }
-    deployment = yaml.load(load_template("deployment.yaml", escaped=False).render(told | more), Loader=_LOADER)
+    text = load_template("deployment.yaml", escaped=False).render(told | more)
+    text = _PAIRS.sub(lambda pair: f"\\U{ord(json.loads(f'{chr(34)}{pair[0]}{chr(34)}')):08X}", text)  # libyaml knows no pairs
+    deployment = yaml.load(text, Loader=_LOADER)
     deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.delta}
     slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
     return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}

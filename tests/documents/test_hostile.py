@@ -207,3 +207,8 @@ def test_it_is_read_the_same_whether_libyaml_is_there_or_not(text: str, monkeypa
     quick = found()
     monkeypatch.delattr("yaml.CSafeLoader", raising=False)
     assert quick == found()
+
+
+def test_half_a_letter_of_a_terminal_is_one_line(tmp_path: Path) -> None:
+    said = refused(tmp_path, GOOD, ["name=\udce9"])
+    assert "--set" in said

@@ -230,6 +230,12 @@ def with_layers(layers: Any) -> Any:
     return net
 
 
+def with_layer_of_a_class() -> Any:
+    net = module(run=lambda self, x, e: self.act(self.linear(x)))
+    type(net).act = torch.nn.ReLU()
+    return net
+
+
 def still() -> Any:
     return module(linear=torch.nn.Identity(), run=lambda self, x, e: x[:, :CLASSES])
 
@@ -265,6 +271,10 @@ REFUSED = {
     "layers in a table of lists": (
         lambda: with_layers({"first": (torch.nn.Linear(3, 3),)}),
         r"layers of .*\(dict\), .*use torch\.nn\.ModuleDict$",
+    ),
+    "a layer of a class": (
+        lambda: with_layer_of_a_class(),
+        r"act of \w+ keeps modules .*\(ReLU\), .*use self\.… in __init__$",
     ),
     "too few scores": (lambda: torch.nn.Linear(INPUTS, CLASSES + 1), r"gives \(3, 4\) for 3 nodes"),
     "nothing that trains": (still, "no parameter that trains"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import vl_convert
 
 from benchmarks.page import measure
 from fedgraph.cells.result import Result
@@ -252,6 +254,21 @@ def test_a_page_stays_light(big: str) -> None:
     assert size - len(plots.scripts().encode()) <= 200_000
     assert words <= 660
     assert measure("<p>one two<details><summary>three</summary>four<details><summary>5</summary>6</details></details>")[1] == 3
+
+
+@pytest.mark.parametrize("found", [None, b"", b"\xff\xfe", b"0\nalert(1)", b"alert(1)"])
+def test_scripts_are_kept_and_only_read_as_they_were_written(
+    found: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = iter(["draw(é)"])  # no second time
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(plots, "_bundle", lambda: next(made))
+    file = tmp_path / "fedgraph" / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
+    if found is not None:
+        file.parent.mkdir()
+        file.write_bytes(found)
+    assert [plots.scripts.__wrapped__() for _ in range(2)] == ["draw(é)"] * 2
+    assert [one.name for one in file.parent.iterdir()] == [file.name]
 
 
 def test_every_link_of_a_page_leads_somewhere(big: str) -> None:

@@ -156,6 +156,18 @@ def test_the_record_keeps_the_registrys_rules(folder: Path) -> None:
     assert not re.search(r"\\\\[^()]", json.dumps(read, ensure_ascii=False)), "nor doubled backslashes"
 
 
+def test_the_record_keeps_letters_beyond_16_bits(tmp_path: Path) -> None:
+    one = replace(cell("sound", 1.0, 0.6, 0), variant="n\u00e9e \U0001f642")
+    table.write(table.tabulate([one], {"embedded/library": "embedded"}), tmp_path)
+    (tmp_path / "environment.json").write_text(json.dumps({"seed": 7, "versions": {}, "data": []}), encoding="utf-8")
+    (tmp_path / "scenario.yaml").write_text("name: tiny\ntitle: tiny\n", encoding="utf-8")
+    record = made(tmp_path).record
+    assert record is not None
+    assert yaml.safe_load(privacy_sheet._as_yaml(record))["deployment"]["basic"]["name"].startswith(
+        "sound (n\u00e9e \U0001f642)"
+    )
+
+
 @pytest.mark.parametrize("own", [False, True])
 def test_the_record_says_whether_each_answer_is_for_who_asks(tmp_path: Path, own: bool) -> None:
     assumed = (*ASSUMED, Assumption.ANSWERS_PRIVATE) if own else ASSUMED

@@ -99,7 +99,7 @@ def of_rooms(path: Path, *given: bool | str) -> pytest.MarkDecorator:
 # Papers with many rows: more than half of the time that all plans take. They are planned where a room of theirs changed.
 DEAR = {"attacks", "dpar_appendix", "dpar_figures", "dpar_table1"}
 PLANNED = [
-    pytest.param(f, id=f.stem, marks=[of_rooms(f, False, "privacy", "scenario", "worlds")] if f.stem in DEAR else [])
+    pytest.param(f, id=f.stem, marks=[of_rooms(f, False, "privacy", "scenario", "federation")] if f.stem in DEAR else [])
     for f in FILES
 ]
 

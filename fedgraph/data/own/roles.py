@@ -43,6 +43,7 @@ _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
 _LIST = 4  # columns of a list of ties without a header
+_NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
 _WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
@@ -124,7 +125,10 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks: list[str] = []
     tables = [one for table in found.tables for one in _matrix_as_ties(spread(table, found.faults), found.tables)]
-    tables = _in_order([_first_again(_named_ties(table), remarks) for table in tables], remarks)
+    tables = [_named_ties(table) for table in tables]
+    if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
+        tables = [_first_again(table, remarks) for table in tables]
+    tables = _in_order(tables, remarks)
     masks = [table for table in tables if _is_split(table)]
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
@@ -460,7 +464,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
     if table.headed:
         cells[np.array(rows)[:, None] == np.array(columns)] = "0"  # nobody is tied to itself, whatever stands there
-        cells = np.where(cells == cells[cells != "0"][0], "1", cells) if len(np.unique(cells)) == 2 else cells  # one mark
+        marks = np.unique(cells[cells != "0"])
+        if len(marks) == 1 and np.isnan(csv_number(marks[0])) and marks[0].casefold() not in _NO_TIE:
+            cells = np.where(cells == marks[0], "1", cells)
     try:
         weights = cells.astype(np.float64)
     except ValueError as error:
@@ -684,6 +690,12 @@ def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remark
     remarks.append(f"the first line of {ties.title}, {said}, was taken for a tie, since {who}")
     frame = pd.concat([pd.DataFrame([list(ties.names)], columns=ties.frame.columns), ties.frame], ignore_index=True)
     return replace(ties, frame=frame, lines=np.concatenate([[max(ties.lines[0] - 1, 1)], ties.lines]))
+
+
+def _names_ends(table: Table) -> bool:
+    """Whether a table is one of ties by its names alone."""
+    words = [name for name in table.names if len(name) > 1]
+    return table.headed and bool(table.ends or sides_of(words, (*SIDES, *WEAK_SIDES)))
 
 
 def _first_again(table: Table, remarks: list[str]) -> Table:

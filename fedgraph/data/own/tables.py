@@ -68,6 +68,7 @@ _KINDS = frozenset(
      "short", "char", "string", "date", "datetime", "ignore"}
 )  # fmt: skip
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
+_NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
 _TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
 
 OF_TIES = re.compile(
@@ -487,10 +488,8 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _ucinet(text, where)
     elif ending in (".sif", ".lgl"):
         found.tables += _sif_or_lgl(text, where, ending)
-    elif ending in (".graph", ".metis") and re.match(
-        r"(%.*\n)*[ \t]*\d+[ \t]+\d+([ \t]+\d+){0,2}[ \t]*\r?$", text, re.MULTILINE
-    ):
-        found.tables += _metis(text, where)
+    elif ending in (".graph", ".metis") and (listed := _metis(text, where)):
+        found.tables += listed
     elif re.search(r"^p\s+(edge|col|sp)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
     elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
@@ -554,7 +553,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     skipped, lines = 0, text.splitlines()
     while skipped < len(lines) and (
         not lines[skipped].strip()
-        or lines[skipped].lstrip()[:1] in ("#", "%")
+        or (lines[skipped].lstrip()[:1] in ("#", "%") and not _NUMBERED.match(lines[skipped]))
         or re.fullmatch(r"sep=.", lines[skipped].strip())
     ):
         skipped += 1
@@ -575,7 +574,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         raise DataError(f"{where}:{rows[-1][0] + 1 if rows else 1}: {error}; allowed: a table, one line a row") from error
     # in lists of ties a comment may stand anywhere; in tables it is a line that nothing splits, or has a space behind its mark
     loose = not separator and Path(name).suffix.casefold() != ".csv"
-    marked = [row for row in rows if row[1][0][:1] in ("#", "%")]
+    marked = [row for row in rows if row[1][0][:1] in ("#", "%") and not (row is rows[0] and row[1][0] == "#")]
     noted = {row[0] for row in marked if loose or (separator and len(row[1]) == 1) or re.match(r"[#%](\s|$)", row[1][0])}
     kept = [row for row in rows if row[0] not in noted] if 2 * len(noted) <= len(rows) else rows
     table = _of_rows(kept, where, found.faults)
@@ -625,12 +624,17 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
 
 
 def _is_total(body: Sequence[tuple[int, list[str]]]) -> bool:
-    """Whether the last row holds sums: it is called so, and has empty cells, or one that the others add up to."""
+    """Whether the last row holds sums: it is called so, and beside its name has numbers alone, which the others add up to.
+
+    Suma is a name, too: one cell that the others happen to add up to says nothing.
+    """
     (_, cells), others = body[-1], [own for _, own in body[:-1]]
-    if not _TOTAL.fullmatch(next(filter(None, cells), "").rstrip(": ")):
+    name, *filled = [*filter(None, cells), ""]
+    if not _TOTAL.fullmatch(name.rstrip(": ")) or not all(map(_number_like, filled[:-1])):
         return False
-    columns = zip(cells, zip(*others, strict=False), strict=False)
-    return not all(cells) or any(math.isclose(csv_number(one), math.fsum(map(csv_number, own))) for one, own in columns)
+    columns = zip(map(csv_number, cells), zip(*others, strict=False), strict=False)
+    sums = [(one, math.fsum(csv_number(cell) for cell in own if cell)) for one, own in columns if not math.isnan(one)]
+    return all(math.isclose(one, added) for one, added in sums) and (any(one for one, _ in sums) or not all(cells))
 
 
 def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, list[str]]], list[str]]:
@@ -1056,13 +1060,17 @@ def _sif_or_lgl(text: str, where: str, ending: str) -> list[Table]:
 
 
 def _metis(text: str, where: str) -> list[Table]:
-    """``N M [FORMAT [WEIGHTS]]``, and a line for each of N people with those that they are tied to, from 1."""
+    """``N M [FORMAT [WEIGHTS]]``, and a line for each of N people with those that they are tied to, from 1; none of a table."""
+    if not re.match(r"(%.*\n)*[ \t]*\d+[ \t]+\d+([ \t]+\d+){0,2}[ \t]*\r?$", text, re.MULTILINE):
+        return []
     (n, count, *form), *lines = [line.split() for line in text.splitlines() if not line.startswith("%")]
     size, heavy, weighted = map(int, (form[0] if form else "0").zfill(3)[-3:])
     skipped = size + heavy * int(form[1] if len(form) > 1 else 1)
     ties = [[str(row), other] for row, cells in enumerate(lines[: int(n)], 1) for other in cells[skipped :: 1 + weighted]]
     different = len({frozenset(pair) for pair in ties})
     if len(lines) < int(n) or any(lines[int(n) :]) or different != int(count):
+        if {len(cells) for cells in lines if cells} == {2 + len(form)}:
+            return []  # as wide as its first line everywhere: a list of ties
         said = f"its first line says {n} people and {count} ties, found {len(lines)} lines and {different} ties"
         raise DataError(f"{where}: {said}; allowed: METIS, with a line for each person, or a table source,target")
     tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)

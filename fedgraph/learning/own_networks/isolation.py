@@ -39,7 +39,8 @@ _HOOKS = (
 )  # fmt: skip
 
 
-_LISTED = {"dict": "ModuleDict", "OrderedDict": "ModuleDict", "defaultdict": "ModuleDict"}
+_LISTED = dict.fromkeys(("list", "tuple", "set", "frozenset"), "torch.nn.ModuleList")
+_LISTED |= dict.fromkeys(("dict", "OrderedDict", "defaultdict"), "torch.nn.ModuleDict")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     for name, attribute, kind in own_network.hidden_modules(module):
         raise ScenarioError(
             f"{spec.called}: {attribute} of {name or type(module).__name__} keeps modules where torch does not look for them "
-            f"({kind}), so their weights would not train; use torch.nn.{_LISTED.get(kind, 'ModuleList')}"
+            f"({kind}), so weights would not train and nothing is known of them; use {_LISTED.get(kind, 'self.… in __init__')}"
         )
     if undrawn:
         raise ScenarioError(

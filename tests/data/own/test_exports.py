@@ -230,6 +230,40 @@ def test_what_people_add_to_a_table_is_no_tie_and_said(tables: dict[str, str], s
     assert says in reading.says
 
 
+@pytest.mark.parametrize(
+    ("tables", "people", "ties"),
+    [
+        ({"ties": ",a,b,c,z,Suma\na,0,1,0,0,1\nb,1,0,1,0,0\nc,0,1,0,0,1\nz,0,0,0,0,0\nSuma,1,0,1,0,0\n"}, 5, 4),
+        ({"people": "name,team,age\na,x,20\nb,y,30\nc,x,40\nSuma,y,\n", "ties": "source,target\na,b\nb,c\n"}, 4, 2),
+        ({"people": "name,team,kids\na,x,0\nb,y,0\nc,x,0\nSuma,y,0\n", "ties": "source,target\na,b\nb,c\n"}, 4, 2),
+        ({"ties": "source,target,weight\na,b,1\nb,c,2\nc,d,\nSuma,a,\n"}, 5, 4),
+        ({"people": "user,team\na,user\nb,admin\nc,user\n", "ties": "source,target\na,b\nb,c\n"}, 3, 2),
+        ({"people": "#,name,team\n1,a,x\n2,b,y\n3,c,x\n", "ties": "source,target\na,b\nb,c\n"}, 3, 2),
+        ({"ties": ",a,b,c\na,0,0.0,0.0\nb,0.0,0,0.0\nc,0.0,0.0,0\n"}, 3, 0),
+    ],
+)  # fmt: skip
+def test_nobody_is_lost_for_a_name_and_no_tie_is_made_of_nothing(
+    tables: dict[str, str], people: int, ties: int, tmp_path: Path
+) -> None:
+    for name, text in tables.items():
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    graph = read(tmp_path, label="team" if "people" in tables else None).graph
+    assert isinstance(graph, Graph)
+    assert (graph.num_nodes, graph.num_edges) == (people, ties)
+    assert "people" not in tables or len(graph.names.classes) == 2
+
+
+def test_a_list_of_ties_may_be_called_a_graph(tmp_path: Path) -> None:
+    (tmp_path / "club.graph").write_text("1 2\n2 3\n3 4\n4 2\n", encoding="utf-8")
+    assert ties_of(read(tmp_path / "club.graph")) == {frozenset(pair) for pair in ("12", "23", "34", "24")}
+
+
+def test_a_word_for_no_is_no_mark_of_a_tie(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text(",a,b,c\na,,no,no\nb,no,,no\nc,no,no,\n", encoding="utf-8")
+    with pytest.raises(DataError, match="cells are no numbers"):
+        read(tmp_path / "m.csv")
+
+
 def test_ids_that_are_alike_are_two_people_and_said(tmp_path: Path) -> None:
     (tmp_path / "ties.csv").write_text("source,target\nann,bob\nAnn ,Zo\u0065\u0308\nbob,Zo\u00eb\n", encoding="utf-8")
     reading = read(tmp_path)
