@@ -179,7 +179,7 @@ class Federation:
             )
         order = np.argsort(owner, kind="stable")
         groups = np.split(order, np.searchsorted(owner[order], np.arange(1, len(names))))
-        how = {"from_edges": source.from_edges, "from_labels": source.from_labels}
+        how = {"from_edges": source.from_edges, "from_labels": source.from_labels, "natural": source.natural}
         return self.dealt(base.disjoint(self.held, groups, source.description, **how), cut, names)
 
     def within(self, world: World, client: int = 0) -> "Federation":
