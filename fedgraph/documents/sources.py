@@ -87,7 +87,7 @@ class YamlSource:
 
     def _nodes(self, text: str) -> yaml.Node | None:
         """By libyaml where it is there, ten times as fast; what it refuses or reads otherwise (tabs) by Python's own reader."""
-        if hasattr(yaml, "CSafeLoader") and "\t" not in text:
+        if yaml.__with_libyaml__ and "\t" not in text:
             with contextlib.suppress(yaml.YAMLError, UnicodeError):  # half a letter, as a terminal may hand it over
                 return self._composed(text, yaml.CSafeLoader)
         return self._composed(text, yaml.SafeLoader)
