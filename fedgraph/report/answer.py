@@ -24,6 +24,7 @@ UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questio
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
 WEAK = ", so that the proof alone protects little"
+_SAME = "no clear difference"  # beside a number that is not worse by more than chance
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
@@ -204,13 +205,15 @@ class Question:
         known = [(t, other) for t, other in more if other is not None]
         if known and not any(is_worse(row, other) for _, other in known):
             more_trusting, other = known[0]
-            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)} is within chance)"
+            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)}, {_SAME})"
             said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
         less = [one for t in self.trusts if t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
         if self.in_one_hand and less:  # the answer is the curator's, whatever the others reach; they were asked for, too
             beneath = max(less, key=lambda one: one.mean)
-            aside = "" if is_worse(beneath, row) else " (within chance)"
-            said.append(f"{_SUBJECT[beneath.trust.value]} reaches {format_mean(beneath)}{aside}")
+            asides = (f"AUROC {format_mean(beneath)}" if _is_rare(beneath) else "", "" if is_worse(beneath, row) else _SAME)
+            aside = f" ({', '.join(filter(None, asides))})" if any(asides) else ""
+            reached = f"finds {_found(beneath)}" if _is_rare(beneath) else f"reaches {format_mean(beneath)}"
+            said.append(f"{_SUBJECT[beneath.trust.value]} {reached}{aside}")
         if self.free is not None:
             said.append(f"{self.free.short}, which releases nothing private, {good(self.free)}")
         return "; ".join(said) + f"{beside}."
@@ -292,11 +295,21 @@ def _top(rows: Sequence[Row]) -> Row | None:
     return max(rows, key=lambda r: (beats_guessing(r), r.mean, -r.trust.rank, -r.provable), default=None)
 
 
+def _is_rare(row: Row) -> bool:
+    """Whether it is told by how many of a rare class are found; rows are compared by AUROC, which knows all of them."""
+    return row.metric == "auroc" and bool(row.values("recall_at_alerts"))
+
+
+def _found(row: Row) -> str:
+    return f"{100 * row.mean_of('recall_at_alerts'):.0f}"
+
+
 def good(row: Row, short: bool = False) -> str:
     """How good a row is, as the end of “it …”. short: the number alone."""
-    if row.metric == "auroc" and row.values("recall_at_alerts") and not short:
-        share = f"{100 * row.mean_of('recall_at_alerts'):.0f} of 100 of the rare class"
-        found = in_words_of(row.one, f"finds {share} by looking at as many nodes as it has")
+    if _is_rare(row):
+        if short:
+            return f"{_found(row)} (AUROC {row.mean:.2f})"
+        found = in_words_of(row.one, f"finds {_found(row)} of 100 of the rare class by looking at as many nodes as it has")
         return f"{found} ({'; '.join(filter(None, (f'AUROC {row.mean:.2f}', span(row), '0.5 is chance')))})"
     if row.metric == "accuracy":
         wide = f" ({span(row)})" if span(row) else ""

@@ -200,7 +200,8 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         if is_worse(row, top):
             said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
         else:
-            said.append("better than all that was run without privacy" if is_worse(top, row) else "costs nothing beyond chance")
+            by = " by AUROC" if row.metric == "auroc" else ""
+            said.append("better than all that was run without privacy" if is_worse(top, row) else f"no clear cost{by}")
     less = question.within(budget, trust)
     if less is not None and less is not row and less.private and less.mean > row.mean:
         said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")

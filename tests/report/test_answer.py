@@ -98,7 +98,7 @@ def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool,
     (question,) = ask(curator, *(cell("a", 0.79, trust=t, facts=facts) for t in (Trust.SUMS, Trust.OWN_CLIENT)))
     assert question.pick is not None
     assert question.pick.row.trust is trust
-    beside = "; a federation that shows the server only sums reaches 79 (within chance)"
+    beside = "; a federation that shows the server only sums reaches 79 (no clear difference)"
     assert (beside in question.finding) == (trust is Trust.CURATOR), "who holds all has asked for the others, too"
 
 

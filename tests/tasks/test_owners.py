@@ -92,10 +92,11 @@ def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Pro
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
     setting = protocols.divide(graph, protocol, 0.8, np.random.default_rng(0))
-    source = Partition((), True, 0, "three", from_edges=False, from_labels=True)
+    source = Partition((), True, 0, "three", from_edges=False, from_labels=True, natural=True)
     federation = setting.dealt_to_owners(("a", "b", "c"), source, "dropped")
     assert (federation.partition.description, federation.partition.num_clients) == ("three", 3)
     assert (federation.partition.from_edges, federation.partition.from_labels) == (False, True), "as the owners came to be"
+    assert federation.partition.natural
     tested = 0
     for client in range(3):
         world = federation.within(ALONE_WORLD, client)

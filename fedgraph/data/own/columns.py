@@ -41,7 +41,24 @@ from fedgraph.types import GraphColumns, counted
 
 _TRUE, _FALSE = frozenset({"1", "1.0", "true", "yes"}), frozenset({"0", "0.0", "false", "no"})
 _NO_NUMBER = frozenset(
-    {"na", "n/a", "#n/a", "nan", "null", "none", "-", "–", ".", *(f".{one}" for one in "abcdefghijklmnopqrstuvwxyz")}
+    {
+        "na",
+        "n/a",
+        "n.a.",
+        "#n/a",
+        "nan",
+        "null",
+        "none",
+        "-",
+        "–",
+        ".",
+        "?",
+        "k.a.",
+        "k. a.",
+        "s/o",
+        "unknown",
+        *(f".{one}" for one in "abcdefghijklmnopqrstuvwxyz"),
+    }
 )
 _MOST_NUMBERS = 64  # columns of numbers that are a table; more of them, mostly zeros and never negative, count words
 _MOST_CATEGORIES = 1_000  # of one text column: more are names, and no category
@@ -53,7 +70,9 @@ _STEPS = 100  # of the power iterations
 _LARGEST = float(np.finfo(np.float32).max)
 _MISSING_WORDS = frozenset({"", "-1", "-1.0", "nan", "<na>", "nat"})  # labels, as Python, NumPy and pandas write them
 _DOUBTFUL_WORDS = frozenset(
-    {"unknown", "none", "n/a", "na", "null", "missing", "not available", "?", "-", "undefined", "unlabeled"}
+    {"unknown", "none", "n/a", "n.a.", "na", "null", "missing", "?", "-", "undefined", "unlabeled", "pending", "k.a.", "k. a."}
+    | {f"not {said}" for said in ("available", "tested", "asked", "known", "answered", "stated", "applicable", "done", "yet")}
+    | {f"no {said}" for said in ("answer", "data", "result", "label")}
 )
 _FRACTION = re.compile(r"([+-]?\d+)\.0+")  # a whole number as pandas writes it beside missing ones
 _MINUS_ONE = re.compile(r"-1(\.0+)?")

@@ -515,6 +515,11 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
     if not having:
         if not labelled:
             return None
+        if label.casefold() in (str(column).casefold() for column in roles.ties.frame.columns):
+            raise DataError(
+                f"{roles.ties.where}: {label!r} is a column of ties; allowed: a label of people (whether any tie of a person "
+                f"has it, say: write that beside the person); {_choices(every)}"
+            )
         raise DataError(f"{_places(roles)}: there is no column {label!r}; {_choices(every)}")
     apart = [one for one in having if _stands_apart(*one)]
     holder, column = (apart or having)[0]

@@ -41,7 +41,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
     letters = owner_letters.write_owner_letters(found, records.dataset, beside)
     one = records.entries[0].facts.one
-    first = () if found.undecided else _first(found, records.label, one)
+    first = (_undecided if found.undecided else _first)(found, records.label, one)
     said, figures = tuple(in_words_of(one, sentence) for sentence in sentences), _figure(records.name, found, notice, one)
     return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), figures, letters, first)
 
@@ -77,6 +77,38 @@ def _same_people(records: SectionRecords, clients: int) -> list[str]:
     return [fill_phrase(_PART, "same_people", own=own)] if own > 1 else []
 
 
+def _undecided(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
+    """Both sides beside each other, where nobody is advised."""
+    kept, told = found.inside(), []
+    if kept is not None:
+        told.append(f"alone {100 * (found.value(*kept) or 0):.0f}")
+    for epsilon in filter(math.isfinite, found.epsilons):
+        if (best := found.best(epsilon, client_choices.JOINED)) is not None:
+            value = found.value(best[0], epsilon, best[1]) or 0.0
+            told.append(f"{best[1].words}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
+    if len(told) < 2:
+        return ()
+    short, seeds = "a short run of " if found.short else "", counted(found.seeds, "seed")
+    wanted = client_choices.FEWEST_SEEDS
+    said = fill_phrase(
+        _PART,
+        "undecided",
+        label=label,
+        short=short,
+        seeds=seeds,
+        wanted=wanted,
+        told="; ".join(told),
+        what=_what(found).capitalize(),
+    )
+    return (in_words_of(one, said),)
+
+
+def _what(found: ClientChoices) -> str:
+    """What numbers of 100 count."""
+    said = {client_choices.RECALL: "nodes found", client_choices.AUC: "pairs that a hidden edge is put above, out"}
+    return said.get(found.metric, "right answers")
+
+
 def _first(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
     told = []
     for epsilon in (e for e in found.epsilons if math.isfinite(e)):
@@ -90,9 +122,7 @@ def _first(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
         told.append(f"at ε = {phrase_number(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
     if not told:
         return ()
-    said = {client_choices.RECALL: "nodes found", client_choices.AUC: "pairs that a hidden edge is put above, out"}
-    what = in_words_of(one, said.get(found.metric, "right answers"))
-    return (fill_phrase(_PART, "first", label=label, told="; ".join(told), what=what),)
+    return (fill_phrase(_PART, "first", label=label, told="; ".join(told), what=in_words_of(one, _what(found))),)
 
 
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fedgraph
 from fedgraph.data.own.columns import OwnLabels, own_label_text, read_own_labels
 from fedgraph.data.own.tables import cell_text
 from fedgraph.errors import DataError
@@ -50,7 +52,7 @@ def test_whole_numbers_come_in_the_order_of_their_values() -> None:
     assert labels([10.0, 2.0, math.nan], "here").classes == ("2", "10")
 
 
-@pytest.mark.parametrize("word", ["unknown", "N/A", "?"])
+@pytest.mark.parametrize("word", ["unknown", "N/A", "?", "not tested"])
 def test_a_word_that_may_mean_missing_gets_one_line_of_advice(word: str) -> None:
     remarks = " ".join(labels(["red", word, word], "here").remarks)
     assert f"the label '{word}' of 2 people counts as a class" in remarks
@@ -65,3 +67,13 @@ def test_numbers_to_predict_are_no_classes() -> None:
 def test_no_label_at_all_is_refused() -> None:
     with pytest.raises(DataError, match="no person has a label"):
         labels([None, "", -1], "here")
+
+
+def test_a_label_of_ties_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("id,team\n" + "".join(f"p{i},{'ab'[i % 2]}\n" for i in range(40)), encoding="utf-8")
+    ties = "".join(f"p{i},p{(i + 1) % 40},{i % 3 == 0}\n" for i in range(40))
+    (tmp_path / "transfers.csv").write_text("payer,payee,is_fraud\n" + ties, encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"transfers\.csv: 'is_fraud' is a column of ties; allowed: a label of people .* be it: team"
+    ):
+        fedgraph.read(tmp_path, label="is_fraud")
