@@ -121,7 +121,8 @@ class Question:
     def pick(self) -> Pick | None:
         """The smallest ε whose best row has most of what there is to gain; then the least trust that is not worse there.
 
-        Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance. Not worse: by no more than
+        Most: ``_MOST`` of what the best row of all gains over guessing, or all of it but for chance; of a rare class also as
+        much of what any row finds of it. Not worse: by no more than
         two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
         seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody
         has to trust less than that: the answer is a curator's.
@@ -133,10 +134,12 @@ class Question:
         if self.doubt or not useful:
             return None
         top = max((row for *_, row in useful), key=lambda row: row.mean)
-        enough = [b for b, _, row in useful if row.mean - row.guess >= _MOST * (top.mean - top.guess) or not is_worse(row, top)]
+        finds = _MOST * max(_share_found(row) for *_, row in useful)
+        able = [c for c in useful if _share_found(c[2]) >= finds]
+        enough = [b for b, _, row in able if row.mean - row.guess >= _MOST * (top.mean - top.guess) or not is_worse(row, top)]
         if not enough:
             return None
-        here = [c for c in useful if c[0] == min(enough)]
+        here = [c for c in able if c[0] == min(enough)]
         first = max((row for *_, row in here), key=lambda row: row.mean)
         budget, _, row = min((c for c in here if not is_worse(c[2], first)), key=lambda c: c[1].rank)
         return Pick(row, budget)
@@ -252,6 +255,16 @@ class Question:
         }.get(self.head.metric, f"naming the largest class always is right for {100 * self.guess:.0f}")  # fmt: skip
 
     @property
+    def reader(self) -> str:
+        """Who may see answers, where people ask for themselves; empty elsewhere."""
+        if self.pick is None or self.one != "person" or self.head.asked[2] != "asking":
+            return ""
+        return (
+            "Who sees answers: each person asks and sees its own alone, so no list for the owner is covered. If model and "
+            "answers stay with whoever holds the data, nothing is released, and no ε is needed"
+        )
+
+    @property
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
         return "" if self.pick is None else strength(self.pick.row, self.one)
@@ -300,8 +313,22 @@ def _is_rare(row: Row) -> bool:
     return row.metric == "auroc" and bool(row.values("recall_at_alerts"))
 
 
+def _share_found(row: Row) -> float:
+    """Of a rare class, among as many as it has; 0 where it is not about one."""
+    return row.mean_of("recall_at_alerts") if _is_rare(row) else 0.0
+
+
 def _found(row: Row) -> str:
-    return f"{100 * row.mean_of('recall_at_alerts'):.0f}"
+    return f"{100 * _share_found(row):.0f}"
+
+
+def find_rare(row: Row, top: Row | None) -> str:
+    """What a row finds of a rare class, beside what is found without privacy; empty where it is not about one."""
+    if not _is_rare(row):
+        return ""
+    return f"finds {_found(row)} of 100 of the rare class" + (
+        f", {_found(top)} without privacy" if top and _is_rare(top) else ""
+    )
 
 
 def good(row: Row, short: bool = False) -> str:

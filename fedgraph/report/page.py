@@ -202,6 +202,7 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         else:
             by = " by AUROC" if row.metric == "auroc" else ""
             said.append("better than all that was run without privacy" if is_worse(top, row) else f"no clear cost{by}")
+    said += filter(None, [answer.find_rare(row, top)])
     less = question.within(budget, trust)
     if less is not None and less is not row and less.private and less.mean > row.mean:
         said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")

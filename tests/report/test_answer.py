@@ -386,3 +386,19 @@ def test_the_end_of_a_run_is_one_table_of_few_lines() -> None:
     long = outputs.summarise([], [], ask(cell("a name that is too long for a column of a terminal", 0.5)))
     assert "a name that is too long for a column of a terminal" in " ".join(" ".join(long[1:]).split()), "no name is cut"
     assert max(map(len, long[1:])) <= 100
+
+
+def test_of_a_rare_class_a_smaller_budget_must_find_nearly_as_many() -> None:
+    """By AUROC ε = 1 has nearly all, by finds it has half: whoever looks for fraud needs ε = 4."""
+    found = {"accuracy": 0.96, "majority_share": 0.96, "precision_at_alerts": 0.5}
+    facts = NodeClassificationCellFacts(protocol="asking", one="person", tested=1000)
+    (question,) = ask(
+        cell("a", 0.96, epsilon=1, facts=facts, metrics=found | {"auroc": 0.94, "recall_at_alerts": 0.35}),
+        cell("a", 0.96, epsilon=4, facts=facts, metrics=found | {"auroc": 0.97, "recall_at_alerts": 0.7}),
+        cell("b", 0.99, epsilon=math.inf, facts=facts, metrics=found | {"auroc": 0.99, "recall_at_alerts": 1.0}),
+    )
+    assert question.pick is not None
+    assert question.pick.budget == 4
+    assert "finds 70 of 100 of the rare class" in question.finding
+    assert "without privacy 100 (AUROC 0.99)" in question.finding
+    assert question.reader.startswith("Who sees answers: each person asks and sees its own alone")
