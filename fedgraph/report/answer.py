@@ -259,10 +259,9 @@ class Question:
         """Who may see answers, where people ask for themselves; empty elsewhere."""
         if self.pick is None or self.one != "person" or self.head.asked[2] != "asking":
             return ""
-        return (
-            "Who sees answers: each person asks and sees its own alone, so no list for the owner is covered. If model and "
-            "answers stay with whoever holds the data, nothing is released, and no ε is needed"
-        )
+        own = " If model and answers stay with whoever holds the data, nothing is released, and no ε is needed."
+        said = "Who sees answers: each person asks and sees its own alone, so no list for the owner is covered."
+        return said + (own if self.in_one_hand else "")
 
     @property
     def strength(self) -> str:
