@@ -260,7 +260,7 @@ class Question:
         if self.pick is None or self.one != "person" or self.head.asked[2] != "asking":
             return ""
         own = " If model and answers stay with whoever holds the data, nothing is released, and no ε is needed."
-        said = "Who sees answers: each person asks and sees its own alone, so no list for the owner is covered."
+        said = "Who sees answers: each person asks and sees its own alone; a list of answers that others see is outside this ε."
         return said + (own if self.in_one_hand else "")
 
     @property

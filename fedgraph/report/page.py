@@ -200,9 +200,9 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
         if is_worse(row, top):
             said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
         else:
-            by = " by AUROC" if row.metric == "auroc" else ""
-            said.append("better than all that was run without privacy" if is_worse(top, row) else f"no clear cost{by}")
-    said += filter(None, [answer.find_rare(row, top)])
+            said.append("better than all that was run without privacy" if is_worse(top, row) else "no clear cost")
+    if rare := answer.find_rare(row, top):  # rows are compared by AUROC, in which half of a rare class is a small step
+        said = [rare]
     less = question.within(budget, trust)
     if less is not None and less is not row and less.private and less.mean > row.mean:
         said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")
