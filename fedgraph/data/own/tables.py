@@ -1186,8 +1186,11 @@ def _graphson(found: list[Any], where: str) -> list[Table]:
 
     people, ties = [], []
     for one in plain(found):
+        if several := [key for key, own in one.get("properties", {}).items() if len(own) != 1]:
+            said = f"property {several[0]!r} of vertex {one.get('id')!r} has {len(one['properties'][several[0]])} values"
+            raise DataError(f"{where}: {said}; allowed: one value for each property, or a table of people")
         facts = {key: own[0]["value"] for key, own in one.get("properties", {}).items()}
-        people.append({"id": one["id"], "kind": one["label"], **facts})
+        people.append({"id": one["id"], "kind": one.get("label", ""), **facts})
         for kind, own in one.get("outE", {}).items():
             ties += [{"source": one["id"], "target": tie["inV"], "kind": kind, **tie.get("properties", {})} for tie in own]
     tied = pd.DataFrame(ties) if ties else pd.DataFrame({"source": [], "target": []})

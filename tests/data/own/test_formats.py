@@ -18,6 +18,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.data.own.door import read
+from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 N = 24
@@ -230,3 +231,15 @@ def test_notes_beside_tables_are_listed_and_damaged_tables_refused(tmp_path: Pat
     (tmp_path / "ties.csv").unlink()
     with pytest.raises(Exception, match=r"ties\.txt:48: 1 column; allowed: 2"):
         read(tmp_path, label="party")
+
+
+def test_a_property_with_several_values_is_refused_and_not_cut(tmp_path: Path) -> None:
+    vertex = {
+        "id": 0,
+        "label": "person",
+        "outE": {"knows": [{"inV": 1}]},
+        "properties": {"team": [{"value": "a"}, {"value": "b"}]},
+    }
+    (tmp_path / "g.json").write_text("\n".join(json.dumps(vertex | {"id": number}) for number in range(2)), encoding="utf-8")
+    with pytest.raises(DataError, match="property 'team' of vertex 0 has 2 values; allowed: one value for each property"):
+        read(tmp_path / "g.json")
