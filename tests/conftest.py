@@ -37,8 +37,10 @@ if "FEDGRAPH_DATA" in os.environ:
 # Compiled once, by whoever is first, and not by each of the many processes that tests start, whatever this machine's setting.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-settings.register_profile("untimed", deadline=None)  # a slow machine is no fault
-settings.load_profile("untimed")
+# A slow machine is no fault, and nothing fails by chance: the same examples each time, new ones by --hypothesis-profile=search.
+settings.register_profile("same", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, derandomize=False, print_blob=True)
+settings.load_profile("same")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -693,9 +693,12 @@ def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remark
 
 
 def _names_ends(table: Table) -> bool:
-    """Whether a table is one of ties by its names alone."""
+    """Whether a table is one of ties by its names alone; ``m1, m2`` where somebody is called so are people."""
     words = [name for name in table.names if len(name) > 1]
-    return table.headed and bool(table.ends or sides_of(words, (*SIDES, *WEAK_SIDES)))
+    if not table.headed or table.ends or sides_of(words, SIDES):
+        return table.headed
+    weak = sides_of(words, WEAK_SIDES)
+    return any({one, two}.isdisjoint(map(id_text, (*table.ids(one), *table.ids(two)))) for one, two in weak)
 
 
 def _first_again(table: Table, remarks: list[str]) -> Table:

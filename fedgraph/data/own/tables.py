@@ -716,7 +716,8 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     known = [
         bool(cell) and (is_id_name(cell) or plain_name(cell) in (*_LABEL_NAMES, "part", "weight", "feature")) for cell in first
     ]
-    paired = bool(sides_of(first, SIDES)) or bool(sides_of(first, WEAK_SIDES[:2]))
+    weak = sides_of(first, WEAK_SIDES[:2])
+    paired = bool(sides_of(first, SIDES)) or (bool(weak) and not _is_people(first, below))
     typed = any((m := _TYPED.match(cell)) and m["kind"].casefold() in _KINDS for cell in first)
     texts = [cell for cell in first if not _number_like(cell)]
     twice = len(set(first)) < len(first)
@@ -746,6 +747,13 @@ def _is_header(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
         digits = all(cell.isdigit() for cell in first[1:])
         return known[0] and (digits or is_id_name(first[0])) and not _number_like(first[0])
     return paired or typed or any(known) or (first[0] == "" and len(texts) == len(first))
+
+
+def _is_people(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether the first two cells, such as ``m1, m2``, are called as all below: by one word, no name of ends, and a number."""
+    shapes = [re.fullmatch(r"(\D*?)\d+", cell) for cells in (first, *below) for cell in cells[:2]]
+    stems = {shape[1] if shape else "" for shape in shapes}
+    return len(below) > 1 and len(stems) == 1 and not stems <= {""} and not any(map(is_id_name, stems))
 
 
 def spread(table: Table, faults: DataFileFaults) -> Table:
