@@ -81,7 +81,7 @@ _FEW = 10  # classes up to which it is asked whether neighbours are unlike, wher
 _STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the noise of other ways grows where all must add some
 # Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
 _PILOT = 0.01
-_SIGN = (20.0, 0.0002, 0.002)  # of meetings where nothing but ties is known
+_SIGN = (20.0, 0.00002, 0.002)  # of meetings where nothing but ties is known
 _MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (15.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 import fedgraph.privacy
@@ -237,6 +238,21 @@ def test_pure_releases_are_at_most_basic_and_at_least_the_optimum(epsilon, count
     found = price(Repeated(PureDP(epsilon), count), delta).epsilon
     assert found <= count * epsilon * (1 + 1e-12)
     assert _optimal_delta(epsilon, count, found) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("noise", "pure", "delta"), [(74.0, 0.97, 3e-5), (288.0, 0.99, 1e-5), (502.0, 1.0, 1e-3), (8.0, 0.1, 1e-6)]
+)
+def test_a_pure_release_beside_a_gaussian_one_costs_what_both_do(noise, pure, delta):
+    """The loss of the pure pair is ±ε₀, so δ(ε) is two terms of the Gaussian curve; ε₀ between two grid points costs a gap."""
+
+    def gaussian(e):
+        return norm.cdf(0.5 / noise - e * noise) - math.exp(e) * norm.cdf(-0.5 / noise - e * noise)
+
+    high = 1 / (1 + math.exp(-pure))
+    least = brentq(lambda e: high * gaussian(e - pure) + (1 - high) * gaussian(e + pure) - delta, 0, 5)
+    found = price(Composed((Gaussian(noise), PureDP(pure))), delta).epsilon
+    assert least <= found <= least * (1 + 2e-3)
 
 
 def _optimal_delta(epsilon, count, at):

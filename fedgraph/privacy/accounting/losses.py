@@ -44,6 +44,7 @@ _DELTA_KEPT = 0.999
 _ROUNDING = 1e-16
 _MAX_DOTS = 40_000
 _MAX_WINDOW = 1_000_000
+_MANY_STEPS = 32  # from which on the gap is a fiftieth of a step's spread
 _TILTS = np.geomspace(0.05, 30.0, 12)
 
 
@@ -119,10 +120,13 @@ def compose(parts: Sequence[LossPart], delta: float) -> float:
 
 
 def _gap(parts: Sequence[LossPart]) -> float:
-    """A fiftieth of the typical step's spread, coarser where a curve or the window would get too long."""
+    """A fiftieth of the typical step's spread, coarser where a curve or the window would get too long.
+
+    Of few steps it is finer: a loss that lies between two points, such as that of a pure ε, costs up to a gap.
+    """
     count = math.fsum(p.count for p in parts)
     variance = math.fsum(p.count * max(c.spread for c in (p.forward, p.backward or p.forward)) ** 2 for p in parts)
-    gap = 0.02 * math.sqrt(variance / count)
+    gap = 0.02 * math.sqrt(variance / count) * min(1.0, count / _MANY_STEPS)
     for p in parts:
         for c in (p.forward, p.backward or p.forward):
             gap = max(gap, (c.high - c.low) * c.cost / _MAX_DOTS)
