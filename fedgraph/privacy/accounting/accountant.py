@@ -245,7 +245,10 @@ def _unsampled(leaves: _Leaves, delta: float) -> Epsilon:
         return _exact_gaussian(leaves, delta)
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
         return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "δ is spent"))
-    candidates = [*_basic(leaves, delta), *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
+    basic = _basic(leaves, delta)
+    if basic and isinstance(leaves[0][0], (events.PureDP, events.RandomizedResponse)) and sum(n for _, n in leaves) == 1:
+        return basic[0]  # at δ = 0; a δ would take about δ off
+    candidates = [*basic, *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY and delta >= losses.SMALLEST_DELTA_OF_LOSSES
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
