@@ -83,14 +83,13 @@ class _Types:
 compiled_types = _Types()  # stands for ``numba.types``
 
 
-def compiled_constant(dtype: _Type, dimensions: int = 1) -> _Type:
-    """The type of a C-contiguous array that is only read. (Shared memory is mapped read-only, and numba refuses it otherwise.)
+def compiled_constant(dtype: _Type) -> _Type:
+    """The type of a C-contiguous vector that is only read. (Shared memory is mapped read-only, and numba refuses it otherwise.)
 
     Args:
         dtype: The type of its entries, from ``compiled_types``.
-        dimensions: How many it has.
     """
-    return _Type(lambda: _numba().types.Array(dtype.make(), dimensions, "C", readonly=True))
+    return _Type(lambda: _numba().types.Array(dtype.make(), 1, "C", readonly=True))
 
 
 class _Loop:

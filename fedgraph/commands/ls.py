@@ -5,7 +5,7 @@
     fedgraph ls methods features
     fedgraph ls --all
 
-What it says of a method, a task or a partition is the first sentence of its docstring, which is read without importing it.
+What it says of a method, a task, a partition or an attack is the first sentence of its docstring, read without importing it.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from fedgraph import plugins
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import shipped
 
-HELP = "list scenarios, methods, data sets, partitions, tasks and systems that can be priced"
+HELP = "list scenarios, methods, data sets, partitions, tasks, attacks and systems that can be priced"
 WIDTH = 100
-_WITH_SETTINGS = {"methods": "methods", "partitions": "partition", "tasks": "tasks"}  # kind → room
-KINDS = ("scenarios", "methods", "data", "partitions", "tasks", "systems")
+_WITH_SETTINGS = {"methods": "methods", "partitions": "partition", "tasks": "tasks", "attacks": "attacks"}  # kind → room
+KINDS = ("scenarios", "methods", "data", "partitions", "tasks", "attacks", "systems")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +81,7 @@ def _overview_of_names() -> str:
         "data": [f"{name}/…" for name in plugins.names("data") if name != "own"],
         "partitions": plugins.names("partition"),
         "tasks": plugins.names("tasks"),
+        "attacks": plugins.names("attacks"),
         "systems": [name for name, _ in _systems()],
     }
     found = ["methods:", *methods]
@@ -130,5 +131,6 @@ _LISTS: dict[str, Callable[[], list[tuple[str, str]]]] = {
     "data": _data,
     "partitions": lambda: _modules("partition"),
     "tasks": lambda: _modules("tasks"),
+    "attacks": lambda: _modules("attacks"),
     "systems": _systems,
 }

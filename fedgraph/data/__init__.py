@@ -1,7 +1,6 @@
 """Data: a name such as ``planetoid/citeseer`` becomes a checked :class:`~fedgraph.types.Graph`.
 
     load(name, root=…)  →  Graph | GraphCollection
-    random_split  →  who trains, who tests
 
 A name is ``family/dataset``; the family is a file of this folder (``planetoid.py``, ``tu.py``, ``own.py`` …) and is found
 by its name. ``base`` states what a family file must offer, and holds what several families share; ``own`` reads the files of

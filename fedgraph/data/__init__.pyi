@@ -7,7 +7,6 @@ from .base import names as names
 from .base import parse_data_name as parse_data_name
 from .base import set_data_search_root as set_data_search_root
 from .base import splits as splits
-from .base.splits import random_split as random_split
 from .own.collections import is_graph_folder as is_graph_folder
 from .own.columns import ReadRules as ReadRules
 from .own.columns import day_in as day_in

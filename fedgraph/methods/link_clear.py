@@ -1,8 +1,8 @@
-"""Links without privacy: heuristics on shared neighbours, or a trained graph convolutional encoder. What privacy is compared
+"""Links without privacy: shared neighbours, or a trained graph convolutional encoder. What privacy is compared
 with.
 
-Every client shows its edges as they are, so ε = ∞. Heuristics are strong where friends of friends meet (Liben-Nowell and
-Kleinberg 2007); the encoder also reads features (Kipf & Welling 2016).
+Every client shows its edges as they are, so ε = ∞. Shared neighbours are strong where friends of friends meet (Liben-Nowell
+and Kleinberg 2007); the encoder also reads features (Kipf & Welling 2016).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _UNITS, _STEPS, _RATE = 64, 150, 0.01
 
 
 class Params(Settings):
-    model: Literal["adamic-adar", "common", "resource", "preferential", "gcn", "sage"] = Field(
-        "adamic-adar", description="shared neighbours weighed by 1/log degree, by 1, by 1/degree; degrees; or a trained encoder"
+    model: Literal["adamic-adar", "gcn", "sage"] = Field(
+        "adamic-adar", description="shared neighbours, weighed by 1/log degree; or a trained encoder"
     )
 
 
@@ -86,21 +86,14 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")
     if memory.rows is not None:
         return np.einsum("ij,ij->i", memory.rows[pairs[:, 0]], memory.rows[pairs[:, 1]]).astype(np.float64)
-    return heuristic_scores(plan.params.model, memory.graph.adjacency, pairs)
+    return adamic_adar(memory.graph.adjacency, pairs)
 
 
-def heuristic_scores(name: str, adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], by what the neighbours of both ends share (Liben-Nowell & Kleinberg 2007, section 3; Zhou, Lü & Zhang 2009).
-    name: of ``Params.model``. adjacency: CSR [n, n], symmetric, ones. pairs: int64 [m, 2].
+def adamic_adar(adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
+    """float64 [m], shared neighbours weighed by 1/log degree (Liben-Nowell & Kleinberg 2007, section 3).
+    adjacency: CSR [n, n], symmetric, ones. pairs: int64 [m, 2].
     """
-    degrees = np.diff(adjacency.indptr).astype(np.float64)
-    if name == "preferential":
-        return np.asarray(degrees[pairs[:, 0]] * degrees[pairs[:, 1]])
-    weights = {
-        "common": np.ones_like(degrees),
-        "adamic-adar": 1.0 / np.log(np.maximum(degrees, 2.0)),
-        "resource": 1.0 / np.maximum(degrees, 1.0),
-    }[name]
+    weights = 1.0 / np.log(np.maximum(np.diff(adjacency.indptr).astype(np.float64), 2.0))
     weighed = sp.csr_array(adjacency.astype(np.float64) @ sp.diags_array(weights))
     parts = [np.zeros(0)]
     for first in range(0, len(pairs), _BLOCK):

@@ -49,7 +49,7 @@ def test_the_statement_names_their_number(colluders: int) -> None:
 def test_sums_are_read_without_what_colluders_sent() -> None:
     made = features.plan(features.Params(projection="none", steps=1), facts(4, 2), Budget(4.0, 1e-3))
     inbox = PlanInbox(0, {"gradient": np.full(3, 10.0)}, {}, 4, {"gradient": np.full(3, 4.0)})
-    ((_, _, message),) = seen.messages_of(made, State({}, None, (({}, inbox),)), 0, "gradient")
+    ((_, _, message),) = seen.gradients_of(made, State({}, None, (({}, inbox),)), 0)
     assert message.tolist() == [6.0] * 3
     assert list(seen.colluders_of(made)) == [2, 3]
     assert seen.groups_of(made)[0].tolist() == list(range(20)), "nodes of colluders are no secret"

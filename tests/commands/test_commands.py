@@ -50,7 +50,7 @@ def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[s
 
 def test_ls_names_everything_with_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     screen, text = said(capsys, "ls"), said(capsys, "ls", "--all")
-    for name in ("citeseer", "features", "louvain", "node_classification", "neutral"):
+    for name in ("citeseer", "features", "louvain", "node_classification", "lira", "neutral"):
         assert name in screen
         assert name in text
     assert "planetoid/citeseer" in text
@@ -70,7 +70,7 @@ def test_ls_of_one_says_its_settings_defaults_and_meanings(capsys: pytest.Captur
     assert "(number > 0 | auto)" in " ".join(text.split())
     assert len(text) < 4000
     assert max(map(len, text.splitlines())) <= 100
-    for kind, room in (("methods", "methods"), ("partitions", "partition"), ("tasks", "tasks")):
+    for kind, room in (("methods", "methods"), ("partitions", "partition"), ("tasks", "tasks"), ("attacks", "attacks")):
         assert all("setting" in said(capsys, "ls", kind, name) for name in plugins.names(room))
     assert "data have no settings" in said(capsys, "ls", "data", "planetoid", status=2)
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import data
 from fedgraph.data.base import splits
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
 
 def test_random_split_covers_every_node_once() -> None:
-    train, test = data.random_split(101, 0.8, np.random.default_rng(0))
+    train, test = splits.random_split(101, 0.8, np.random.default_rng(0))
     assert (train.size, test.size) == (81, 20)
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(101))
     assert train.dtype == test.dtype == np.int64
@@ -21,14 +20,14 @@ def test_random_split_covers_every_node_once() -> None:
 
 @pytest.mark.parametrize("fraction", [1e-9, 1 - 1e-9])
 def test_both_sides_get_at_least_one_node(fraction: float) -> None:
-    train, test = data.random_split(2, fraction, np.random.default_rng(0))
+    train, test = splits.random_split(2, fraction, np.random.default_rng(0))
     assert (train.size, test.size) == (1, 1)
 
 
 @pytest.mark.parametrize(("nodes", "fraction"), [(1, 0.5), (10, 0.0), (10, 1.0), (10, float("nan"))])
 def test_impossible_splits_are_refused(nodes: int, fraction: float) -> None:
     with pytest.raises(DataError, match="allowed"):
-        data.random_split(nodes, fraction, np.random.default_rng(0))
+        splits.random_split(nodes, fraction, np.random.default_rng(0))
 
 
 def test_part_split_takes_whole_parts(library: Graph) -> None:

@@ -42,7 +42,7 @@ def test_citeseer_stand_in_is_neither_trivial_nor_hopeless() -> None:
     from sklearn.preprocessing import normalize
 
     graph = stand_in("planetoid/citeseer")
-    train, test = data.random_split(graph.num_nodes, 0.8, np.random.default_rng(0))
+    train, test = data.splits.random_split(graph.num_nodes, 0.8, np.random.default_rng(0))
     degrees = np.maximum(graph.degrees, 1)
     smooth = 0.5 * graph.features + 0.5 * (graph.adjacency.multiply(1 / degrees[:, None]).tocsr() @ graph.features)
     scores = []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -15,11 +17,13 @@ from fedgraph import library as api
 from fedgraph import plugins
 from fedgraph.attacks import gradient_inversion
 from fedgraph.commands.base import main
+from fedgraph.errors import ScenarioError
+from fedgraph.federation import Federation
 from fedgraph.methods.base import Budget, method_kinds
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.scenario import schema
-from fedgraph.tasks.base import grid
+from fedgraph.tasks.base import cell_training, grid
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -91,6 +95,14 @@ def test_methods_are_compared_where_their_offers_say() -> None:
         "progap_edge",
         "sage_edge",
     }
+
+
+def test_a_plan_of_a_unit_that_is_not_offered_is_refused(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    method = method_kinds.load("features")
+    monkeypatch.setattr(method, "OFFERS", dataclasses.replace(method.OFFERS, units=(Unit.EDGE,)))
+    facts = public_facts(library.num_nodes, library.num_features, 4, (library.num_nodes,), Viewer.SERVER, public_graph=library)
+    with pytest.raises(ScenarioError, match=r"the plan of features protects a unit .node.; OFFERS\.units says: edge"):
+        cell_training.plan(method, method.Params(), facts, Budget(1.0, 1e-3), cast(Federation, None))
 
 
 @pytest.mark.parametrize("name", plugins.names("methods"))

@@ -203,7 +203,7 @@ def evidence(
     def read(number: int, nodes: np.ndarray, coins: seen.SeenCoins) -> None:
         rows = np.concatenate([make(graph.induced(part), part) for part in groups[number]])
         labels, weights = graph.labels[nodes], rate * shares[nodes]
-        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
+        for _, model, message in seen.gradients_of(plan, state, number):
             if own_network.is_linear(network):
                 each = example_gradients.outer(model["parameters"], rows, labels, network.classes, clip)
                 products, left_over = each.products(coins.rows), each.left_over_products(message, weights)

@@ -55,16 +55,16 @@ def groups_of(plan: Plan) -> tuple[np.ndarray, ...]:
     return plan.facts.members
 
 
-def messages_of(plan: Plan, state: State, group: int, name: str) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
-    """(round, broadcast model, message called ``name``) of one of ``groups_of``, where it was sent. Behind secure aggregation
-    the sum, without what the colluding clients sent.
+def gradients_of(plan: Plan, state: State, group: int) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
+    """(round, broadcast model, part ``gradient`` of the message) of one of ``groups_of``, where it was sent. Behind secure
+    aggregation the sum, without what the colluding clients sent.
     """
     for model, inbox in state.seen:
         if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
-            if name in inbox.sums:
-                yield inbox.round, model, inbox.sums[name] - inbox.colluding.get(name, 0)
-        elif name in inbox.each:
-            yield inbox.round, model, inbox.each[name][group]
+            if "gradient" in inbox.sums:
+                yield inbox.round, model, inbox.sums["gradient"] - inbox.colluding.get("gradient", 0)
+        elif "gradient" in inbox.each:
+            yield inbox.round, model, inbox.each["gradient"][group]
 
 
 def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
@@ -131,19 +131,18 @@ def coins_of(
 
 class SeenRows:
     """Known rows (x) of a message, the gradient of each of which is clipped by itself, read for ``coins``.
-    labels: int64 [n], −1 where unknown. weights: [n], how much of each row is taken off a message. rate: that a row is in one.
+    labels: int64 [n], −1 where unknown. weights: [n], how much of each row is taken off a message.
     """
 
-    def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray, rate: float = 1.0) -> None:
-        self._coins, self._weights, self._rate = coins, weights, rate
+    def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray) -> None:
+        self._coins, self._weights = coins, weights
         self._x, self._labels = x, torch.tensor(labels, device=torch_device())
         self._overlap = per_sample.overlaps(x, coins.rows)
 
     def read(self, layout: Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
         """One message at the parameters ``vector``."""
-        each, rate = per_sample.gradients(layout, vector, self._x, self._labels).clipped(clip), self._rate
-        products = each.products([self._overlap], self._coins.rows)
-        self._coins.add(rate**2 * products, rate * each.left_over_products(message, self._weights))
+        each = per_sample.gradients(layout, vector, self._x, self._labels).clipped(clip)
+        self._coins.add(each.products([self._overlap], self._coins.rows), each.left_over_products(message, self._weights))
 
 
 def find_rows(
@@ -155,14 +154,13 @@ def find_rows(
     clip: float,
     make: Callable[[Graph], TorchMatrix],
     weights: np.ndarray,
-    rate: float = 1.0,
 ) -> np.ndarray:
     """``coins_of`` of a method whose every message is a sum of gradients of rows that ``make`` gives of a graph."""
 
     def read(number: int, nodes: np.ndarray, coins: SeenCoins) -> None:
         part = graph.induced(nodes)
-        rows = SeenRows(coins, make(part), part.labels, weights[nodes], rate)
-        for _, model, message in messages_of(plan, state, number, "gradient"):
+        rows = SeenRows(coins, make(part), part.labels, weights[nodes])
+        for _, model, message in gradients_of(plan, state, number):
             rows.read(layout, model["parameters"], clip, message)
 
     return coins_of(plan, units, groups_of(plan), plan.schedule.releases[0].path, clip, read)

@@ -4,7 +4,5 @@ from . import amplification as amplification
 from . import best_accuracy as best_accuracy
 from . import calibrate as calibrate
 from . import gaussian as gaussian
-from . import losses as losses
-from . import mixture as mixture
 from . import rdp as rdp
 from . import selection as selection

@@ -244,6 +244,9 @@ def plan(
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
         raise ScenarioError(f"the plan is named {made.method!r}: base.Plan's first argument is the name of its own method")
+    if made.schedule.releases and (unit := made.guarantee.protection.unit) not in method.OFFERS.units:
+        offered = ", ".join(one.value for one in method.OFFERS.units)
+        raise ScenarioError(f"the plan of {made.method} protects a unit {unit.value!r}; OFFERS.units says: {offered}")
     return replace(made, notes=(*made.notes, *federation.said))
 
 

@@ -175,7 +175,7 @@ def evidence(plan: Planned, state: base.State[Memory], graph: Graph, units: np.n
         shown = [hops[_hop(s)][number] for s in range(1, plan.params.hops + 1) if _hop(s) in hops]
         xs += [DenseMatrix(scale_to_unit_length(rows)) for rows in shown]
         met = [per_sample.overlaps(x, coins.rows) for x in xs]
-        for round_, model, message in seen.messages_of(plan, state, number, "gradient"):
+        for round_, model, message in seen.gradients_of(plan, state, number):
             stage = round_ // plan.params.steps
             if stage >= len(xs):
                 break

@@ -29,7 +29,7 @@ def evidence(plan: dpar.Planned, state: State[dpar.Memory], graph: Graph, units:
     for number, nodes in enumerate(seen.groups_of(plan)):
         part = dpar.scaled(graph.induced(nodes), params.features)
         x, labels = FeatureMatrix(part.features), torch.tensor(part.labels, device=torch_device())
-        for _, model, message in seen.messages_of(plan, state, number, "gradient"):
+        for _, model, message in seen.gradients_of(plan, state, number):
             each = per_sample.gradients(plan.made.layout, model["parameters"], x, labels).clipped(params.clip)
             found[nodes] += each.left_over_products(message, min(rate, 1.0) * weights[nodes])
     return found[units[:, 0]]

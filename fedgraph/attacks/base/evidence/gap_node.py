@@ -36,7 +36,7 @@ def evidence(plan: gap_node.Planned, state: State, graph: Graph, units: np.ndarr
         part = graph.induced(nodes)
         x = gap_node.rows_of(part, plan.made.basis)
         rows = {"encoder": seen.SeenRows(coins, x, part.labels, weights[nodes])}
-        for round_, model, message in seen.messages_of(plan, state, number, "gradient"):
+        for round_, model, message in seen.gradients_of(plan, state, number):
             stage = plan.made.stage(round_)
             if stage not in rows:
                 if not hops:
