@@ -98,7 +98,7 @@ class Document:
         held = self.data if data is None else data
         if isinstance(held, dict):
             ignored = catalogue()[self.system].ignored.split()
-            held = {key: value for key, value in held.items() if key not in ignored}
+            held = {key: value for key, value in held.items() if key not in ignored and value is not None}
         model = _model(self.system, part)
         try:
             return model.model_validate(held)
@@ -146,7 +146,8 @@ def read(path: Path) -> Document:
             return Document(path, "python", _json(path, body) if suffix == ".ipynb" else {}, text=body)
         if suffix in _KINDS or not suffix:
             return from_text(path, body)
-        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}")
+        more = " (archives are unpacked, HOCON saved as JSON first)"
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
     except RecursionError:
         raise PricingError(f"{path}:1: nested too deeply; at most {_DEEPEST} levels are read") from None
 
@@ -161,6 +162,7 @@ def text(path: Path) -> str:
 
 def from_text(path: Path, body: str) -> Document:
     """The document of a command line. path: what messages call it. ``PricingError`` where the text is no one command line."""
+    body = re.sub(r"(python[\d.]*\s+)-m\s", r"\1", body)
     python = r"(^|\s|/)(python[\d.]*|torchrun|accelerate|\S+\.py|compute_dp_sgd_privacy\w*)\s"
     body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#"))
     runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]

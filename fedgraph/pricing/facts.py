@@ -137,11 +137,11 @@ def _number(least: float = 0.0, above: bool = False, most: float = math.inf, who
             return None
         if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
             raise ValueError(f"found {found!r}; a number is allowed")
-        if math.isfinite(found) and found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+        if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
             raise ValueError(f"found {found:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
         if found < least or (above and found == least) or found > most:
             raise ValueError(f"found {found:g}; {allowed}")
-        if whole and not (math.isfinite(found) and found <= _MOST_WHOLE and found == int(found)):
+        if whole and not (found <= _MOST_WHOLE and found == int(found)):
             raise ValueError(f"found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
         return int(found) if whole else float(found)
 

@@ -206,6 +206,29 @@ def test_what_the_file_writes_is_the_first_plausible_answer(tmp_path: Path) -> N
     assert epsilon == pytest.approx(truths.gaussian(math.sqrt(10) / 1.1, 1e-7)), "a pass is one sum: nothing is amplified"
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [("LocalDpMod(1.0, 1.0, 2.0, 1e-5)", "price the pyproject.toml of its app"),
+     ("job.to(PercentilePrivacy(percentile=10), 'site-1')", "export the job, and price its folder")],
+)  # fmt: skip
+def test_a_program_whose_noise_is_declared_elsewhere_is_sent_there(tmp_path: Path, call: str, words: str) -> None:
+    with pytest.raises(PricingError, match=words):
+        pricing.price(written(tmp_path, f"{call}\n"))
+
+
+def test_of_a_program_that_protects_users_the_unit_is_a_user(tmp_path: Path) -> None:
+    quote = pricing.price(written(tmp_path, "PLDPrivacyAccountant(num_compositions=9, sampling_probability=0.1)\n"))
+    assert quote.headline.row.unit == "user"
+    assert [a.unknown.name for a in quote.asked] == [
+        "noise multiplier",
+        "other steps or files",
+        "steps",
+        "sampling rate",
+        "delta",
+    ]
+    assert [a.answers[0][0] for a in quote.asked if a.unknown.name in ("steps", "sampling rate")] == [9, 0.1]
+
+
 def test_no_cell_of_a_notebook_is_dropped_in_silence(tmp_path: Path) -> None:
     cells = ("import opacus\n!pip install opacus", "%%time\nengine.make_private(noise_multiplier=1.0)", "%%bash\nls", "if x\n")
     made = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}

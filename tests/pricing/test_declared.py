@@ -7,6 +7,7 @@ Truths are found without fedgraph; ∞ where nothing is noised.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -135,10 +136,60 @@ def test_a_declared_strategy_has_its_price(tmp_path: Path) -> None:
     assert total(app(tmp_path, PLAIN_CLIENT, CENTRAL), EQUAL) == pytest.approx(MEAN, rel=1e-6)
 
 
-def test_numbers_that_are_computed_are_asked(tmp_path: Path) -> None:
-    quote = pricing.price(app(tmp_path, CLIENT.replace("2.0, 1e-5", "budget(), 1e-5")))
+NAMED_ONCE = CENTRAL.replace("inner = ", "strategy = ").replace("Wrapped(inner", "Wrapped(strategy")
+STRATEGIES = {
+    "the name is given again": NAMED_ONCE,
+    "by get": CENTRAL.replace("noise_multiplier=1.5", "noise_multiplier=context.run_config.get('noise', 9.0)"),
+    "by get, not set": CENTRAL.replace("noise_multiplier=1.5", "noise_multiplier=context.run_config.get('z', 1.5)"),
+    "in a workflow": NAMED_ONCE.replace(
+        "strategy.start(grid=grid, num_rounds=4)",
+        "context = LegacyContext(context=context, config=ServerConfig(num_rounds=4), strategy=strategy)\n    DefaultWorkflow(SecAggPlusWorkflow(3, 2))(grid, context)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_is_read_as_public_apps_write_it(tmp_path: Path, name: str) -> None:
+    assert total(app(tmp_path, PLAIN_CLIENT, STRATEGIES[name]), EQUAL) == pytest.approx(MEAN, rel=1e-6)
+
+
+def test_a_strategy_that_is_wrapped_after_it_was_started_protects_nothing(tmp_path: Path) -> None:
+    lines = NAMED_ONCE.splitlines()
+    lines[-1], lines[-2] = lines[-2], lines[-1]
+    assert total(app(tmp_path, PLAIN_CLIENT, "\n".join(lines))) == INF
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "name"),
+    [("client", "2.0, 1e-5", "budget(), 1e-5", "epsilon"), ("client", "2.0, 1e-5", "2.0, 1 / n", "delta"),
+     ("server", "num_sampled_clients=20", "num_sampled_clients=int(n * q)", "num_sampled_clients")],
+)  # fmt: skip
+def test_numbers_that_are_computed_are_asked(tmp_path: Path, kind: str, old: str, new: str, name: str) -> None:
+    client, server = (CLIENT.replace(old, new), SERVER) if kind == "client" else (PLAIN_CLIENT, CENTRAL.replace(old, new))
+    quote = pricing.price(app(tmp_path, client, server), given={} if kind == "client" else EQUAL)
     assert quote.headline.total is None
-    assert [asked.unknown.name for asked in quote.asked] == ["epsilon"]
+    assert [asked.unknown.name for asked in quote.asked] == [name]
+
+
+REFUSED = {
+    "no noise to divide by": (CLIENT.replace("2.0, 1e-5", "0, 1e-5"), SERVER, "needs epsilon as a number > 0"),
+    "an older strategy": (PLAIN_CLIENT, CENTRAL.replace(" as Wrapped", "").replace("Wrapped(inner", "DPFedAvgFixed(inner"), "DPFedAvgFixed"),
+    "an older client": (PLAIN_CLIENT.replace("app = ClientApp()", "app = ClientApp(DPFedAvgNumPyClient())"), SERVER, "DPFedAvgNumPyClient"),
+    "TensorFlow": (PLAIN_CLIENT + "DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=1)\n", SERVER, "TensorFlow Privacy trains inside"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_noise_of_another_kind_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    client, server, words = REFUSED[name]
+    with pytest.raises(PricingError, match=words):
+        pricing.price(app(tmp_path, client, server))
+
+
+@pytest.mark.parametrize("head", ["tool.flwr", "flower"])
+def test_older_sections_of_a_project_are_read(tmp_path: Path, head: str) -> None:
+    toml = TOML.replace("tool.flwr.app.c", f"{head}.c").replace("tool.flwr.fed", f"{head}.fed")
+    assert total(app(tmp_path, RIGHT["run config"], toml=toml)) == pytest.approx(LOCAL, rel=1e-6)
 
 
 def test_opacus_inside_clients_is_to_be_recorded(tmp_path: Path) -> None:
@@ -212,3 +263,56 @@ def test_a_job_has_the_price_of_its_filter(tmp_path: Path) -> None:
     path = tmp_path / "config_fed_client.json"
     path.write_text(json.dumps({"executors": [EXECUTOR], "task_result_filters": [GROUP]}), encoding="utf-8")
     assert total(path, SAID) == pytest.approx(truths.svt(1000, 5))
+
+
+def test_a_servers_configuration_alone_says_nothing_of_the_clients(tmp_path: Path) -> None:
+    path = tmp_path / "config_fed_server.json"
+    path.write_text(json.dumps({"workflows": [{"args": {"num_rounds": 3}}], "task_result_filters": []}), encoding="utf-8")
+    with pytest.raises(PricingError, match="name the configuration of the clients, or the folder of the job"):
+        pricing.price(path)
+
+
+@pytest.mark.parametrize("name", ["x.GaussianNoise", "ExponentialPrivacy", "own.LaplaceDP"])
+def test_a_filter_that_is_not_known_may_add_noise_and_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "config_fed_client.json"
+    groups = [{"tasks": ["train"], "filters": [{"path": name}]}]
+    path.write_text(
+        json.dumps({"executors": [EXECUTOR], "task_result_filters": groups, "task_data_filters": None}), encoding="utf-8"
+    )
+    with pytest.raises(PricingError, match="is not a filter of nvflare"):
+        pricing.price(path)
+
+
+# Command lines: what is trained in clear, or without a bound, has no finite price.
+FLAGS = "--noise_multiplier=1.1 --epochs=1 --batch_size=256 --microbatches=256 --delta=1e-5"
+COMMANDS: dict[str, float | str] = {
+    f"python mnist_dpsgd_tutorial.py {FLAGS}": truths.gaussian(1 / 1.1, 1e-5),
+    f"python mnist_dpsgd_tutorial.py --dpsgd=True {FLAGS}": truths.gaussian(1 / 1.1, 1e-5),
+    f"python mnist_dpsgd_tutorial.py --dpsgd=False {FLAGS}": INF,
+    f"python mnist_dpsgd_tutorial.py --nodpsgd {FLAGS}": INF,
+    f"python mnist_dpsgd_tutorial.py --l2_norm_clip=inf {FLAGS}": "l2_norm_clip: found inf",
+    f"python mnist_dpsgd_tutorial.py {FLAGS.replace('1.1', 'inf')}": "noise_multiplier: found inf",
+    "python -m tensorflow_privacy.privacy.analysis.compute_dp_sgd_privacy --N=600 --batch_size=6 --noise_multiplier=2 --epochs=3 --noused_microbatching": truths.gaussian(math.sqrt(3) / 2, 1e-6),
+    "python -m flair.train --central_privacy_mechanism none": INF,
+    "python -m flair.train --central_privacy_mechanism banded_matrix_factorization": "found 'banded_matrix_factorization'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_line_has_the_price_of_what_it_switches_on(command: str) -> None:
+    truth = COMMANDS[command]
+    if isinstance(truth, str):
+        with pytest.raises(PricingError, match=truth):
+            pricing.price_command(command)
+        return
+    quote = pricing.price_command(command)
+    assert quote.headline.total is not None
+    assert quote.headline.total.epsilon == pytest.approx(truth, rel=1e-6)
+    assert not quote.reading.not_priced
+
+
+def test_a_configuration_that_is_written_out_in_full_is_read(tmp_path: Path) -> None:
+    """FederatedScope writes 0 for a number of users that is not known."""
+    path = tmp_path / "full.yaml"
+    path.write_text("nbafl: {use: false}\nsgdmf: {use: false}\nmodel: {num_user: 0}\n", encoding="utf-8")
+    assert total(path) == INF

@@ -33,6 +33,7 @@ _PLACES["LocalDpMod"] = ("clipping_norm", "sensitivity", "epsilon", "delta")
 _HIDDEN = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod")
 _TOUCHED = re.compile(r"noise|clip|aggregate|sensitivity|epsilon|delta|strategy|stdv|__call__")
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match, ast.IfExp, ast.comprehension)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _HEAVIEST = "weight of the heaviest client, in equal shares"
 
 
@@ -59,11 +60,8 @@ class _App:
         return [(path, n) for path, n in self.nodes if isinstance(n, ast.Call) and called(n.func) in names]
 
     def once(self, node: ast.expr | None, path: Path | None = None) -> ast.expr | None:
-        """What a name stands for, where it is assigned once; other expressions stand for themselves."""
-        if not isinstance(node, ast.Name):
-            return node
-        values = list(_values(self.trees[path or self.path], node.id))
-        return values[0] if len(values) == 1 else None
+        """What a name stands for where it is read; other expressions stand for themselves."""
+        return _value(self.trees[path or self.path], node) if isinstance(node, ast.Name) else node
 
     def number(self, path: Path, node: ast.expr | None, name: str) -> float | None:
         """The number that stands there; where it is no declaration, what the user says, or a question."""
@@ -73,7 +71,8 @@ class _App:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             return float(value)
         question = f"Which value has {name}? {path.name}:{node.lineno} says {ast.unparse(node)}, which it does not declare."
-        return self.document.facts.ask(name, question, (1.0, 10.0, 0.1))
+        tried = (1e-7, 1e-5) if name == "delta" else (1.0, 0.1) if name.startswith("fraction") else (1.0, 10.0)
+        return self.document.facts.ask(name, question, tried)
 
     def _declared(self, path: Path, node: ast.expr | None, depth: int = 8) -> Tree:
         match node:
@@ -86,16 +85,27 @@ class _App:
                 number = self._declared(path, inner, depth - 1)
                 return number if isinstance(number, (int, float)) else None
             case ast.Subscript(value=held, slice=ast.Constant(value=str() as key)):
-                config = self.once(held, path)
-                if not isinstance(config, ast.Attribute) or config.attr != "run_config":
-                    return None
-                if (answer := self.document.facts.known(key)) is None and key in self.config:
-                    said = f"run_config {key} = {self.config[key]!r} (pyproject.toml), which flwr run --run-config may change"
-                    self.document.facts.notes[said] = None
-                return self.config.get(key) if answer is None else answer
+                return self._configured(path, held, key)
+            case ast.Call(func=ast.Attribute(attr="get", value=held), args=[ast.Constant(value=str() as key), *default]):
+                value = self._configured(path, held, key)
+                return (
+                    self._declared(path, default[0], depth - 1)
+                    if value is None and default and key not in self.config
+                    else value
+                )
             case ast.Name() if depth:
                 return self._declared(path, self.once(node, path), depth - 1)
         return None
+
+    def _configured(self, path: Path, held: ast.expr, key: str) -> Tree:
+        """What ``run_config`` holds at a key; None where ``held`` is another mapping, or has no such key."""
+        config = self.once(held, path)
+        if not isinstance(config, ast.Attribute) or config.attr != "run_config":
+            return None
+        if (answer := self.document.facts.known(key)) is None and key in self.config:
+            said = f"run_config {key} = {self.config[key]!r} (pyproject.toml), which flwr run --run-config may change"
+            self.document.facts.notes[said] = None
+        return self.config.get(key) if answer is None else answer
 
     @cached_property
     def arguments(self) -> dict[str | None, ast.expr]:
@@ -126,9 +136,10 @@ def read(document: Document) -> Reading:
         words = f"several mechanisms, which contradict or compose: {names}; price one of them, or record the run"
         raise PricingError(f"{document.path}: {words}")
     if not made:
-        if found := app.calls("make_private", "make_private_with_epsilon"):
-            where = app.place(*found[0])
-            raise PricingError(f"{document.path}: Opacus trains inside the clients ({where}): record a client's run with --run")
+        if found := app.calls(*finder.CALLS):
+            (path, call), name = found[0], called(found[0][1].func)
+            inside = f"{finder.CALLS[name]} trains inside the clients ({app.place(path, call)}: {name})"
+            raise PricingError(f"{document.path}: {inside}: record a client's run with --run, or describe it in a neutral YAML")
         return _in_clear(app, document.words["neither"])
     [(app.path, app.call)] = made
     document.facts.place = (app.path, app.call.lineno)
@@ -142,8 +153,9 @@ def read(document: Document) -> Reading:
 
 
 def _app(document: Document) -> _App:
-    flwr = table(document.data, "tool", "flwr")
-    components, roots = table(flwr, "app", "components"), set()
+    flwr = table(document.data, "tool", "flwr") or table(document.data, "flower")  # the section of Flower 1.8
+    said = table(flwr, "app") if "components" in table(flwr, "app") else flwr
+    components, roots = table(said, "components"), set()
     at = ("tool", "flwr", "app", "components")
     for role in ("serverapp", "clientapp"):
         if not isinstance(reference := components.get(role), str):
@@ -170,7 +182,7 @@ def _app(document: Document) -> _App:
         sizes.get(str(federations["default"])) if "default" in federations else sizes.popitem()[1] if len(sizes) == 1 else None
     )
     clients = found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
-    return _App(document, trees, _flat(table(flwr, "app", "config")), clients)
+    return _App(document, trees, _flat(table(said, "config")), clients)
 
 
 def _doubts(app: _App) -> Iterator[str]:
@@ -221,13 +233,10 @@ def _hands_on(app: _App, top: ast.Module, name: str) -> bool:
 
 def _doubts_of_strategy(app: _App) -> Iterator[str]:
     """Why a strategy may not be the one that is started, its clients may not clip, or what it wraps may keep a state."""
-    tree = app.trees[app.path]
-    held = _names_of(tree, app.call)
-    started = [n.func.value for _, n in app.calls("start") if isinstance(n.func, ast.Attribute)]
-    given = [n for _, n in app.nodes if isinstance(n, ast.Call) and called(n.func) not in _PLACES]
-    started += [k.value for n in given for k in n.keywords if k.arg == "strategy"]
-    ours = [s for s in started if s is app.call or called(s) in held]
-    if not len(ours) == len(started) == 1 or (held and len(list(_values(tree, held[0]))) != 1):
+    started = [(p, n.func.value) for p, n in app.calls("start") if isinstance(n.func, ast.Attribute) and (n.args or n.keywords)]
+    given = [(p, n) for p, n in app.nodes if isinstance(n, ast.Call) and called(n.func) not in _PLACES]
+    started += [(p, k.value) for p, n in given for k in n.keywords if k.arg == "strategy"]
+    if [app.once(node, path) for path, node in started] != [app.call]:
         yield "no file shows it as the one strategy that is started"
     wanted = "adaptiveclipping_mod" if _PLACES[app.name] is _ADAPTIVE else "fixedclipping_mod"
     lists = [n for _, n in app.nodes if isinstance(n, (ast.List, ast.Tuple))]
@@ -248,8 +257,8 @@ def _inner(app: _App) -> ast.Call | None:
 
 def _local(app: _App) -> Reading:
     clip, delta = app.need("clipping_norm", 0.0), app.need("delta", 0.0, 1.0)
-    sensitivity, epsilon = (app.need(each, -1e-300) for each in ("sensitivity", "epsilon"))
-    std = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon if epsilon > 0 else math.inf
+    sensitivity, epsilon = app.need("sensitivity", -1e-300), app.need("epsilon", 0.0)
+    std = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
     rounds, made, rows = _rounds(app), std * app.document.louder, []
     for relation, move in (("zero-out", 1), ("replace", 2)):
         why = f"noise std = {made:.6g}, an update may move by {'2·' if move == 2 else ''}clip = {move * clip:g}"
@@ -358,20 +367,28 @@ def _decorator(node: ast.expr) -> str:
     return called(node.func if isinstance(node, ast.Call) else node)
 
 
-def _values(tree: ast.AST, name: str) -> Iterator[ast.expr | None]:
-    """What is assigned to a name, anywhere in a tree; None for what is no plain assignment."""
-    for node in ast.walk(tree):
-        plain = [t for t in node.targets if isinstance(t, ast.Name)] if isinstance(node, ast.Assign) else []
-        if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and isinstance(node.target, ast.Name) and node.value is not None:
-            plain = [node.target]
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and any(t.id == name for t in plain):
-            yield node.value
-        targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, (ast.AugAssign, ast.For, ast.comprehension)):
-            targets = [node.target]
-        stored = [n for t in targets if t not in plain for n in ast.walk(t) if isinstance(n, ast.Name) and n.id == name]
-        if any(isinstance(n.ctx, ast.Store) for n in stored) or (isinstance(node, ast.arg) and node.arg == name):
-            yield None
+def _value(tree: ast.Module, name: ast.Name) -> ast.expr | None:
+    """What a name stands for where it is read: its one value, or the last of plain lines of the same function before it."""
+    inside = [f for f in ast.walk(tree) if isinstance(f, _FUNCTIONS) and name in ast.walk(f)]
+    scope = next((f for f in reversed(inside) if _values(f, name.id)), tree)
+    values = _values(scope, name.id)
+    if len(values) == 1 or isinstance(scope, ast.Lambda) or (inside[-1] if inside else tree) is not scope:
+        return values[0] if len(values) == 1 else None
+    lines = [n for n in scope.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value in values]
+    here = next((at for at, n in enumerate(scope.body) if name in ast.walk(n)), 0)
+    before = [n.value for n in scope.body[:here] if n in lines]
+    return before[-1] if before and len(lines) == len(values) else None
+
+
+def _values(tree: ast.AST, name: str) -> list[ast.expr | None]:
+    """What is assigned to a name anywhere in a tree; None for each place that is no plain assignment."""
+    nodes = list(ast.walk(tree))
+    made = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and n.value is not None]
+    targets = [(n.value, t) for n in made for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    plain = [value for value, target in targets if isinstance(target, ast.Name) and target.id == name]
+    stored = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)]
+    other = [n for n in nodes if (isinstance(n, ast.arg) and n.arg == name) or (isinstance(n, ast.Global) and name in n.names)]
+    return [*plain, *[None] * (len(stored) + len(other) - len(plain))]
 
 
 def _flat(held: Tree, at: str = "") -> Table:

@@ -5,6 +5,7 @@ Their keys stand in ``catalogue.yaml``; a function of each says what they releas
 """
 
 import math
+import re
 from functools import partial
 from pathlib import Path
 
@@ -16,18 +17,20 @@ from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Ro
 from fedgraph.pricing.recorder import svt_epsilon
 from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
 
+_OFF = {f"no{flag}": flag for flag in ("dpsgd", "used_microbatching")}  # how a command line switches one off
+
 
 def tensorflow_privacy(document: Document) -> Reading:
     """noise std = noise_multiplier·l2_norm_clip on the sum of microbatches.
 
     Where one clip bounds the mean of several examples, one that vanishes may turn it round: 2·clip.
     """
-    flags = document.options()
+    flags = document.options({_OFF.get(k, k): v if k not in _OFF else False for k, v in document.data.items()})
     if flags.N is not None and flags.batch_size > flags.N:
         raise document.error(f"batch_size {flags.batch_size:g} is larger than N = {flags.N:g}", "batch_size")
     stated = 1e-6 if flags.delta is None and flags.microbatches is None else flags.delta  # the command's own default
     twice = flags.used_microbatching if flags.microbatches is None else flags.microbatches != flags.batch_size
-    noise = flags.noise_multiplier * document.louder
+    noise = flags.noise_multiplier * document.louder if flags.dpsgd else 0.0
     sums = Sums(noise, math.ceil(flags.epochs))
     rows = readings.rows_of_sums([[sums]], "example", readings.TO_RECIPIENT, document.ask("delta", stated), twice=twice)
     claim = Claim(None, stated, "total", "TFP prints its own statement for these flags")
@@ -83,7 +86,11 @@ def pfl(document: Document) -> Reading:
         rows += readings.rows_of_sums([[local]], "user", TO_SERVER, at)
         claims.append(Claim(flags.local_epsilon, at, "per round", f"local {flags.local_privacy_mechanism}"))
     if not rows:
-        rows = [readings.in_clear("user", WITH_MODELS, f"central_privacy_mechanism {mechanism!r} adds no noise", rounds=rounds)]
+        rows = [
+            readings.in_clear(
+                "user", WITH_MODELS, f"central_privacy_mechanism {mechanism or 'none'} adds no noise", rounds=rounds
+            )
+        ]
     open_ = ("local metrics, unless they are privatised too", "the server, where the mechanism is applied centrally",
              "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment")  # fmt: skip
     order = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
@@ -195,12 +202,10 @@ def flare(document: Document) -> Reading:
     """
     sites, server, said = _sites(document)
     names = [_class(f.name) for site in sites.values() for group in site.task_result_filters for f in group.filters]
-    if "GaussianPrivacy" in names:
-        raise PricingError(
-            f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
-        )
-    others = [_other(name) for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
-    aside = tuple(dict.fromkeys((*others, *said)))
+    others = [name for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
+    if own := next((name for name in others if re.search("(?i)privacy|noise|gauss|laplac|dp", name)), None):
+        raise PricingError(f"{document.path}: {own} is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML")
+    aside = tuple(dict.fromkeys((*map(_other, others), *said)))
     rounds = _rounds(server) if server and _rounds(server) is not None else _rounds(next(iter(sites.values())))
     found: list[list[Said]] = []
     for name, site in sites.items():
@@ -279,8 +284,9 @@ def _sites(document: Document) -> tuple[dict[str, Said], Said | None, list[str]]
     sites: dict[str, Said] = {}
     server: Said | None = None
     apps = table(document.data, "apps")
-    role = "config_fed_server" if document.path.stem == "config_fed_server" else "config_fed_client"
-    for name, held in apps.items() if apps else [("", {role: document.data})]:
+    if document.path.stem == "config_fed_server" or "workflows" in document.data:
+        raise PricingError(f"{document.path}: a server's: name the configuration of the clients, or the folder of the job")
+    for name, held in apps.items() if apps else [("", {"config_fed_client": document.data})]:
         configurations = {key: document.options(value) for key, value in table({"held": held}, "held").items()}
         placed = table(document.data, "meta", "deploy_map").get(name)
         server = configurations.get("config_fed_server", server)
