@@ -98,6 +98,7 @@ class Recording:
     _known: dict[Foreign, int] = field(default_factory=dict)
     _kept: list[Foreign] = field(default_factory=list)
     _files: dict[str, set[str]] = field(default_factory=dict)  # files of weights that were read → the names in them
+    _saved: dict[str, tuple[int, ...]] = field(default_factory=dict)  # files that this run wrote → how they were left
     _owned: dict[int, int] = field(default_factory=dict)  # id of an optimizer → the data that its engine was given
     # Optimizers whose next step follows a noised sum → its parameters, with the gradients that were noised.
     _granted: weakref.WeakKeyDictionary[Foreign, Foreign] = field(default_factory=weakref.WeakKeyDictionary)
@@ -658,9 +659,16 @@ def _own_name(name: object) -> str:
 def _watch_torch(recording: Recording, torch: Foreign) -> None:
     """Loaders that are walked, gradients, optimizers that step, and files that weights come from."""
 
+    def save(original: Foreign, made: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        original(made, file, *args, **options)
+        if isinstance(file, (str, os.PathLike)):
+            recording._saved[os.path.abspath(file)] = _stamp(file)
+
     def load(original: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
         made = original(file, *args, **options)
         path = str(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", "a file"))
+        if recording._saved.get(os.path.abspath(path)) == _stamp(path):  # of what was recorded, or read from files before
+            return made
         if isinstance(made, torch.nn.Module):
             recording._happened("weights", file=path)
         elif keys := _names(made, torch.Tensor):
@@ -705,8 +713,15 @@ def _watch_torch(recording: Recording, torch: Foreign) -> None:
     recording._wrap(torch.autograd, "backward", backward)
     recording._wrap(torch.autograd, "grad", grad)
     recording._wrap(sys.modules["torch.autograd.forward_ad"], "make_dual", grad)
+    recording._wrap(torch, "save", save)
     recording._wrap(torch, "load", load)
     recording._wrap(torch.nn.Module, "load_state_dict", take)
+
+
+def _stamp(path: Foreign) -> tuple[int, ...]:
+    """What changes where somebody writes a file anew; empty where there is none."""
+    held = os.stat(path) if os.path.exists(path) else None
+    return () if held is None else (held.st_ino, held.st_size, held.st_mtime_ns)
 
 
 def _leaves(roots: Foreign) -> list[Foreign]:

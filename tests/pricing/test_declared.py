@@ -162,6 +162,7 @@ def test_a_strategy_that_is_wrapped_after_it_was_started_protects_nothing(tmp_pa
 @pytest.mark.parametrize(
     ("kind", "old", "new", "name"),
     [("client", "2.0, 1e-5", "budget(), 1e-5", "epsilon"), ("client", "2.0, 1e-5", "2.0, 1 / n", "delta"),
+     ("client", "2.0, 1e-5", "options.get('epsilon', 2.0), 1e-5", "epsilon"),
      ("server", "num_sampled_clients=20", "num_sampled_clients=int(n * q)", "num_sampled_clients")],
 )  # fmt: skip
 def test_numbers_that_are_computed_are_asked(tmp_path: Path, kind: str, old: str, new: str, name: str) -> None:
@@ -175,7 +176,7 @@ REFUSED = {
     "no noise to divide by": (CLIENT.replace("2.0, 1e-5", "0, 1e-5"), SERVER, "needs epsilon as a number > 0"),
     "an older strategy": (PLAIN_CLIENT, CENTRAL.replace(" as Wrapped", "").replace("Wrapped(inner", "DPFedAvgFixed(inner"), "DPFedAvgFixed"),
     "an older client": (PLAIN_CLIENT.replace("app = ClientApp()", "app = ClientApp(DPFedAvgNumPyClient())"), SERVER, "DPFedAvgNumPyClient"),
-    "TensorFlow": (PLAIN_CLIENT + "DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=1)\n", SERVER, "TensorFlow Privacy trains inside"),
+    "TensorFlow": (PLAIN_CLIENT + "DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=1)\n", SERVER, "DPKerasSGDOptimizer of TensorFlow Privacy is called here"),
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -438,6 +439,23 @@ def test_weights_from_a_file_and_graph_layers_are_asked_about(tmp_path: Path) ->
     assert graphs.price(DELTA).headline.total is None
     assert [asked.unknown.name for asked in graphs.price(DELTA).asked] == [PERSON]
     assert total(graphs, {PERSON: 1}) == whole(1.0)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_weights_that_the_run_saved_itself_are_its_own_as_long_as_nobody_else_writes_them(
+    tmp_path: Path, changed: bool
+) -> None:
+    torch, data, path = package("torch"), table(), tmp_path / "best.pt"
+    with fedgraph.recorded() as r:
+        model = torch.nn.Linear(4, 2)
+        told(r, data, 10)
+        torch.save(model.state_dict(), path)
+        if changed:
+            path.write_bytes(path.read_bytes())
+            os.utime(path, ns=(1, 1))
+        model.load_state_dict(torch.load(path))
+        told(r, data, 10)
+    assert total(r) == (INF if changed else sampled(0.05, 20))
 
 
 def test_watching_ends_with_the_block() -> None:

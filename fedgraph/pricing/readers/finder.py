@@ -20,6 +20,7 @@ from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
 _KNOWN = catalogue()["python"].options
 CALLS = {name: library for library, names in table(_KNOWN, "calls").items() for name in str(names).split()}
+ACCOUNTANT = "an accountant"
 _SHUFFLED = "TensorFlow Privacy"  # whose users draw no coins
 _UNITS = {"pfl-research": "user", "TensorFlow Federated": "client"}  # whose data a row is, where it is no example
 _DECLARED = {  # whose noise is declared in other files → what to price
@@ -44,9 +45,7 @@ def read(document: Document) -> Reading:
     libraries = dict.fromkeys(CALLS[called(call.func)] for _, call in found)
     if libraries.keys() <= _DECLARED.keys():
         words = " and ".join(_DECLARED[library] for library in libraries)
-        raise PricingError(
-            f"{document.path}:{found[0][1].lineno}: {_shown('', found[0][1])}: {words}, or describe it in a neutral YAML"
-        )
+        raise PricingError(f"{_shown(str(document.path), found[0][1])}: {words}, or describe it in a neutral YAML")
     unit = next((_UNITS[library] for library in libraries if library in _UNITS), "example")
     shuffled = _SHUFFLED in libraries
     source = "\n".join(code for _, code in cells)

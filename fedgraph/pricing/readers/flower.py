@@ -81,31 +81,28 @@ class _App:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 number = self._declared(path, inner, depth - 1)
                 return -number if isinstance(number, (int, float)) else None
-            case ast.Call(func=ast.Name(id="float" | "int"), args=[inner]) if depth:
+            case ast.Call(func=ast.Name(id="float" | "int" as kind), args=[inner]) if depth:
                 number = self._declared(path, inner, depth - 1)
-                return number if isinstance(number, (int, float)) else None
+                return None if not isinstance(number, (int, float)) else float(number) if kind == "float" else int(number)
             case ast.Subscript(value=held, slice=ast.Constant(value=str() as key)):
                 return self._configured(path, held, key)
             case ast.Call(func=ast.Attribute(attr="get", value=held), args=[ast.Constant(value=str() as key), *default]):
-                value = self._configured(path, held, key)
-                return (
-                    self._declared(path, default[0], depth - 1)
-                    if value is None and default and key not in self.config
-                    else value
+                return self._configured(
+                    path, held, key, self._declared(path, default[0], depth - 1) if depth and default else None
                 )
             case ast.Name() if depth:
                 return self._declared(path, self.once(node, path), depth - 1)
         return None
 
-    def _configured(self, path: Path, held: ast.expr, key: str) -> Tree:
-        """What ``run_config`` holds at a key; None where ``held`` is another mapping, or has no such key."""
+    def _configured(self, path: Path, held: ast.expr, key: str, default: Tree = None) -> Tree:
+        """What ``run_config`` holds at a key, or ``default``; None where ``held`` is another mapping."""
         config = self.once(held, path)
         if not isinstance(config, ast.Attribute) or config.attr != "run_config":
             return None
         if (answer := self.document.facts.known(key)) is None and key in self.config:
             said = f"run_config {key} = {self.config[key]!r} (pyproject.toml), which flwr run --run-config may change"
             self.document.facts.notes[said] = None
-        return self.config.get(key) if answer is None else answer
+        return self.config.get(key, default) if answer is None else answer
 
     @cached_property
     def arguments(self) -> dict[str | None, ast.expr]:
@@ -137,8 +134,8 @@ def read(document: Document) -> Reading:
         raise PricingError(f"{document.path}: {words}")
     if not made:
         if found := app.calls(*finder.CALLS):
-            (path, call), name = found[0], called(found[0][1].func)
-            inside = f"{finder.CALLS[name]} trains inside the clients ({app.place(path, call)}: {name})"
+            path, call = min(found, key=lambda each: finder.CALLS[called(each[1].func)] == finder.ACCOUNTANT)
+            inside = f"{called(call.func)} of {finder.CALLS[called(call.func)]} is called here ({app.place(path, call)})"
             raise PricingError(f"{document.path}: {inside}: record a client's run with --run, or describe it in a neutral YAML")
         return _in_clear(app, document.words["neither"])
     [(app.path, app.call)] = made
