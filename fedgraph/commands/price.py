@@ -39,7 +39,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--at-most", type=float, metavar="EPSILON", help="exit status 1 where a total lies above, 2 where open")
     parser.add_argument("--json", action="store_true", help='print JSON (a list where several files are priced); ∞ is "inf"')
     parser.add_argument("--details", action="store_true", help="with --json: every unit and viewer, the source, the order")
-    parser.add_argument("--html", type=Path, metavar="PAGE", help="write a self-contained page")
     parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0: the line that costs privacy")
 
 
@@ -59,8 +58,6 @@ def run(options: argparse.Namespace) -> int:
         found = [pricing.price_command(options.words, options.system, options.fix, given)]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
-    if options.html:
-        _write(options.html, quotes.html(found), options.files)
     if options.sarif:
         _write(options.sarif, quotes.sarif(found, options.at_most), options.files)
     if options.json:
@@ -112,9 +109,8 @@ def _worth_of_edges(quote: Quote, data: str) -> str:
 def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:
     from fedgraph.errors import PricingError
 
-    page = path.suffix in (".html", ".htm", ".sarif")
-    if path.exists() and (not page or not path.is_file() or any(path.samefile(source) for source in inputs)):
-        raise PricingError(f"{path}: is there, and is no page of an earlier run: not overwritten; name another file")
+    if path.exists() and (path.suffix != ".sarif" or not path.is_file() or any(path.samefile(source) for source in inputs)):
+        raise PricingError(f"{path}: is there, and is no SARIF of an earlier run: not overwritten; name another file")
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -153,6 +153,19 @@ def test_a_strategy_is_read_as_public_apps_write_it(tmp_path: Path, name: str) -
     assert total(app(tmp_path, PLAIN_CLIENT, STRATEGIES[name]), EQUAL) == pytest.approx(MEAN, rel=1e-6)
 
 
+CLIPPING = {
+    "mods=[fixedclipping_mod]": MEAN, "mods=[secaggplus_mod, fixedclipping_mod]": MEAN, "": INF, "mods=[adaptiveclipping_mod]": INF,
+    "mods=[other, fixedclipping_mod]": INF,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mods", CLIPPING)
+def test_clients_that_are_not_shown_to_clip_protect_nothing(tmp_path: Path, mods: str) -> None:
+    client = "UNUSED = [fixedclipping_mod]\n" + PLAIN_CLIENT.replace("ClientApp()", f"ClientApp({mods})")
+    path = app(tmp_path, client, CENTRAL.replace("ServerSide", "ClientSide"))
+    assert total(path, EQUAL if CLIPPING[mods] == MEAN else {}) == pytest.approx(CLIPPING[mods], rel=1e-6)
+
+
 def test_a_strategy_that_is_wrapped_after_it_was_started_protects_nothing(tmp_path: Path) -> None:
     lines = NAMED_ONCE.splitlines()
     lines[-1], lines[-2] = lines[-2], lines[-1]

@@ -442,9 +442,7 @@ def test_weights_from_a_file_and_graph_layers_are_asked_about(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("changed", [False, True])
-def test_weights_that_the_run_saved_itself_are_its_own_as_long_as_nobody_else_writes_them(
-    tmp_path: Path, changed: bool
-) -> None:
+def test_weights_that_the_run_saved_itself_are_its_own_until_somebody_else_writes_them(tmp_path: Path, changed: bool) -> None:
     torch, data, path = package("torch"), table(), tmp_path / "best.pt"
     with fedgraph.recorded() as r:
         model = torch.nn.Linear(4, 2)

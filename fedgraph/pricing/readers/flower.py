@@ -87,9 +87,8 @@ class _App:
             case ast.Subscript(value=held, slice=ast.Constant(value=str() as key)):
                 return self._configured(path, held, key)
             case ast.Call(func=ast.Attribute(attr="get", value=held), args=[ast.Constant(value=str() as key), *default]):
-                return self._configured(
-                    path, held, key, self._declared(path, default[0], depth - 1) if depth and default else None
-                )
+                other = self._declared(path, default[0], depth - 1) if depth and default else None
+                return self._configured(path, held, key, other)
             case ast.Name() if depth:
                 return self._declared(path, self.once(node, path), depth - 1)
         return None
@@ -202,19 +201,27 @@ def _doubts(app: _App) -> Iterator[str]:
             yield f"{app.place(file, node)} sets {ast.unparse(node)}"
 
 
-def _doubts_of_mods(app: _App) -> Iterator[str]:
-    """Why ``LocalDpMod`` may not be the first of the one list of mods of training, itself or in a function that calls it."""
+def _first_mod(app: _App) -> tuple[Path, ast.expr] | None:
+    """The first of the one list of mods of training that does not hide sums, and its file; None where that is not shown."""
     lists = [(home, n, k.value) for home, n in app.calls("ClientApp", "train") for k in n.keywords if k.arg == "mods"]
     trained = [d for _, n in app.nodes if isinstance(n, ast.FunctionDef) for d in n.decorator_list if _decorator(d) == "train"]
-    if len(lists) == len(app.calls("ClientApp")) == 1 and lists[0][0] == app.path:
-        (_, by, held), top = lists[0], app.trees[app.path]
-        loads = [n for n in ast.walk(top) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == called(held)]
-        alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (called(by.func) != "train" or len(trained) == 1)
-        listed = app.once(held)
-        inside = [m for m in listed.elts if called(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
-        if alone and inside and (app.once(inside[0]) is app.call or _hands_on(app, top, called(inside[0]))):
-            return
-    yield "no list of mods of training shows it alone"
+    if not len(lists) == len(app.calls("ClientApp")) == 1:
+        return None
+    [(home, by, held)] = lists
+    loads = [
+        n for n in ast.walk(app.trees[home]) if isinstance(n, ast.Name) and n.id == called(held) and isinstance(n.ctx, ast.Load)
+    ]
+    alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (called(by.func) != "train" or len(trained) == 1)
+    listed = app.once(held, home)
+    inside = [m for m in listed.elts if called(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
+    return (home, inside[0]) if alone and inside else None
+
+
+def _doubts_of_mods(app: _App) -> Iterator[str]:
+    """Why ``LocalDpMod`` may not be that mod, itself or in a function that calls it."""
+    home, first = _first_mod(app) or (None, None)
+    if home != app.path or not (app.once(first) is app.call or _hands_on(app, app.trees[home], called(first))):
+        yield "no list of mods of training shows it alone"
 
 
 def _hands_on(app: _App, top: ast.Module, name: str) -> bool:
@@ -236,9 +243,8 @@ def _doubts_of_strategy(app: _App) -> Iterator[str]:
     if [app.once(node, path) for path, node in started] != [app.call]:
         yield "no file shows it as the one strategy that is started"
     wanted = "adaptiveclipping_mod" if _PLACES[app.name] is _ADAPTIVE else "fixedclipping_mod"
-    lists = [n for _, n in app.nodes if isinstance(n, (ast.List, ast.Tuple))]
-    if "ClientSide" in app.name and not any(called(item) == wanted for n in lists for item in n.elts):
-        yield f"no file shows {wanted} on the client, without which no update is clipped"
+    if "ClientSide" in app.name and called((_first_mod(app) or (None, ast.Name("")))[1]) != wanted:
+        yield f"no list of mods of training shows {wanted} alone, without which no update is clipped"
     if _inner(app) is None:
         said = app.arguments.get("strategy")
         yield f"it wraps {ast.unparse(said) if said is not None else 'nothing'}, which is not known to be FedAvg's mean alone"
