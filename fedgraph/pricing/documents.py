@@ -45,7 +45,6 @@ class System:
     reader: str  # file of ``readers`` and function, such as ``settings.pfl``
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
-    ignored: str = ""  # options, divided by spaces, that change no price
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
     options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.model_of``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
@@ -89,7 +88,7 @@ class Document:
         return self.facts.louder
 
     def options(self, data: object = None, *at: str, part: str = "") -> Said:
-        """The keys that a price needs, without those that change none.
+        """The keys that a price needs, and in ``rest`` the names of others. A key of null is one that is left out.
 
         Args:
             data: The mapping that holds them, and stands at the keys ``at``; None for the document.
@@ -97,8 +96,7 @@ class Document:
         """
         held = self.data if data is None else data
         if isinstance(held, dict):
-            ignored = catalogue()[self.system].ignored.split()
-            held = {key: value for key, value in held.items() if key not in ignored and value is not None}
+            held = {key: value for key, value in held.items() if value is not None}
         model = _model(self.system, part)
         try:
             return model.model_validate(held)

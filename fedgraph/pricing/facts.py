@@ -159,13 +159,14 @@ _KINDS: Mapping[str, tuple[Any, Any]] = {
 
 
 class _SomeKeys(BaseModel):
-    """The keys of a mapping that a price needs. Others are told as not priced (``rest``)."""
+    """The keys of a mapping that a price needs."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, populate_by_name=True)
 
     @property
     def rest(self) -> tuple[str, ...]:
-        return tuple(self.__pydantic_extra__ or ())
+        """Others, in one line: they are told as not priced."""
+        return (", ".join(self.__pydantic_extra__),) if self.__pydantic_extra__ else ()
 
 
 class Keys(_SomeKeys):

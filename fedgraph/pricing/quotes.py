@@ -103,7 +103,7 @@ class Quote:
 
         out: Table = {
             "total": priced(top.total), "per_round": priced(top.per_round), "published": published[0] if published else None,
-            "unprotected": [*reading.unprotected, *(f"not priced: {name}" for name in reading.not_priced)],
+            "unprotected": [*reading.unprotected, *(f"not priced: {names}" for names in reading.not_priced)],
             "questions": [asked(a) for a in self.asked],
         }  # fmt: skip
         if fix is not None:
