@@ -228,6 +228,12 @@ def test_of_a_program_that_protects_users_the_unit_is_a_user(tmp_path: Path) -> 
     assert [a.answers[0][0] for a in quote.asked if a.unknown.name in ("steps", "sampling rate")] == [9, 0.1]
 
 
+def test_a_question_says_how_it_is_answered_and_a_loader_without_coins_is_asked_for_its_epochs(tmp_path: Path) -> None:
+    quote = pricing.price(written(tmp_path, TRAIN.replace("max_grad_norm=1", "max_grad_norm=1, poisson_sampling=False")))
+    assert "epochs" in [asked.unknown.name for asked in quote.asked]
+    assert '--given "epochs=…" → ε: 5 →' in quotes.text(quote)
+
+
 def test_no_cell_of_a_notebook_is_dropped_in_silence(tmp_path: Path) -> None:
     cells = ("import opacus\n!pip install opacus", "%%time\nengine.make_private(noise_multiplier=1.0)", "%%bash\nls", "if x\n")
     made = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}

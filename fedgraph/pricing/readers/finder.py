@@ -47,8 +47,8 @@ def read(document: Document) -> Reading:
         words = " and ".join(_DECLARED[library] for library in libraries)
         raise PricingError(f"{_shown(str(document.path), found[0][1])}: {words}, or describe it in a neutral YAML")
     unit = next((_UNITS[library] for library in libraries if library in _UNITS), "example")
-    shuffled = _SHUFFLED in libraries
     source = "\n".join(code for _, code in cells)
+    shuffled = _SHUFFLED in libraries or re.search(r"poisson_sampling\s*=\s*False", source)
 
     def ask(name: str, allowed: tuple[float, float], words: str = "") -> float:
         entry = QUESTIONS[name]
