@@ -166,6 +166,22 @@ def test_clients_that_are_not_shown_to_clip_protect_nothing(tmp_path: Path, mods
     assert total(path, EQUAL if CLIPPING[mods] == MEAN else {}) == pytest.approx(CLIPPING[mods], rel=1e-6)
 
 
+COMPONENTS = "app = ServerApp(server_fn=lambda c: ServerAppComponents(strategy=FedAvg(), config=ServerConfig({})))\n"
+ROUNDS = {
+    SERVER.replace("num_rounds=4", "num_rounds=7"): 7, SERVER.replace("grid=grid, num_rounds=4", "grid, None, 7"): 7,
+    SERVER.replace(", num_rounds=4", ""): 3, COMPONENTS.format("num_rounds=7"): 7, COMPONENTS.format("7"): 7, COMPONENTS.format(""): 1,
+    SERVER.replace("num_rounds=4", "**options"): None, SERVER.replace("grid=grid, num_rounds=4", "*options"): None,
+    COMPONENTS.format("**options"): None, SERVER.replace("num_rounds=4", "num_rounds=len(options)"): None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server", ROUNDS)
+def test_rounds_are_those_that_are_declared_by_name_by_place_or_by_default(tmp_path: Path, server: str) -> None:
+    quote = pricing.price(app(tmp_path, CLIENT, server))
+    assert ([] if ROUNDS[server] else ["rounds"]) == [asked.unknown.name for asked in quote.asked]
+    assert quote.headline.row.rounds == (ROUNDS[server] or quote.headline.row.rounds)
+
+
 def test_a_strategy_that_is_wrapped_after_it_was_started_protects_nothing(tmp_path: Path) -> None:
     lines = NAMED_ONCE.splitlines()
     lines[-1], lines[-2] = lines[-2], lines[-1]

@@ -335,14 +335,16 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
 
 def _rounds(app: _App) -> int:
     """The rounds of the one start; asked where they are not declared."""
-    starts = [
-        (p, n) for p, n in app.calls("start", "ServerConfig") if isinstance(n.func, ast.Attribute) or called(n.func) != "start"
-    ]
-    said = [
-        3.0 if held is None and called(n.func) == "start" else 1.0 if held is None else app.number(path, held, "rounds")
-        for path, n in starts
-        for held in [next((k.value for k in n.keywords if k.arg == "num_rounds"), None)]
-    ]
+    starts = [(p, n) for p, n in app.calls("start", "ServerConfig") if called(n.func) != "start" or (n.args or n.keywords)]
+    starts = [(p, n) for p, n in starts if isinstance(n.func, ast.Attribute) or called(n.func) == "ServerConfig"]
+    said: list[float | None] = []
+    for path, n in starts:
+        place, default = (2, 3.0) if called(n.func) == "start" else (0, 1.0)
+        held = {None if isinstance(a, ast.Starred) else at: a for at, a in enumerate(n.args)} | {
+            k.arg: k.value for k in n.keywords
+        }
+        given = held.get("num_rounds", held.get(place))
+        said.append(None if None in held else default if given is None else app.number(path, given, "rounds"))
     by_hand = app.calls("send_and_receive", "push_messages")
     more = f" {app.place(*by_hand[0])} sends messages by hand: count them, too." if by_hand else ""
     looped = any(isinstance(n, (ast.For, ast.While)) and any(s in ast.walk(n) for _, s in starts) for _, n in app.nodes)
