@@ -7,8 +7,8 @@
 ``--run`` runs the command and counts what Opacus, Flower's and FLARE's filters do in it. Files are read as data; nothing in
 them is run, and a Python file alone has questions and no price.
 
-Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
-one line on stderr where a file or an option is wrong.
+Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open, or its
+δ is above one over the people. 2 with one line on stderr where a file or an option is wrong.
 """
 
 from __future__ import annotations
@@ -69,8 +69,7 @@ def run(options: argparse.Namespace) -> int:
         print(_worth_of_edges(found[0], options.edges))
     if options.at_most is None:
         return 0
-    totals = [q.headline.total for q in found]  # the first row of each is what its file claims
-    return max(2 if total is None else int(total.epsilon > options.at_most) for total in totals)
+    return max(quote.verdict(options.at_most) for quote in found)
 
 
 _SEEDS = 3  # of the comparison

@@ -76,6 +76,13 @@ class Quote:
         """The first row: what the file claims."""
         return self.rows[0]
 
+    def verdict(self, limit: float) -> int:
+        """The exit status of a gate: 0 (at most ``limit``), 1 (above), 2 (open, or at a δ that gives somebody away)."""
+        top, people = self.headline, self.reading.people
+        if top.total is None:
+            return 2
+        return 1 if top.total.epsilon > limit else 2 if people and top.row.delta > 1 / people else 0
+
     def to_dict(self, details: bool = False) -> Table:
         """The quote as ``--json`` prints it: ``total``, ``per_round``, ``published``, ``unprotected``, ``questions``, ``fix``.
 

@@ -165,6 +165,8 @@ def test_a_delta_above_one_over_the_people_is_said() -> None:
     words = "compute_dp_sgd_privacy --N=1000 --batch_size=10 --noise_multiplier=1 --epochs=1 --delta={}"
     said = [pricing.price_command(words.format(delta)).reading.order for delta in (1e-2, 1e-5)]
     assert [any("above 1/1,000" in sentence for sentence in order) for order in said] == [True, False]
+    gate = [cli.main(["price", "--command", words.format(delta), "--at-most", "100"]) for delta in (1e-2, 1e-5)]
+    assert gate == [2, 0], "an ε at such a δ proves nothing"
 
 
 def test_the_hook_and_the_action_use_options_that_exist() -> None:

@@ -204,6 +204,8 @@ def test_numbers_that_are_computed_are_asked(tmp_path: Path, kind: str, old: str
 REFUSED = {
     "no noise to divide by": (CLIENT.replace("2.0, 1e-5", "0, 1e-5"), SERVER, "needs epsilon as a number > 0"),
     "an older strategy": (PLAIN_CLIENT, CENTRAL.replace(" as Wrapped", "").replace("Wrapped(inner", "DPFedAvgFixed(inner"), "DPFedAvgFixed"),
+    "called elsewhere": (PLAIN_CLIENT, CENTRAL.replace("Wrapped(inner, ", "partial(Wrapped)(inner, "), "named and not called"),
+    "less than no noise": (CLIENT.replace("1.0, 2.0, 1e-5", "-1.0, 2.0, 1e-5"), SERVER, "needs sensitivity as a number ≥ 0"),
     "an older client": (PLAIN_CLIENT.replace("app = ClientApp()", "app = ClientApp(DPFedAvgNumPyClient())"), SERVER, "DPFedAvgNumPyClient"),
     "TensorFlow": (PLAIN_CLIENT + "DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=1)\n", SERVER, "DPKerasSGDOptimizer of TensorFlow Privacy is called here"),
 }  # fmt: skip
@@ -243,6 +245,7 @@ APPS: dict[str, tuple[str, str, str, dict[str, float], float]] = {
     "own aggregate": (TOML, CENTRAL.replace("app = ", "class Mine(FedAvg):\n    def aggregate_train(self, r, replies):\n        return replies\napp = ").replace("inner = FedAvg", "inner = Mine"), PLAIN_CLIENT, EQUAL, INF),
     "noise removed later": (TOML, CENTRAL.replace("    strategy.start", "    strategy.noise_multiplier = 0.1\n    strategy.start"), PLAIN_CLIENT, EQUAL, truths.gaussian(2 / 0.1, 1e-5)),
     "a missing federation": (TOML.replace('default = "real"', 'default = "nowhere"'), CENTRAL, PLAIN_CLIENT, EQUAL, MEAN),
+    "set by name": (TOML, CENTRAL.replace("    strategy.start", "    setattr(strategy, 'noise_' + 'multiplier', 0.1)\n    strategy.start"), PLAIN_CLIENT, {}, INF),
     "own start": (TOML, CENTRAL.replace("app = ", "class Mine(Wrapped):\n    def aggregate_train(self, r, replies):\n        return replies\napp = ").replace("strategy = Wrapped", "strategy = Mine"), PLAIN_CLIENT, EQUAL, INF),
 }  # fmt: skip
 

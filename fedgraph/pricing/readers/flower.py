@@ -114,8 +114,8 @@ class _App:
     def need(self, name: str, above: float, below: float = math.inf) -> float:
         value = self.number(self.path, self.arguments.get(name), name)
         if value is None or not above < value < below:
-            limit = f" and < {below:g}" if below < math.inf else ""
-            message = f"{self.name} needs {name} as a number > {above:g}{limit}, found {value}"
+            limit = f"{f'> {above:g}' if above >= 0 else '≥ 0'}{f' and < {below:g}' if below < math.inf else ''}"
+            message = f"{self.name} needs {name} as a number {limit}, found {value}"
             raise self.document.error(message, line=self.call.lineno, path=self.path)
         return value
 
@@ -132,6 +132,9 @@ def read(document: Document) -> Reading:
         words = f"several mechanisms, which contradict or compose: {names}; price one of them, or record the run"
         raise PricingError(f"{document.path}: {words}")
     if not made:
+        if named := [(p, n) for p, n in app.nodes if isinstance(n, (ast.Name, ast.Attribute)) and called(n) in _PLACES]:
+            words = f"{called(named[0][1])} ({app.place(*named[0])}) is named and not called with its options"
+            raise PricingError(f"{document.path}: {words}: write it out, or describe it in a neutral YAML")
         if found := app.calls(*finder.CALLS):
             path, call = min(found, key=lambda each: finder.CALLS[called(each[1].func)] == finder.ACCOUNTANT)
             inside = f"{called(call.func)} of {finder.CALLS[called(call.func)]} is called here ({app.place(path, call)})"
@@ -186,8 +189,8 @@ def _doubts(app: _App) -> Iterator[str]:
     tree = app.trees[app.path]
     if any(isinstance(n, _BRANCHES) and app.call in ast.walk(n) for n in ast.walk(tree)):
         yield "it is made under a condition or in a loop"
-    for file, sent in app.calls("send_and_receive", "push_messages"):
-        yield f"{app.place(file, sent)} sends messages by hand"
+    for file, sent in app.calls("send_and_receive", "push_messages", "setattr"):
+        yield f"{app.place(file, sent)} calls {called(sent.func)}"
     for file, node in app.nodes:
         if isinstance(node, ast.ClassDef) and any(called(base) in _PLACES for base in node.bases):
             yield f"{node.name} ({app.place(file, node)}) is a class of its own"
@@ -219,8 +222,8 @@ def _first_mod(app: _App) -> tuple[Path, ast.expr] | None:
 
 def _doubts_of_mods(app: _App) -> Iterator[str]:
     """Why ``LocalDpMod`` may not be that mod, itself or in a function that calls it."""
-    home, first = _first_mod(app) or (None, None)
-    if home != app.path or not (app.once(first) is app.call or _hands_on(app, app.trees[home], called(first))):
+    home, first = _first_mod(app) or (None, ast.Name(""))
+    if home != app.path or not (app.once(first) is app.call or _hands_on(app, app.trees[app.path], called(first))):
         yield "no list of mods of training shows it alone"
 
 
