@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -105,23 +105,6 @@ def table(value: object, *keys: str) -> Table:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
-
-
-def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
-    """Normal name of a fact → the user's answer, from (as it was typed, name, value). True is 1 and false is 0.
-
-    Raises:
-        PricingError: A value is no finite number, or a fact is answered twice.
-    """
-    out: dict[str, float] = {}
-    for typed, name, value in pairs:
-        number = scalar(value) if isinstance(value, str) else value
-        if not name.strip() or not isinstance(number, (bool, int, float)) or not math.isfinite(number):
-            raise PricingError(f"--given {typed!r}: {name.strip()!r} is {value!r}; a number is allowed, or true and false")
-        if fact_name(name) in out:
-            raise PricingError(f"--given {typed!r}: {name.strip()!r} is said twice")
-        out[fact_name(name)] = float(number)
-    return out
 
 
 # Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.

@@ -199,7 +199,7 @@ def _doubts(app: _App) -> Iterator[str]:
         elif (
             isinstance(node, ast.Attribute)
             and not isinstance(node.ctx, ast.Load)
-            and (_TOUCHED.search(node.attr) or called(node.value) in _names_of(tree, app.call))
+            and (_TOUCHED.search(node.attr) or app.once(node.value, file) is app.call)
         ):
             yield f"{app.place(file, node)} sets {ast.unparse(node)}"
 
@@ -363,12 +363,6 @@ def _hidden(app: _App) -> tuple[str, ...]:
     """What secure aggregation does, where the app names it."""
     named = {called(node) for _, node in app.nodes if isinstance(node, (ast.Name, ast.Attribute))}
     return tuple(f"{name} {app.document.words['hidden']}" for name in _HIDDEN if name in named)[:1]
-
-
-def _names_of(tree: ast.AST, call: ast.Call) -> list[str]:
-    """The names that a call is assigned to."""
-    made = [t for n in ast.walk(tree) if isinstance(n, ast.Assign) and n.value is call for t in n.targets]
-    return [t.id for t in made if isinstance(t, ast.Name)]
 
 
 def _decorator(node: ast.expr) -> str:

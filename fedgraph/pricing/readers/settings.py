@@ -136,12 +136,9 @@ def federatedscope(document: Document) -> Reading:
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
         words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
         claim = Claim(said.nbafl.epsilon, None, "total", words)
-    elif cut.protect_method == "he":
-        reason += "; protect_method he encrypts and adds no noise"
-    elif cut.protect_method == "dp":
-        reason += f"; protect_method dp works with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
     elif cut.protect_method:
-        reason += f"; protect_method {cut.protect_method} is not priced: it maps values by minimum and maximum of the data"
+        noisy = f"dp with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
+        reason += f"; protect_method {cut.protect_method} adds no noise that is proven here ({noisy} does)"
     row = readings.in_clear("client", TO_SERVER, reason, "replace", rounds=rounds)
     return Reading(
         (row,), (claim,), ("every client's weights",), said.rest, no_fix="switch on what bounds and noises what is sent"
@@ -191,6 +188,7 @@ def _buckets(document: Document, held: Said, rest: tuple[str, ...]) -> Reading:
 
 # NVIDIA FLARE
 
+_SPENT = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 
 
@@ -204,7 +202,9 @@ def flare(document: Document) -> Reading:
     names = [_class(f.name) for site in sites.values() for group in site.task_result_filters for f in group.filters]
     others = [name for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
     if own := next((name for name in others if re.search("(?i)privacy|noise|gauss|laplac|dp", name)), None):
-        raise PricingError(f"{document.path}: {own} is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML")
+        raise PricingError(
+            f"{document.path}: {own} is not a filter of nvflare that is priced here; describe it in a neutral YAML"
+        )
     aside = tuple(dict.fromkeys((*map(_other, others), *said)))
     rounds = _rounds(server) if server and _rounds(server) is not None else _rounds(next(iter(sites.values())))
     found: list[list[Said]] = []
@@ -227,12 +227,9 @@ def flare(document: Document) -> Reading:
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
     claim = Claim(sum(svt.epsilon for svt in used), 0.0, "per round, option epsilon", words)
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
-    settings = {
-        name if len(used) == 1 else f"group {i}: {name}": float(value) / document.louder
-        for i, svt in enumerate(used, 1)
-        for name in ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
-        if (value := svt.model_dump()[name]) is not None and (name != "noise_var" or svt.epsilon_release is None)
-    }
+    names = [name for name in _SPENT if name != "noise_var" or used[0].epsilon_release is None]
+    held = {name: value for name in names if (value := used[0].model_dump()[name]) is not None}
+    settings = {name: float(value) / document.louder for name, value in held.items()} if len(used) == 1 else None
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
     return Reading((row,), (claim,), open_, aside, (order,), settings)
 
