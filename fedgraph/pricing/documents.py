@@ -5,8 +5,8 @@
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
     .sh .txt …    a command line
 
-Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with aliases
-written out.
+Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60,
+100,000 values with aliases written out.
 """
 
 import itertools
@@ -136,24 +136,25 @@ def read(path: Path) -> Document:
     suffix = path.suffix.lower()
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
+    if suffix and suffix not in _KINDS:
+        more = " (archives are unpacked, HOCON saved as JSON first)"
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
     body = text(path)
     try:
         if suffix in _FORMATS:
             return _parsed(path, suffix, body)
         if suffix in (".py", ".ipynb"):
             return Document(path, "python", _json(path, body) if suffix == ".ipynb" else {}, text=body)
-        if suffix in _KINDS or not suffix:
-            return from_text(path, body)
-        more = " (archives are unpacked, HOCON saved as JSON first)"
-        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
+        return from_text(path, body)
     except RecursionError:
         raise PricingError(f"{path}:1: nested too deeply; at most {_DEEPEST} levels are read") from None
 
 
 def text(path: Path) -> str:
-    """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
+    """The text of an ordinary file of at most one megabyte (a notebook: 20). ``PricingError`` in one line for anything else."""
     try:
-        return sources.read_text(path, f"a configuration ({', '.join(_KINDS)})")
+        largest = 20_000_000 if path.suffix.lower() == ".ipynb" else 1_000_000  # a notebook holds its pictures
+        return sources.read_text(path, f"a configuration ({', '.join(_KINDS)})", largest)
     except ScenarioError as error:
         raise PricingError(str(error)) from None
 
