@@ -670,13 +670,14 @@ def _own_name(name: object) -> str:
 def _watch_torch(recording: Recording, torch: Foreign) -> None:
     """Loaders that are walked, gradients, optimizers that step, and files that weights come from."""
 
-    def save(original: Foreign, made: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
-        original(made, file, *args, **options)
-        recording._saved.add(_left(file))
+    def save(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        original(*args, **options)
+        recording._saved.add(_left(options["f"] if "f" in options else args[1]))
 
-    def load(original: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+    def load(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        file = options["f"] if "f" in options else args[0]
         ours = _left(file) in recording._saved - {None}  # of what was recorded, or read from files before
-        made = original(file, *args, **options)
+        made = original(*args, **options)
         if ours:
             return made
         path = str(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", "a file"))
@@ -686,11 +687,12 @@ def _watch_torch(recording: Recording, torch: Foreign) -> None:
             recording._files.setdefault(path, set()).update(keys)
         return made
 
-    def take(original: Foreign, module: Foreign, state: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+    def take(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        state = options["state_dict"] if "state_dict" in options else args[1]
         names, recording._loaded = set(map(_own_name, state)), recording._loaded + 1
         for path in [path for path, keys in recording._files.items() if keys & names]:
             recording._happened("weights", file=path)
-        return original(module, state, *args, **options)
+        return original(*args, **options)
 
     def backward(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
         held = options.get("inputs") or _leaves(args[0] if args else options.get("tensors"))
@@ -762,9 +764,9 @@ def _names(made: Foreign, tensor: type, depth: int = 3) -> set[str]:
 
 
 def _watch_safetensors(recording: Recording, library: Foreign) -> None:
-    def load_file(original: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
-        made = original(file, *args, **options)
-        recording._files.setdefault(str(file), set()).update(map(str, made))
+    def load_file(original: Foreign, filename: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        made = original(filename, *args, **options)
+        recording._files.setdefault(str(filename), set()).update(map(str, made))
         return made
 
     recording._wrap(library, "load_file", load_file)

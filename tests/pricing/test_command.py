@@ -240,6 +240,7 @@ def test_no_cell_of_a_notebook_is_dropped_in_silence(tmp_path: Path) -> None:
     cells = ("import opacus\n!pip install opacus", "%%time\nengine.make_private(noise_multiplier=1.0)", "%%bash\nls", "if x\n")
     made = {"cells": [{"cell_type": "code", "source": cell, "outputs": ["a picture" * 99_999]} for cell in cells]}
     quote = pricing.price(written(tmp_path, json.dumps(made), "nb.ipynb"))
+    assert '--run "jupyter execute nb.ipynb"' in quote.reading.order[0]
     assert any("nb.ipynb, cell 2:2: make_private" in line for line in quote.reading.order)
     assert [words.partition(",")[0] for words in quote.reading.not_priced] == ["cell 3", "cell 4"]
 

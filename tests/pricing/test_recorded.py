@@ -483,11 +483,11 @@ def test_weights_that_the_run_saved_itself_are_its_own_until_somebody_else_write
     with fedgraph.recorded() as r:
         model = torch.nn.Linear(4, 2)
         told(r, data, 10)
-        torch.save(model.state_dict(), path)
+        torch.save(obj=model.state_dict(), f=path)  # by name, as a program may
         if changed:
             path.write_bytes(path.read_bytes())
             os.utime(path, ns=(1, 1))
-        model.load_state_dict(torch.load(path))
+        model.load_state_dict(state_dict=torch.load(f=path))
         told(r, data, 10)
     assert total(r) == (INF if changed else sampled(0.05, 20))
 

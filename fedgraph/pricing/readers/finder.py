@@ -79,7 +79,8 @@ def read(document: Document) -> Reading:
     claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim(
         "no ε is read from a program"
     )
-    first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(document.path.name)}"
+    runs = f"{'jupyter execute' if document.path.suffix.lower() == '.ipynb' else 'python'} {document.path.name}"
+    first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(runs)}"
     open_ = ("everything that its text does not show", readings.SELECTED)
     return Reading(
         rows, claim, open_, left_out, (first, *listed), no_fix="what a program does is not read from its text", closed=False
@@ -90,7 +91,7 @@ _BESIDE = (
     "Is anything else made of the same rows: steps without noise, weights from a file that learned from them, rows that are "
     "standardised by their own means, rows made of neighbours' rows (1 for yes, 0 for no)?"
 )
-_RUN = 'fedgraph price --run "python {}" prices what it does'
+_RUN = 'fedgraph price --run "{}" prices what it does'
 
 
 def _calls(tree: ast.AST) -> list[ast.Call]:
