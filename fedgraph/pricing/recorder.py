@@ -26,6 +26,7 @@ import fcntl
 import functools
 import hashlib
 import importlib.abc
+import io
 import json
 import os
 import sys
@@ -736,7 +737,7 @@ def _left(file: Foreign) -> Hashable:
     if isinstance(file, (str, os.PathLike)) and os.path.exists(file):
         held = os.stat(file)
         return os.path.abspath(file), held.st_ino, held.st_size, held.st_mtime_ns
-    return hashlib.blake2b(file.getvalue()).digest() if hasattr(file, "getvalue") else None
+    return hashlib.blake2b(file.getbuffer()).digest() if isinstance(file, io.BytesIO) else None
 
 
 def _leaves(roots: Foreign) -> list[Foreign]:
