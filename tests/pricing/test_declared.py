@@ -182,6 +182,15 @@ def test_rounds_are_those_that_are_declared_by_name_by_place_or_by_default(tmp_p
     assert quote.headline.row.rounds == (ROUNDS[server] or quote.headline.row.rounds)
 
 
+def test_a_number_of_clients_that_is_computed_is_the_worst_one(tmp_path: Path) -> None:
+    quote = pricing.price(
+        app(tmp_path, PLAIN_CLIENT, CENTRAL.replace("min_train_nodes=2", "min_train_nodes=max(2, n)")), given=EQUAL
+    )
+    assert [asked.unknown.name for asked in quote.asked] == ["share of clients in a round"]
+    assert quote.headline.total is not None
+    assert quote.headline.total.epsilon == pytest.approx(MEAN, rel=1e-6)
+
+
 def test_a_strategy_that_is_wrapped_after_it_was_started_protects_nothing(tmp_path: Path) -> None:
     lines = NAMED_ONCE.splitlines()
     lines[-1], lines[-2] = lines[-2], lines[-1]

@@ -67,12 +67,15 @@ class _App:
         """The number that stands there; where it is no declaration, what the user says, or a question."""
         if node is None:
             return None
-        value = self._declared(path, node)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
+        if (value := self.declared(path, node)) is not None:
+            return value
         question = f"Which value has {name}? {path.name}:{node.lineno} says {ast.unparse(node)}, which it does not declare."
-        tried = (1e-7, 1e-5) if name == "delta" else (1.0, 0.1) if name.startswith("fraction") else (1.0, 10.0)
-        return self.document.facts.ask(name, question, tried)
+        return self.document.facts.ask(name, question, (1e-7, 1e-5) if name == "delta" else (1.0, 10.0))
+
+    def declared(self, path: Path, node: ast.expr) -> float | None:
+        """The number that stands there; None where it is no declaration."""
+        value = self._declared(path, node)
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     def _declared(self, path: Path, node: ast.expr | None, depth: int = 8) -> Tree:
         match node:
@@ -323,10 +326,11 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
     if app.clients is not None and not changed and "None" not in options:
         old = "fraction_fit" in options or "min_fit_clients" in options
         share, few = ("fraction_fit", "min_fit_clients") if old else ("fraction_train", "min_train_nodes")
-        said = app.number(app.path, options.get(share), share), app.number(app.path, options.get(few), few)
-        fraction, least = (default if v is None else v for v, default in zip(said, (1.0, 2.0), strict=True))
-        drawn = max(math.floor(app.clients * fraction), least)
-        rate, real = min(1.0, drawn / app.clients), min(drawn, app.clients)
+        fraction = app.declared(app.path, options[share]) if share in options else 1.0
+        least = app.declared(app.path, options[few]) if few in options else 2.0
+        if fraction is not None and least is not None:
+            drawn = max(math.floor(app.clients * fraction), least)
+            rate, real = min(1.0, drawn / app.clients), min(drawn, app.clients)
     even = sampled / (real or sampled)
     question = "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the "
     question += "number of sampled clients (1 where all are equal)."
