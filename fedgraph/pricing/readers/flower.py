@@ -72,7 +72,7 @@ class _App:
         question = f"Which value has {name}? {path.name}:{node.lineno} says {ast.unparse(node)}, which it does not declare."
         return self.document.facts.ask(name, question, (1e-7, 1e-5) if name == "delta" else (1.0, 10.0))
 
-    def declared(self, path: Path, node: ast.expr) -> float | None:
+    def declared(self, path: Path, node: ast.expr | None) -> float | None:
         """The number that stands there; None where it is no declaration."""
         value = self._declared(path, node)
         return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
