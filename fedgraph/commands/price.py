@@ -7,8 +7,8 @@
 ``--run`` runs the command and counts what Opacus, Flower's and FLARE's filters do in it. Files are read as data; nothing in
 them is run, and a Python file alone has questions and no price.
 
-Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open. 2 with
-one line on stderr where a file or an option is wrong.
+Exit status: 0; with ``--at-most EPSILON`` 1 where a total lies above it, and 2 where a missing fact leaves a total open, or its
+δ is above one over the people. 2 with one line on stderr where a file or an option is wrong.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--at-most", type=float, metavar="EPSILON", help="exit status 1 where a total lies above, 2 where open")
     parser.add_argument("--json", action="store_true", help='print JSON (a list where several files are priced); ∞ is "inf"')
     parser.add_argument("--details", action="store_true", help="with --json: every unit and viewer, the source, the order")
-    parser.add_argument("--html", type=Path, metavar="PAGE", help="write a self-contained page")
     parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0: the line that costs privacy")
 
 
@@ -59,8 +58,6 @@ def run(options: argparse.Namespace) -> int:
         found = [pricing.price_command(options.words, options.system, options.fix, given)]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
-    if options.html:
-        _write(options.html, quotes.html(found), options.files)
     if options.sarif:
         _write(options.sarif, quotes.sarif(found, options.at_most), options.files)
     if options.json:
@@ -72,8 +69,7 @@ def run(options: argparse.Namespace) -> int:
         print(_worth_of_edges(found[0], options.edges))
     if options.at_most is None:
         return 0
-    totals = [q.headline.total for q in found]  # the first row of each is what its file claims
-    return max(2 if total is None else int(total.epsilon > options.at_most) for total in totals)
+    return max(quote.verdict(options.at_most) for quote in found)
 
 
 _SEEDS = 3  # of the comparison
@@ -112,9 +108,8 @@ def _worth_of_edges(quote: Quote, data: str) -> str:
 def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:
     from fedgraph.errors import PricingError
 
-    page = path.suffix in (".html", ".htm", ".sarif")
-    if path.exists() and (not page or not path.is_file() or any(path.samefile(source) for source in inputs)):
-        raise PricingError(f"{path}: is there, and is no page of an earlier run: not overwritten; name another file")
+    if path.exists() and (path.suffix != ".sarif" or not path.is_file() or any(path.samefile(source) for source in inputs)):
+        raise PricingError(f"{path}: is there, and is no SARIF of an earlier run: not overwritten; name another file")
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

@@ -156,22 +156,22 @@ class YamlSource:
         return {**merged, **own}
 
 
-def read_text(path: Path, allowed: str) -> str:
+def read_text(path: Path, allowed: str, largest: int = _MOST_BYTES) -> str:
     """The text of an ordinary file, without a byte order mark. allowed: what it should be, in words, for messages.
 
     Raises:
-        ScenarioError: One line, where it is no ordinary file, cannot be read, is larger than ``_MOST_BYTES``, or is not UTF-8.
+        ScenarioError: One line, where it is no ordinary file, cannot be read, has more than ``largest`` bytes, or is not UTF-8.
     """
     try:
         if path.exists() and not path.is_file():
             raise ScenarioError(f"{path}: not an ordinary file; allowed: {allowed}")
         with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+            content = file.read(largest + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         said = error.strerror if isinstance(error, OSError) else None
         raise ScenarioError(f"{path}: cannot be read: {said or error}") from error
-    if len(content) > _MOST_BYTES:
-        most = f"{_MOST_BYTES:,}"
+    if len(content) > largest:
+        most = f"{largest:,}"
         raise ScenarioError(f"{path}:1: larger than {most} bytes; allowed: {allowed}, at most {most} are read")
     try:
         return content.decode("utf-8-sig")

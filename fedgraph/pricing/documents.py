@@ -5,8 +5,8 @@
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
     .sh .txt …    a command line
 
-Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte, nesting of 60, 100,000 values with aliases
-written out.
+Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60,
+100,000 values with aliases written out.
 """
 
 import itertools
@@ -45,7 +45,6 @@ class System:
     reader: str  # file of ``readers`` and function, such as ``settings.pfl``
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
-    ignored: str = ""  # options, divided by spaces, that change no price
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
     options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.model_of``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
@@ -89,7 +88,7 @@ class Document:
         return self.facts.louder
 
     def options(self, data: object = None, *at: str, part: str = "") -> Said:
-        """The keys that a price needs, without those that change none.
+        """The keys that a price needs, and in ``rest`` the names of others. A key of null is one that is left out.
 
         Args:
             data: The mapping that holds them, and stands at the keys ``at``; None for the document.
@@ -97,8 +96,7 @@ class Document:
         """
         held = self.data if data is None else data
         if isinstance(held, dict):
-            ignored = catalogue()[self.system].ignored.split()
-            held = {key: value for key, value in held.items() if key not in ignored}
+            held = {key: value for key, value in held.items() if value is not None}
         model = _model(self.system, part)
         try:
             return model.model_validate(held)
@@ -138,29 +136,32 @@ def read(path: Path) -> Document:
     suffix = path.suffix.lower()
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
+    if suffix and suffix not in _KINDS:
+        more = " (archives are unpacked, HOCON saved as JSON first)"
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
     body = text(path)
     try:
         if suffix in _FORMATS:
             return _parsed(path, suffix, body)
         if suffix in (".py", ".ipynb"):
             return Document(path, "python", _json(path, body) if suffix == ".ipynb" else {}, text=body)
-        if suffix in _KINDS or not suffix:
-            return from_text(path, body)
-        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}")
+        return from_text(path, body)
     except RecursionError:
         raise PricingError(f"{path}:1: nested too deeply; at most {_DEEPEST} levels are read") from None
 
 
 def text(path: Path) -> str:
-    """The text of an ordinary file of at most one megabyte. ``PricingError`` in one line for anything else."""
+    """The text of an ordinary file of at most one megabyte (a notebook: 20). ``PricingError`` in one line for anything else."""
     try:
-        return sources.read_text(path, f"a configuration ({', '.join(_KINDS)})")
+        largest = 20_000_000 if path.suffix.lower() == ".ipynb" else 1_000_000  # a notebook holds its pictures
+        return sources.read_text(path, f"a configuration ({', '.join(_KINDS)})", largest)
     except ScenarioError as error:
         raise PricingError(str(error)) from None
 
 
 def from_text(path: Path, body: str) -> Document:
     """The document of a command line. path: what messages call it. ``PricingError`` where the text is no one command line."""
+    body = re.sub(r"(python[\d.]*\s+)-m\s", r"\1", body)
     python = r"(^|\s|/)(python[\d.]*|torchrun|accelerate|\S+\.py|compute_dp_sgd_privacy\w*)\s"
     body = "\n".join(row for row in body.splitlines() if not row.lstrip().startswith("#"))
     runs = [row for row in re.sub(r"\\\s*\n", " ", body).splitlines() if re.search(python, f"{row} ")]

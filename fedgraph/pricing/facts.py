@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -107,23 +107,6 @@ def table(value: object, *keys: str) -> Table:
     return value if isinstance(value, dict) else {}
 
 
-def answers(pairs: Iterable[tuple[str, str, Tree]]) -> dict[str, float]:
-    """Normal name of a fact → the user's answer, from (as it was typed, name, value). True is 1 and false is 0.
-
-    Raises:
-        PricingError: A value is no finite number, or a fact is answered twice.
-    """
-    out: dict[str, float] = {}
-    for typed, name, value in pairs:
-        number = scalar(value) if isinstance(value, str) else value
-        if not name.strip() or not isinstance(number, (bool, int, float)) or not math.isfinite(number):
-            raise PricingError(f"--given {typed!r}: {name.strip()!r} is {value!r}; a number is allowed, or true and false")
-        if fact_name(name) in out:
-            raise PricingError(f"--given {typed!r}: {name.strip()!r} is said twice")
-        out[fact_name(name)] = float(number)
-    return out
-
-
 # Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
 
@@ -137,11 +120,11 @@ def _number(least: float = 0.0, above: bool = False, most: float = math.inf, who
             return None
         if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
             raise ValueError(f"found {found!r}; a number is allowed")
-        if math.isfinite(found) and found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+        if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
             raise ValueError(f"found {found:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
         if found < least or (above and found == least) or found > most:
             raise ValueError(f"found {found:g}; {allowed}")
-        if whole and not (math.isfinite(found) and found <= _MOST_WHOLE and found == int(found)):
+        if whole and not (found <= _MOST_WHOLE and found == int(found)):
             raise ValueError(f"found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
         return int(found) if whole else float(found)
 
@@ -159,13 +142,14 @@ _KINDS: Mapping[str, tuple[Any, Any]] = {
 
 
 class _SomeKeys(BaseModel):
-    """The keys of a mapping that a price needs. Others are told as not priced (``rest``)."""
+    """The keys of a mapping that a price needs."""
 
     model_config = ConfigDict(frozen=True, extra="allow", strict=True, populate_by_name=True)
 
     @property
     def rest(self) -> tuple[str, ...]:
-        return tuple(self.__pydantic_extra__ or ())
+        """Others, in one line: they are told as not priced."""
+        return (", ".join(self.__pydantic_extra__),) if self.__pydantic_extra__ else ()
 
 
 class Keys(_SomeKeys):

@@ -16,7 +16,7 @@ from fedgraph import plugins, privacy
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
 from fedgraph.pricing.documents import Document, catalogue
-from fedgraph.pricing.facts import Facts, OpenFact, Tree, answers, fact_name
+from fedgraph.pricing.facts import Facts, OpenFact, Table, fact_name, scalar
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
 from fedgraph.pricing.readings import Reading, Row
 from fedgraph.pricing.recorder import Record, Recording, replayed
@@ -139,17 +139,21 @@ def given_facts(facts: Sequence[str]) -> dict[str, float]:
     Raises:
         PricingError: Something is neither of both, is no finite number, or is said twice.
     """
-    pairs: list[tuple[str, str, Tree]] = []
+    out: dict[str, float] = {}
     for fact in facts:
         name, equals, said = fact.partition("=")
-        if equals:
-            pairs.append((fact, name, said))
-        elif Path(fact).suffix in _ANSWERS:
-            pairs += [(fact, key, value) for key, value in documents.read(Path(fact)).data.items()]
-        else:
+        if not equals and Path(fact).suffix not in _ANSWERS:
             allowed = f'a fact is NAME=NUMBER, such as --given "sampling rate=0.01", or a file {_ANSWERS}'
             raise PricingError(f"--given {fact!r}: {allowed}")
-    return answers(pairs)
+        held: Table = {name: scalar(said)} if equals else documents.read(Path(fact)).data
+        for key, value in held.items():  # true is 1, and false is 0
+            number = scalar(value) if isinstance(value, str) else value
+            if not key.strip() or not isinstance(number, (bool, int, float)) or not math.isfinite(number):
+                raise PricingError(f"--given {fact!r}: {key.strip()!r} is {value!r}; a number is allowed, or true and false")
+            if fact_name(key) in out:
+                raise PricingError(f"--given {fact!r}: {key.strip()!r} is said twice")
+            out[fact_name(key)] = float(number)
+    return out
 
 
 def _price_document(document: Document, system: str, fix: float | None, given: Mapping[str, float] | None) -> Quote:

@@ -1,5 +1,5 @@
-"""A quote: everything that is said about one file, as JSON, as text for a terminal, as one HTML page without script or link,
-and as SARIF 2.1.0, which shows in a pull request the line that costs privacy.
+"""A quote: everything that is said about one file, as JSON, as text for a terminal, and as SARIF 2.1.0, which shows in a
+pull request the line that costs privacy.
 """
 
 import json
@@ -76,6 +76,13 @@ class Quote:
         """The first row: what the file claims."""
         return self.rows[0]
 
+    def verdict(self, limit: float) -> int:
+        """The exit status of a gate: 0 (at most ``limit``), 1 (above), 2 (open, or at a δ that gives somebody away)."""
+        top, people = self.headline, self.reading.people
+        if top.total is None:
+            return 2
+        return 1 if top.total.epsilon > limit else 2 if people and top.row.delta > 1 / people else 0
+
     def to_dict(self, details: bool = False) -> Table:
         """The quote as ``--json`` prints it: ``total``, ``per_round``, ``published``, ``unprotected``, ``questions``, ``fix``.
 
@@ -103,7 +110,7 @@ class Quote:
 
         out: Table = {
             "total": priced(top.total), "per_round": priced(top.per_round), "published": published[0] if published else None,
-            "unprotected": [*reading.unprotected, *(f"not priced: {name}" for name in reading.not_priced)],
+            "unprotected": [*reading.unprotected, *(f"not priced: {names}" for names in reading.not_priced)],
             "questions": [asked(a) for a in self.asked],
         }  # fmt: skip
         if fix is not None:
@@ -144,29 +151,20 @@ def claimed(said: Claim) -> str:
     return "no ε" if said.epsilon is None else f"ε = {readable(said.epsilon)}"
 
 
-def html(quotes: Sequence[Quote]) -> str:
-    """One page for several quotes. It holds no script and no link, and is readable in the dark and on a phone."""
-    return _rendered("page.html", True, quotes=quotes)
-
-
 def text(quote: Quote) -> str:
     """One quote for a terminal, wrapped: what is published, provable and unprotected, the questions and the fix."""
     said = {key.replace("_", " "): vars(quote.reading)[key] for key in ("assumed", "order", "unprotected", "not_priced")}
-    return _rendered("page.txt", False, q=quote, said=said, claim=claimed, wrapped=_wrapped).rstrip()
+    import jinja2  # only a text needs it
+
+    settings = jinja2.Environment(undefined=jinja2.StrictUndefined, trim_blocks=True)
+    source = settings.from_string(resources.files("fedgraph.pricing").joinpath("page.txt").read_text(encoding="utf-8"))
+    return source.render(q=quote, said=said, claim=claimed, wrapped=_wrapped, shown=readable).rstrip()
 
 
 def _wrapped(title: str, sentence: str) -> str:
     indent = " " * _TITLE
     wrapper = textwrap.TextWrapper(_WIDTH, initial_indent=title.ljust(_TITLE), subsequent_indent=indent, break_long_words=False)
     return wrapper.fill(" ".join(sentence.split()))
-
-
-def _rendered(name: str, escaped: bool, **values: object) -> str:
-    import jinja2  # only a page needs it
-
-    settings = jinja2.Environment(autoescape=escaped, undefined=jinja2.StrictUndefined, trim_blocks=not escaped)
-    source = resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8")
-    return settings.from_string(source).render(shown=readable, **values)
 
 
 def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:

@@ -66,7 +66,7 @@ class Reading:
     rows: tuple[Row, ...]  # the first one is the headline: what the file claims, or the dearest
     published: tuple[Claim, ...] = ()
     unprotected: tuple[str, ...] = ()  # what no row covers, each in a few words
-    not_priced: tuple[str, ...] = ()  # options that are known to matter and are not counted
+    not_priced: tuple[str, ...] = ()  # what of the file is not counted: options, filters, cells
     order: tuple[str, ...] = ()  # sentences that say what happens in which order, and how it composes
     settings: Mapping[str, float] | None = None  # options that hold the noise, times ``louder``; None where none does
     no_fix: str = ""  # what to do in that case

@@ -26,6 +26,7 @@ import fcntl
 import functools
 import hashlib
 import importlib.abc
+import io
 import json
 import os
 import sys
@@ -98,6 +99,7 @@ class Recording:
     _known: dict[Foreign, int] = field(default_factory=dict)
     _kept: list[Foreign] = field(default_factory=list)
     _files: dict[str, set[str]] = field(default_factory=dict)  # files of weights that were read → the names in them
+    _saved: set[Hashable] = field(default_factory=set)  # files and streams that this run wrote, as it left them
     _owned: dict[int, int] = field(default_factory=dict)  # id of an optimizer → the data that its engine was given
     # Optimizers whose next step follows a noised sum → its parameters, with the gradients that were noised.
     _granted: weakref.WeakKeyDictionary[Foreign, Foreign] = field(default_factory=weakref.WeakKeyDictionary)
@@ -505,22 +507,33 @@ def _reference(data: Foreign) -> Callable[[], Foreign]:
 
 
 def _standardised(data: Foreign) -> bool:
-    """Whether nearly all columns of a table have mean 0 and deviation 1 over these very rows.
+    """Whether a table of a data set is scaled by its own rows; one that cannot be computed with is not looked at."""
+    held = getattr(data, "tensors", None) or (data, *getattr(data, "__dict__", {}).values())
+    tables = [table.to_numpy() if hasattr(table, "to_numpy") else table for table in held]
+    try:
+        return any(
+            _scaled(t) for t in tables if len(getattr(t, "shape", ())) > 1 and t.shape[0] > 7 and "float" in str(t.dtype)
+        )
+    except (AttributeError, TypeError, ValueError, RuntimeError):
+        return False
 
-    That a mean is 0 to 5·10⁻⁵ happens to rows of their own accord in one of some thousand tables; it is asked then for nothing.
+
+def _scaled(table: Foreign) -> bool:
+    """Whether all of it, or nearly all columns, have mean 0 and deviation 1; or columns the ends 0 (or −1) and 1.
+
+    Answers of yes and no, and whole parts of 255, have such ends of their own accord. That a mean is 0 to 5·10⁻⁵ happens to
+    rows of their own accord in one of some thousand tables; it is asked then for nothing.
     """
-    for table in getattr(data, "tensors", None) or (data,):
-        shape: Sequence[int] = getattr(table, "shape", ())
-        if not hasattr(table, "reshape") or len(shape) < 2 or shape[0] < 8 or "float" not in str(table.dtype):
-            continue
-        columns = table.reshape(shape[0], -1)[:, :64]
-        columns = columns.double() if hasattr(columns, "double") else columns.astype("float64")
-        mean, spread = columns.mean(0), columns.std(0)
-        varied = spread > 1e-6
-        like = (abs(mean) < 5e-5) & (abs(spread - 1) < max(2e-3, 1 / shape[0])) & varied
-        if int(varied.sum()) and int(like.sum()) >= 0.9 * int(varied.sum()):
-            return True
-    return False
+    if abs(float(table.mean())) < 1e-5 and abs(float(table.std()) - 1) < max(1e-4, 1 / len(table.reshape(-1))):
+        return True
+    columns = table.reshape(len(table), -1)[:, :64]
+    columns = columns.double() if hasattr(columns, "double") else columns.astype("float64")
+    mean, spread, steps = columns.mean(0), columns.std(0), columns * 255
+    low, high = (getattr(columns, "amin", columns.min)(0), getattr(columns, "amax", columns.max)(0))
+    own = (high == 1) & ((low == 0) | (low == -1)) & ~(abs(steps - steps.round()) < 1e-4).all(0)
+    varied = spread > 1e-6
+    like = ((abs(mean) < 5e-5) & (abs(spread - 1) < max(2e-3, 1 / len(table)))) | own
+    return int(varied.sum()) > 0 and int((like & varied).sum()) >= 0.9 * int(varied.sum())
 
 
 @functools.cache
@@ -658,8 +671,16 @@ def _own_name(name: object) -> str:
 def _watch_torch(recording: Recording, torch: Foreign) -> None:
     """Loaders that are walked, gradients, optimizers that step, and files that weights come from."""
 
-    def load(original: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
-        made = original(file, *args, **options)
+    def save(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        original(*args, **options)
+        recording._saved.add(_left(options["f"] if "f" in options else args[1]))
+
+    def load(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        file = options["f"] if "f" in options else args[0]
+        ours = _left(file) in recording._saved - {None}  # of what was recorded, or read from files before
+        made = original(*args, **options)
+        if ours:
+            return made
         path = str(file) if isinstance(file, (str, os.PathLike)) else str(getattr(file, "name", "a file"))
         if isinstance(made, torch.nn.Module):
             recording._happened("weights", file=path)
@@ -667,11 +688,12 @@ def _watch_torch(recording: Recording, torch: Foreign) -> None:
             recording._files.setdefault(path, set()).update(keys)
         return made
 
-    def take(original: Foreign, module: Foreign, state: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+    def take(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        state = options["state_dict"] if "state_dict" in options else args[1]
         names, recording._loaded = set(map(_own_name, state)), recording._loaded + 1
         for path in [path for path, keys in recording._files.items() if keys & names]:
             recording._happened("weights", file=path)
-        return original(module, state, *args, **options)
+        return original(*args, **options)
 
     def backward(original: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
         held = options.get("inputs") or _leaves(args[0] if args else options.get("tensors"))
@@ -705,8 +727,17 @@ def _watch_torch(recording: Recording, torch: Foreign) -> None:
     recording._wrap(torch.autograd, "backward", backward)
     recording._wrap(torch.autograd, "grad", grad)
     recording._wrap(sys.modules["torch.autograd.forward_ad"], "make_dual", grad)
+    recording._wrap(torch, "save", save)
     recording._wrap(torch, "load", load)
     recording._wrap(torch.nn.Module, "load_state_dict", take)
+
+
+def _left(file: Foreign) -> Hashable:
+    """A path, or a stream in memory, with what changes where it is written anew; None for anything else."""
+    if isinstance(file, (str, os.PathLike)) and os.path.exists(file):
+        held = os.stat(file)
+        return os.path.abspath(file), held.st_ino, held.st_size, held.st_mtime_ns
+    return hashlib.blake2b(file.getbuffer()).digest() if isinstance(file, io.BytesIO) else None
 
 
 def _leaves(roots: Foreign) -> list[Foreign]:
@@ -734,9 +765,9 @@ def _names(made: Foreign, tensor: type, depth: int = 3) -> set[str]:
 
 
 def _watch_safetensors(recording: Recording, library: Foreign) -> None:
-    def load_file(original: Foreign, file: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
-        made = original(file, *args, **options)
-        recording._files.setdefault(str(file), set()).update(map(str, made))
+    def load_file(original: Foreign, filename: Foreign, *args: Foreign, **options: Foreign) -> Foreign:
+        made = original(filename, *args, **options)
+        recording._files.setdefault(str(filename), set()).update(map(str, made))
         return made
 
     recording._wrap(library, "load_file", load_file)

@@ -142,13 +142,12 @@ def test_sarif_shows_the_line_that_costs_privacy(tmp_path: Path) -> None:
     assert [r["locations"][0]["physicalLocation"]["region"]["startLine"] for r in results] == [3, 4]
 
 
-@pytest.mark.parametrize("option", ["--html", "--sarif"])
-def test_nothing_overwrites_a_configuration(tmp_path: Path, option: str) -> None:
+def test_nothing_overwrites_a_configuration(tmp_path: Path) -> None:
     path, beside = written(tmp_path, NEUTRAL, "n.yaml"), written(tmp_path, "x = 1\n")
-    link = tmp_path / "page.html"
+    link = tmp_path / "page.sarif"
     link.symlink_to(path)
     for target in (path, beside, link):
-        assert cli.main(["price", str(path), option, str(target)]) == 2
+        assert cli.main(["price", str(path), "--sarif", str(target)]) == 2
     assert path.read_text(encoding="utf-8") == NEUTRAL
     assert beside.read_text(encoding="utf-8") == "x = 1\n"
 
@@ -166,6 +165,8 @@ def test_a_delta_above_one_over_the_people_is_said() -> None:
     words = "compute_dp_sgd_privacy --N=1000 --batch_size=10 --noise_multiplier=1 --epochs=1 --delta={}"
     said = [pricing.price_command(words.format(delta)).reading.order for delta in (1e-2, 1e-5)]
     assert [any("above 1/1,000" in sentence for sentence in order) for order in said] == [True, False]
+    gate = [cli.main(["price", "--command", words.format(delta), "--at-most", "100"]) for delta in (1e-2, 1e-5)]
+    assert gate == [2, 0], "an ε at such a δ proves nothing"
 
 
 def test_the_hook_and_the_action_use_options_that_exist() -> None:
@@ -206,10 +207,40 @@ def test_what_the_file_writes_is_the_first_plausible_answer(tmp_path: Path) -> N
     assert epsilon == pytest.approx(truths.gaussian(math.sqrt(10) / 1.1, 1e-7)), "a pass is one sum: nothing is amplified"
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [("LocalDpMod(1.0, 1.0, 2.0, 1e-5)", "price the pyproject.toml of its app"),
+     ("job.to(PercentilePrivacy(percentile=10), 'site-1')", "export the job, and price its folder")],
+)  # fmt: skip
+def test_a_program_whose_noise_is_declared_elsewhere_is_sent_there(tmp_path: Path, call: str, words: str) -> None:
+    with pytest.raises(PricingError, match=words):
+        pricing.price(written(tmp_path, f"{call}\n"))
+
+
+def test_of_a_program_that_protects_users_the_unit_is_a_user(tmp_path: Path) -> None:
+    quote = pricing.price(written(tmp_path, "PLDPrivacyAccountant(num_compositions=9, sampling_probability=0.1)\n"))
+    assert quote.headline.row.unit == "user"
+    assert [a.unknown.name for a in quote.asked] == [
+        "noise multiplier",
+        "other steps or files",
+        "steps",
+        "sampling rate",
+        "delta",
+    ]
+    assert [a.answers[0][0] for a in quote.asked if a.unknown.name in ("steps", "sampling rate")] == [9, 0.1]
+
+
+def test_a_question_says_how_it_is_answered_and_a_loader_without_coins_is_asked_for_its_epochs(tmp_path: Path) -> None:
+    quote = pricing.price(written(tmp_path, TRAIN.replace("max_grad_norm=1", "max_grad_norm=1, poisson_sampling=False")))
+    assert "epochs" in [asked.unknown.name for asked in quote.asked]
+    assert '--given "epochs=…" → ε: 5 →' in quotes.text(quote)
+
+
 def test_no_cell_of_a_notebook_is_dropped_in_silence(tmp_path: Path) -> None:
     cells = ("import opacus\n!pip install opacus", "%%time\nengine.make_private(noise_multiplier=1.0)", "%%bash\nls", "if x\n")
-    made = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    made = {"cells": [{"cell_type": "code", "source": cell, "outputs": ["a picture" * 99_999]} for cell in cells]}
     quote = pricing.price(written(tmp_path, json.dumps(made), "nb.ipynb"))
+    assert '--run "jupyter execute nb.ipynb"' in quote.reading.order[0]
     assert any("nb.ipynb, cell 2:2: make_private" in line for line in quote.reading.order)
     assert [words.partition(",")[0] for words in quote.reading.not_priced] == ["cell 3", "cell 4"]
 
@@ -217,22 +248,18 @@ def test_no_cell_of_a_notebook_is_dropped_in_silence(tmp_path: Path) -> None:
 # What is shown.
 
 
-def test_the_page_is_self_contained_and_shows_every_row(tmp_path: Path) -> None:
-    out = tmp_path / "page.html"
-    files = [str(FILES / "blink.yaml"), str(FILES / "nvflare_percentile.json"), str(written(tmp_path, NEUTRAL, "<b>.yaml"))]
-    assert cli.main(["price", *files, "--fix", "1", "--html", str(out)]) == 0
-    text = out.read_text(encoding="utf-8")
-    assert not re.search(r"(src|href)=|<script|https?://(?!www)|<b>\.yaml", text)
-    for path in files:
-        for priced in pricing.price(path).rows:
-            assert priced.row.relation in text
+def test_every_row_of_a_quote_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(FILES / "blink.yaml")
+    assert cli.main(["price", path, "--fix", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{priced.row.unit} " in shown and priced.row.relation in shown for priced in pricing.price(path).rows)
 
 
 def test_where_the_total_is_open_the_theorem_beside_the_rounds_is_said_to_price_one() -> None:
     svt = pricing.price(FILES / "nvflare_svt.json")
     answered = pricing.price(FILES / "nvflare_svt.json", given={"parameters": 9, "rounds": 4})
     assert svt.headline.total is None
-    assert ["one of" in shown for shown in (quotes.text(svt), quotes.html([svt]), quotes.text(answered))] == [True, True, False]
+    assert ["one of" in shown for shown in (quotes.text(svt), quotes.text(answered))] == [True, False]
 
 
 def test_a_batch_share_of_federatedscope_is_taken_as_the_one_that_protects_least() -> None:

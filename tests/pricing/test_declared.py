@@ -7,6 +7,7 @@ Truths are found without fedgraph; ∞ where nothing is noised.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -135,10 +136,101 @@ def test_a_declared_strategy_has_its_price(tmp_path: Path) -> None:
     assert total(app(tmp_path, PLAIN_CLIENT, CENTRAL), EQUAL) == pytest.approx(MEAN, rel=1e-6)
 
 
-def test_numbers_that_are_computed_are_asked(tmp_path: Path) -> None:
-    quote = pricing.price(app(tmp_path, CLIENT.replace("2.0, 1e-5", "budget(), 1e-5")))
+NAMED_ONCE = CENTRAL.replace("inner = ", "strategy = ").replace("Wrapped(inner", "Wrapped(strategy")
+STRATEGIES = {
+    "the name is given again": NAMED_ONCE,
+    "by get": CENTRAL.replace("noise_multiplier=1.5", "noise_multiplier=context.run_config.get('noise', 9.0)"),
+    "by get, not set": CENTRAL.replace("noise_multiplier=1.5", "noise_multiplier=context.run_config.get('z', 1.5)"),
+    "in a workflow": NAMED_ONCE.replace(
+        "strategy.start(grid=grid, num_rounds=4)",
+        "context = LegacyContext(context=context, config=ServerConfig(num_rounds=4), strategy=strategy)\n    DefaultWorkflow(SecAggPlusWorkflow(3, 2))(grid, context)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_is_read_as_public_apps_write_it(tmp_path: Path, name: str) -> None:
+    assert total(app(tmp_path, PLAIN_CLIENT, STRATEGIES[name]), EQUAL) == pytest.approx(MEAN, rel=1e-6)
+
+
+CLIPPING = {
+    "mods=[fixedclipping_mod]": MEAN, "mods=[secaggplus_mod, fixedclipping_mod]": MEAN, "": INF, "mods=[adaptiveclipping_mod]": INF,
+    "mods=[other, fixedclipping_mod]": INF,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mods", CLIPPING)
+def test_clients_that_are_not_shown_to_clip_protect_nothing(tmp_path: Path, mods: str) -> None:
+    client = "UNUSED = [fixedclipping_mod]\n" + PLAIN_CLIENT.replace("ClientApp()", f"ClientApp({mods})")
+    path = app(tmp_path, client, CENTRAL.replace("ServerSide", "ClientSide"))
+    assert total(path, EQUAL if CLIPPING[mods] == MEAN else {}) == pytest.approx(CLIPPING[mods], rel=1e-6)
+
+
+COMPONENTS = "app = ServerApp(server_fn=lambda c: ServerAppComponents(strategy=FedAvg(), config=ServerConfig({})))\n"
+ROUNDS = {
+    SERVER.replace("num_rounds=4", "num_rounds=7"): 7, SERVER.replace("grid=grid, num_rounds=4", "grid, None, 7"): 7,
+    SERVER.replace(", num_rounds=4", ""): 3, COMPONENTS.format("num_rounds=7"): 7, COMPONENTS.format("7"): 7, COMPONENTS.format(""): 1,
+    SERVER.replace("num_rounds=4", "**options"): None, SERVER.replace("grid=grid, num_rounds=4", "*options"): None,
+    COMPONENTS.format("**options"): None, SERVER.replace("num_rounds=4", "num_rounds=len(options)"): None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server", ROUNDS)
+def test_rounds_are_those_that_are_declared_by_name_by_place_or_by_default(tmp_path: Path, server: str) -> None:
+    quote = pricing.price(app(tmp_path, CLIENT, server))
+    assert ([] if ROUNDS[server] else ["rounds"]) == [asked.unknown.name for asked in quote.asked]
+    assert quote.headline.row.rounds == (ROUNDS[server] or quote.headline.row.rounds)
+
+
+def test_a_number_of_clients_that_is_computed_is_the_worst_one(tmp_path: Path) -> None:
+    quote = pricing.price(
+        app(tmp_path, PLAIN_CLIENT, CENTRAL.replace("min_train_nodes=2", "min_train_nodes=max(2, n)")), given=EQUAL
+    )
+    assert [asked.unknown.name for asked in quote.asked] == ["share of clients in a round"]
+    assert quote.headline.total is not None
+    assert quote.headline.total.epsilon == pytest.approx(MEAN, rel=1e-6)
+
+
+def test_a_strategy_that_is_wrapped_after_it_was_started_protects_nothing(tmp_path: Path) -> None:
+    lines = NAMED_ONCE.splitlines()
+    lines[-1], lines[-2] = lines[-2], lines[-1]
+    assert total(app(tmp_path, PLAIN_CLIENT, "\n".join(lines))) == INF
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "name"),
+    [("client", "2.0, 1e-5", "budget(), 1e-5", "epsilon"), ("client", "2.0, 1e-5", "2.0, 1 / n", "delta"),
+     ("client", "2.0, 1e-5", "options.get('epsilon', 2.0), 1e-5", "epsilon"),
+     ("server", "num_sampled_clients=20", "num_sampled_clients=int(n * q)", "num_sampled_clients")],
+)  # fmt: skip
+def test_numbers_that_are_computed_are_asked(tmp_path: Path, kind: str, old: str, new: str, name: str) -> None:
+    client, server = (CLIENT.replace(old, new), SERVER) if kind == "client" else (PLAIN_CLIENT, CENTRAL.replace(old, new))
+    quote = pricing.price(app(tmp_path, client, server), given={} if kind == "client" else EQUAL)
     assert quote.headline.total is None
-    assert [asked.unknown.name for asked in quote.asked] == ["epsilon"]
+    assert [asked.unknown.name for asked in quote.asked] == [name]
+
+
+REFUSED = {
+    "no noise to divide by": (CLIENT.replace("2.0, 1e-5", "0, 1e-5"), SERVER, "needs epsilon as a number > 0"),
+    "an older strategy": (PLAIN_CLIENT, CENTRAL.replace(" as Wrapped", "").replace("Wrapped(inner", "DPFedAvgFixed(inner"), "DPFedAvgFixed"),
+    "called elsewhere": (PLAIN_CLIENT, CENTRAL.replace("Wrapped(inner, ", "partial(Wrapped)(inner, "), "named and not called"),
+    "less than no noise": (CLIENT.replace("1.0, 2.0, 1e-5", "-1.0, 2.0, 1e-5"), SERVER, "needs sensitivity as a number ≥ 0"),
+    "an older client": (PLAIN_CLIENT.replace("app = ClientApp()", "app = ClientApp(DPFedAvgNumPyClient())"), SERVER, "DPFedAvgNumPyClient"),
+    "TensorFlow": (PLAIN_CLIENT + "DPKerasSGDOptimizer(l2_norm_clip=1, noise_multiplier=1)\n", SERVER, "DPKerasSGDOptimizer of TensorFlow Privacy is called here"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_noise_of_another_kind_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    client, server, words = REFUSED[name]
+    with pytest.raises(PricingError, match=words):
+        pricing.price(app(tmp_path, client, server))
+
+
+@pytest.mark.parametrize("head", ["tool.flwr", "flower"])
+def test_older_sections_of_a_project_are_read(tmp_path: Path, head: str) -> None:
+    toml = TOML.replace("tool.flwr.app.c", f"{head}.c").replace("tool.flwr.fed", f"{head}.fed")
+    assert total(app(tmp_path, RIGHT["run config"], toml=toml)) == pytest.approx(LOCAL, rel=1e-6)
 
 
 def test_opacus_inside_clients_is_to_be_recorded(tmp_path: Path) -> None:
@@ -162,6 +254,7 @@ APPS: dict[str, tuple[str, str, str, dict[str, float], float]] = {
     "own aggregate": (TOML, CENTRAL.replace("app = ", "class Mine(FedAvg):\n    def aggregate_train(self, r, replies):\n        return replies\napp = ").replace("inner = FedAvg", "inner = Mine"), PLAIN_CLIENT, EQUAL, INF),
     "noise removed later": (TOML, CENTRAL.replace("    strategy.start", "    strategy.noise_multiplier = 0.1\n    strategy.start"), PLAIN_CLIENT, EQUAL, truths.gaussian(2 / 0.1, 1e-5)),
     "a missing federation": (TOML.replace('default = "real"', 'default = "nowhere"'), CENTRAL, PLAIN_CLIENT, EQUAL, MEAN),
+    "set by name": (TOML, CENTRAL.replace("    strategy.start", "    setattr(strategy, 'noise_' + 'multiplier', 0.1)\n    strategy.start"), PLAIN_CLIENT, {}, INF),
     "own start": (TOML, CENTRAL.replace("app = ", "class Mine(Wrapped):\n    def aggregate_train(self, r, replies):\n        return replies\napp = ").replace("strategy = Wrapped", "strategy = Mine"), PLAIN_CLIENT, EQUAL, INF),
 }  # fmt: skip
 
@@ -212,3 +305,56 @@ def test_a_job_has_the_price_of_its_filter(tmp_path: Path) -> None:
     path = tmp_path / "config_fed_client.json"
     path.write_text(json.dumps({"executors": [EXECUTOR], "task_result_filters": [GROUP]}), encoding="utf-8")
     assert total(path, SAID) == pytest.approx(truths.svt(1000, 5))
+
+
+def test_a_servers_configuration_alone_says_nothing_of_the_clients(tmp_path: Path) -> None:
+    path = tmp_path / "config_fed_server.json"
+    path.write_text(json.dumps({"workflows": [{"args": {"num_rounds": 3}}], "task_result_filters": []}), encoding="utf-8")
+    with pytest.raises(PricingError, match="name the configuration of the clients, or the folder of the job"):
+        pricing.price(path)
+
+
+@pytest.mark.parametrize("name", ["x.GaussianNoise", "ExponentialPrivacy", "own.LaplaceDP"])
+def test_a_filter_that_is_not_known_may_add_noise_and_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "config_fed_client.json"
+    groups = [{"tasks": ["train"], "filters": [{"path": name}]}]
+    path.write_text(
+        json.dumps({"executors": [EXECUTOR], "task_result_filters": groups, "task_data_filters": None}), encoding="utf-8"
+    )
+    with pytest.raises(PricingError, match="is not a filter of nvflare"):
+        pricing.price(path)
+
+
+# Command lines: what is trained in clear, or without a bound, has no finite price.
+FLAGS = "--noise_multiplier=1.1 --epochs=1 --batch_size=256 --microbatches=256 --delta=1e-5"
+COMMANDS: dict[str, float | str] = {
+    f"python mnist_dpsgd_tutorial.py {FLAGS}": truths.gaussian(1 / 1.1, 1e-5),
+    f"python mnist_dpsgd_tutorial.py --dpsgd=True {FLAGS}": truths.gaussian(1 / 1.1, 1e-5),
+    f"python mnist_dpsgd_tutorial.py --dpsgd=False {FLAGS}": INF,
+    f"python mnist_dpsgd_tutorial.py --nodpsgd {FLAGS}": INF,
+    f"python mnist_dpsgd_tutorial.py --l2_norm_clip=inf {FLAGS}": "l2_norm_clip: found inf",
+    f"python mnist_dpsgd_tutorial.py {FLAGS.replace('1.1', 'inf')}": "noise_multiplier: found inf",
+    "python -m tensorflow_privacy.privacy.analysis.compute_dp_sgd_privacy --N=600 --batch_size=6 --noise_multiplier=2 --epochs=3 --noused_microbatching": truths.gaussian(math.sqrt(3) / 2, 1e-6),
+    "python -m flair.train --central_privacy_mechanism none": INF,
+    "python -m flair.train --central_privacy_mechanism banded_matrix_factorization": "found 'banded_matrix_factorization'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_line_has_the_price_of_what_it_switches_on(command: str) -> None:
+    truth = COMMANDS[command]
+    if isinstance(truth, str):
+        with pytest.raises(PricingError, match=truth):
+            pricing.price_command(command)
+        return
+    quote = pricing.price_command(command)
+    assert quote.headline.total is not None
+    assert quote.headline.total.epsilon == pytest.approx(truth, rel=1e-6)
+    assert not quote.reading.not_priced
+
+
+def test_a_configuration_that_is_written_out_in_full_is_read(tmp_path: Path) -> None:
+    """FederatedScope writes 0 for a number of users that is not known."""
+    path = tmp_path / "full.yaml"
+    path.write_text("nbafl: {use: false}\nsgdmf: {use: false}\nmodel: {num_user: 0}\n", encoding="utf-8")
+    assert total(path) == INF

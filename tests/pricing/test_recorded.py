@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import io
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -87,6 +90,26 @@ def standardised(r: Recorded) -> None:
     told(r, (data - data.mean(0)) / data.std(0), 5)
 
 
+class Held:
+    """A data set of one's own, with its table in an attribute."""
+
+    def __init__(self, rows: np.ndarray) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def scaled(r: Recorded, how: str) -> None:
+    data = table()
+    rows = {
+        "by column": (data - data.mean(0)) / data.std(0), "by ends": (data - data.min(0)) / np.ptp(data, 0),
+        "as a whole": (data - data.mean()) / data.std(), "pixels": np.linspace(0, 255, 120).round().reshape(40, 3) / 255,
+        "answers": (data > 0.5).astype(float),
+    }[how]  # fmt: skip
+    told(r, Held(rows), 5)
+
+
 def clear_step(r: Recorded) -> None:
     data = table()
     told(r, data, 5)
@@ -113,6 +136,8 @@ LOOPS: dict[str, tuple[Callable[[Recorded], object], Given, Any]] = {
     "no loader": (lambda r: told(r, None, 10, batches=0), {}, whole(math.sqrt(10))),
     "a step in clear": (clear_step, {}, INF),
     "standardised": (standardised, {}, INF),
+    **{f"scaled {how}": (functools.partial(scaled, how=how), {}, INF) for how in ("by column", "by ends", "as a whole")},
+    **{f"scaled {how}": (functools.partial(scaled, how=how), {}, sampled(0.05, 5)) for how in ("pixels", "answers")},
     "standardised by public numbers": (standardised, PUBLIC, sampled(0.05, 5)),
     "a person whose neighbours' examples change: 2k - 1 clips": (lambda r: r.noised(8.0), {PERSON: 4}, whole(7 / 8)),
     "a filter": (messages, {}, whole(0.5)),
@@ -438,6 +463,33 @@ def test_weights_from_a_file_and_graph_layers_are_asked_about(tmp_path: Path) ->
     assert graphs.price(DELTA).headline.total is None
     assert [asked.unknown.name for asked in graphs.price(DELTA).asked] == [PERSON]
     assert total(graphs, {PERSON: 1}) == whole(1.0)
+
+
+def test_a_module_that_is_copied_by_way_of_a_stream_came_from_no_file() -> None:
+    """So does ``ModuleValidator.fix`` of Opacus."""
+    torch, data = package("torch"), table()
+    with fedgraph.recorded() as r:
+        copied, stream = torch.nn.Linear(4, 2), io.BytesIO()
+        torch.save(torch.nn.Linear(4, 2), stream)
+        stream.seek(0)
+        copied.load_state_dict(torch.load(stream, weights_only=False).state_dict())
+        told(r, data, 10)
+    assert total(r) == sampled(0.05, 10)
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_weights_that_the_run_saved_itself_are_its_own_until_somebody_else_writes_them(tmp_path: Path, changed: bool) -> None:
+    torch, data, path = package("torch"), table(), tmp_path / "best.pt"
+    with fedgraph.recorded() as r:
+        model = torch.nn.Linear(4, 2)
+        told(r, data, 10)
+        torch.save(obj=model.state_dict(), f=path)  # by name, as a program may
+        if changed:
+            path.write_bytes(path.read_bytes())
+            os.utime(path, ns=(1, 1))
+        model.load_state_dict(state_dict=torch.load(f=path))
+        told(r, data, 10)
+    assert total(r) == (INF if changed else sampled(0.05, 20))
 
 
 def test_watching_ends_with_the_block() -> None:

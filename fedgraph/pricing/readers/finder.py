@@ -19,8 +19,13 @@ from fedgraph.pricing.facts import QUESTIONS, table
 from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
 _KNOWN = catalogue()["python"].options
-_CALLS = {name: library for library, names in table(_KNOWN, "calls").items() for name in str(names).split()}
-_SHUFFLED = ("TensorFlow Privacy", "pfl-research")
+CALLS = {name: library for library, names in table(_KNOWN, "calls").items() for name in str(names).split()}
+ACCOUNTANT = "an accountant"
+_SHUFFLED = "TensorFlow Privacy"  # whose users draw no coins
+_UNITS = {"pfl-research": "user", "TensorFlow Federated": "client"}  # whose data a row is, where it is no example
+_DECLARED = {  # whose noise is declared in other files → what to price
+    "Flower": "price the pyproject.toml of its app", "NVIDIA FLARE": "export the job, and price its folder",
+}  # fmt: skip
 _NAMES = {fact: str(names).split() for fact, names in table(_KNOWN, "names").items()}  # fact → what may call it
 _GRAPHS = r"(Neighbor|LinkNeighbor|Cluster|GraphSAINT\w*|HGT|Shadow\w*)Loader|SAGEConv|GCNConv|GATConv|GINConv|MessagePassing"
 
@@ -37,9 +42,13 @@ def read(document: Document) -> Reading:
         )
     document.facts.place = (document.path, found[0][1].lineno)
     said = _said([tree for _, tree in trees])
-    libraries = dict.fromkeys(_CALLS[called(call.func)] for _, call in found)
-    shuffled = bool(libraries) and all(library in _SHUFFLED for library in libraries)
+    libraries = dict.fromkeys(CALLS[called(call.func)] for _, call in found)
+    if libraries.keys() <= _DECLARED.keys():
+        words = " and ".join(_DECLARED[library] for library in libraries)
+        raise PricingError(f"{_shown(str(document.path), found[0][1])}: {words}, or describe it in a neutral YAML")
+    unit = next((_UNITS[library] for library in libraries if library in _UNITS), "example")
     source = "\n".join(code for _, code in cells)
+    shuffled = _SHUFFLED in libraries or re.search(r"poisson_sampling\s*=\s*False", source)
 
     def ask(name: str, allowed: tuple[float, float], words: str = "") -> float:
         entry = QUESTIONS[name]
@@ -51,7 +60,7 @@ def read(document: Document) -> Reading:
     noise = ask("noise multiplier", (1e-6, 1e6))
     graph = re.search(_GRAPHS, source)
     mixed = f"{graph[0]} mixes the rows of several people: in how many examples is one person?" if graph else ""
-    records = ask("examples of one person", (1, 1), mixed)
+    records = ask("examples of one person", (1, 1), mixed) if unit == "example" else 1.0
     beside = document.facts.ask("other steps or files", _BESIDE, (0.0, 1.0))
     if shuffled:
         sums = Sums(noise * document.louder, math.ceil(ask("epochs", (1e-9, 1e12))))
@@ -60,17 +69,18 @@ def read(document: Document) -> Reading:
     delta = ask("delta", (1e-300, 0.5))
     listed = tuple(_shown(label, call) for label, call in found)
     why = f"if the answers say what runs: {sums.words}" + (f"; {graph[0]} mixes the rows of several people" if graph else "")
-    rows = readings.rows_of_sums([[sums]], "example", TO_RECIPIENT, delta, people=(int(max(records, 1)),))
+    rows = readings.rows_of_sums([[sums]], unit, TO_RECIPIENT, delta, people=(int(max(records, 1)),))
     rows = tuple(
         replace(row, why=f"{why}; {row.why.rpartition('; ')[2]}") for row in ((rows[2], *rows[:2]) if records > 1 else rows[:2])
     )
     if beside:
-        rows = (readings.in_clear("example", TO_RECIPIENT, "other steps use the same rows", delta=delta), *rows)
+        rows = (readings.in_clear(unit, TO_RECIPIENT, "other steps use the same rows", delta=delta), *rows)
     claimed = [(v, d) for v in said.get("epsilon", ()) for d in said.get("delta", (0.0,))[:1]]
     claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim(
         "no ε is read from a program"
     )
-    first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(document.path.name)}"
+    runs = f"{'jupyter execute' if document.path.suffix.lower() == '.ipynb' else 'python'} {document.path.name}"
+    first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(runs)}"
     open_ = ("everything that its text does not show", readings.SELECTED)
     return Reading(
         rows, claim, open_, left_out, (first, *listed), no_fix="what a program does is not read from its text", closed=False
@@ -81,12 +91,12 @@ _BESIDE = (
     "Is anything else made of the same rows: steps without noise, weights from a file that learned from them, rows that are "
     "standardised by their own means, rows made of neighbours' rows (1 for yes, 0 for no)?"
 )
-_RUN = 'fedgraph price --run "python {}" prices what it does'
+_RUN = 'fedgraph price --run "{}" prices what it does'
 
 
 def _calls(tree: ast.AST) -> list[ast.Call]:
-    """The calls of ``_CALLS`` in a program, in the order of their lines."""
-    held = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node.func) in _CALLS]
+    """The calls of ``CALLS`` in a program, in the order of their lines."""
+    held = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node.func) in CALLS]
     return sorted(held, key=lambda each: (each.lineno, each.col_offset))
 
 

@@ -33,6 +33,7 @@ _PLACES["LocalDpMod"] = ("clipping_norm", "sensitivity", "epsilon", "delta")
 _HIDDEN = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod")
 _TOUCHED = re.compile(r"noise|clip|aggregate|sensitivity|epsilon|delta|strategy|stdv|__call__")
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match, ast.IfExp, ast.comprehension)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _HEAVIEST = "weight of the heaviest client, in equal shares"
 
 
@@ -59,21 +60,22 @@ class _App:
         return [(path, n) for path, n in self.nodes if isinstance(n, ast.Call) and called(n.func) in names]
 
     def once(self, node: ast.expr | None, path: Path | None = None) -> ast.expr | None:
-        """What a name stands for, where it is assigned once; other expressions stand for themselves."""
-        if not isinstance(node, ast.Name):
-            return node
-        values = list(_values(self.trees[path or self.path], node.id))
-        return values[0] if len(values) == 1 else None
+        """What a name stands for where it is read; other expressions stand for themselves."""
+        return _value(self.trees[path or self.path], node) if isinstance(node, ast.Name) else node
 
     def number(self, path: Path, node: ast.expr | None, name: str) -> float | None:
         """The number that stands there; where it is no declaration, what the user says, or a question."""
         if node is None:
             return None
-        value = self._declared(path, node)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
+        if (value := self.declared(path, node)) is not None:
+            return value
         question = f"Which value has {name}? {path.name}:{node.lineno} says {ast.unparse(node)}, which it does not declare."
-        return self.document.facts.ask(name, question, (1.0, 10.0, 0.1))
+        return self.document.facts.ask(name, question, (1e-7, 1e-5) if name == "delta" else (1.0, 10.0))
+
+    def declared(self, path: Path, node: ast.expr | None) -> float | None:
+        """The number that stands there; None where it is no declaration."""
+        value = self._declared(path, node)
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     def _declared(self, path: Path, node: ast.expr | None, depth: int = 8) -> Tree:
         match node:
@@ -82,20 +84,27 @@ class _App:
             case ast.UnaryOp(op=ast.USub(), operand=inner):
                 number = self._declared(path, inner, depth - 1)
                 return -number if isinstance(number, (int, float)) else None
-            case ast.Call(func=ast.Name(id="float" | "int"), args=[inner]) if depth:
+            case ast.Call(func=ast.Name(id="float" | "int" as kind), args=[inner]) if depth:
                 number = self._declared(path, inner, depth - 1)
-                return number if isinstance(number, (int, float)) else None
+                return None if not isinstance(number, (int, float)) else float(number) if kind == "float" else int(number)
             case ast.Subscript(value=held, slice=ast.Constant(value=str() as key)):
-                config = self.once(held, path)
-                if not isinstance(config, ast.Attribute) or config.attr != "run_config":
-                    return None
-                if (answer := self.document.facts.known(key)) is None and key in self.config:
-                    said = f"run_config {key} = {self.config[key]!r} (pyproject.toml), which flwr run --run-config may change"
-                    self.document.facts.notes[said] = None
-                return self.config.get(key) if answer is None else answer
+                return self._configured(path, held, key)
+            case ast.Call(func=ast.Attribute(attr="get", value=held), args=[ast.Constant(value=str() as key), *default]):
+                other = self._declared(path, default[0], depth - 1) if depth and default else None
+                return self._configured(path, held, key, other)
             case ast.Name() if depth:
                 return self._declared(path, self.once(node, path), depth - 1)
         return None
+
+    def _configured(self, path: Path, held: ast.expr, key: str, default: Tree = None) -> Tree:
+        """What ``run_config`` holds at a key, or ``default``; None where ``held`` is another mapping."""
+        config = self.once(held, path)
+        if not isinstance(config, ast.Attribute) or config.attr != "run_config":
+            return None
+        if (answer := self.document.facts.known(key)) is None and key in self.config:
+            said = f"run_config {key} = {self.config[key]!r} (pyproject.toml), which flwr run --run-config may change"
+            self.document.facts.notes[said] = None
+        return self.config.get(key, default) if answer is None else answer
 
     @cached_property
     def arguments(self) -> dict[str | None, ast.expr]:
@@ -108,8 +117,8 @@ class _App:
     def need(self, name: str, above: float, below: float = math.inf) -> float:
         value = self.number(self.path, self.arguments.get(name), name)
         if value is None or not above < value < below:
-            limit = f" and < {below:g}" if below < math.inf else ""
-            message = f"{self.name} needs {name} as a number > {above:g}{limit}, found {value}"
+            limit = f"{f'> {above:g}' if above >= 0 else '≥ 0'}{f' and < {below:g}' if below < math.inf else ''}"
+            message = f"{self.name} needs {name} as a number {limit}, found {value}"
             raise self.document.error(message, line=self.call.lineno, path=self.path)
         return value
 
@@ -126,9 +135,13 @@ def read(document: Document) -> Reading:
         words = f"several mechanisms, which contradict or compose: {names}; price one of them, or record the run"
         raise PricingError(f"{document.path}: {words}")
     if not made:
-        if found := app.calls("make_private", "make_private_with_epsilon"):
-            where = app.place(*found[0])
-            raise PricingError(f"{document.path}: Opacus trains inside the clients ({where}): record a client's run with --run")
+        if named := [(p, n) for p, n in app.nodes if isinstance(n, (ast.Name, ast.Attribute)) and called(n) in _PLACES]:
+            words = f"{called(named[0][1])} ({app.place(*named[0])}) is named and not called with its options"
+            raise PricingError(f"{document.path}: {words}: write it out, or describe it in a neutral YAML")
+        if found := app.calls(*finder.CALLS):
+            path, call = min(found, key=lambda each: finder.CALLS[called(each[1].func)] == finder.ACCOUNTANT)
+            inside = f"{called(call.func)} of {finder.CALLS[called(call.func)]} is called here ({app.place(path, call)})"
+            raise PricingError(f"{document.path}: {inside}: record a client's run with --run, or describe it in a neutral YAML")
         return _in_clear(app, document.words["neither"])
     [(app.path, app.call)] = made
     document.facts.place = (app.path, app.call.lineno)
@@ -142,8 +155,9 @@ def read(document: Document) -> Reading:
 
 
 def _app(document: Document) -> _App:
-    flwr = table(document.data, "tool", "flwr")
-    components, roots = table(flwr, "app", "components"), set()
+    flwr = table(document.data, "tool", "flwr") or table(document.data, "flower")  # the section of Flower 1.8
+    said = table(flwr, "app") if "components" in table(flwr, "app") else flwr
+    components, roots = table(said, "components"), set()
     at = ("tool", "flwr", "app", "components")
     for role in ("serverapp", "clientapp"):
         if not isinstance(reference := components.get(role), str):
@@ -170,7 +184,7 @@ def _app(document: Document) -> _App:
         sizes.get(str(federations["default"])) if "default" in federations else sizes.popitem()[1] if len(sizes) == 1 else None
     )
     clients = found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else None
-    return _App(document, trees, _flat(table(flwr, "app", "config")), clients)
+    return _App(document, trees, _flat(table(said, "config")), clients)
 
 
 def _doubts(app: _App) -> Iterator[str]:
@@ -178,8 +192,8 @@ def _doubts(app: _App) -> Iterator[str]:
     tree = app.trees[app.path]
     if any(isinstance(n, _BRANCHES) and app.call in ast.walk(n) for n in ast.walk(tree)):
         yield "it is made under a condition or in a loop"
-    for file, sent in app.calls("send_and_receive", "push_messages"):
-        yield f"{app.place(file, sent)} sends messages by hand"
+    for file, sent in app.calls("send_and_receive", "push_messages", "setattr"):
+        yield f"{app.place(file, sent)} calls {called(sent.func)}"
     for file, node in app.nodes:
         if isinstance(node, ast.ClassDef) and any(called(base) in _PLACES for base in node.bases):
             yield f"{node.name} ({app.place(file, node)}) is a class of its own"
@@ -188,24 +202,32 @@ def _doubts(app: _App) -> Iterator[str]:
         elif (
             isinstance(node, ast.Attribute)
             and not isinstance(node.ctx, ast.Load)
-            and (_TOUCHED.search(node.attr) or called(node.value) in _names_of(tree, app.call))
+            and (_TOUCHED.search(node.attr) or app.once(node.value, file) is app.call)
         ):
             yield f"{app.place(file, node)} sets {ast.unparse(node)}"
 
 
-def _doubts_of_mods(app: _App) -> Iterator[str]:
-    """Why ``LocalDpMod`` may not be the first of the one list of mods of training, itself or in a function that calls it."""
+def _first_mod(app: _App) -> tuple[Path, ast.expr] | None:
+    """The first of the one list of mods of training that does not hide sums, and its file; None where that is not shown."""
     lists = [(home, n, k.value) for home, n in app.calls("ClientApp", "train") for k in n.keywords if k.arg == "mods"]
     trained = [d for _, n in app.nodes if isinstance(n, ast.FunctionDef) for d in n.decorator_list if _decorator(d) == "train"]
-    if len(lists) == len(app.calls("ClientApp")) == 1 and lists[0][0] == app.path:
-        (_, by, held), top = lists[0], app.trees[app.path]
-        loads = [n for n in ast.walk(top) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id == called(held)]
-        alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (called(by.func) != "train" or len(trained) == 1)
-        listed = app.once(held)
-        inside = [m for m in listed.elts if called(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
-        if alone and inside and (app.once(inside[0]) is app.call or _hands_on(app, top, called(inside[0]))):
-            return
-    yield "no list of mods of training shows it alone"
+    if not len(lists) == len(app.calls("ClientApp")) == 1:
+        return None
+    [(home, by, held)] = lists
+    loads = [
+        n for n in ast.walk(app.trees[home]) if isinstance(n, ast.Name) and n.id == called(held) and isinstance(n.ctx, ast.Load)
+    ]
+    alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (called(by.func) != "train" or len(trained) == 1)
+    listed = app.once(held, home)
+    inside = [m for m in listed.elts if called(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
+    return (home, inside[0]) if alone and inside else None
+
+
+def _doubts_of_mods(app: _App) -> Iterator[str]:
+    """Why ``LocalDpMod`` may not be that mod, itself or in a function that calls it."""
+    home, first = _first_mod(app) or (None, ast.Name(""))
+    if home != app.path or not (app.once(first) is app.call or _hands_on(app, app.trees[app.path], called(first))):
+        yield "no list of mods of training shows it alone"
 
 
 def _hands_on(app: _App, top: ast.Module, name: str) -> bool:
@@ -221,18 +243,14 @@ def _hands_on(app: _App, top: ast.Module, name: str) -> bool:
 
 def _doubts_of_strategy(app: _App) -> Iterator[str]:
     """Why a strategy may not be the one that is started, its clients may not clip, or what it wraps may keep a state."""
-    tree = app.trees[app.path]
-    held = _names_of(tree, app.call)
-    started = [n.func.value for _, n in app.calls("start") if isinstance(n.func, ast.Attribute)]
-    given = [n for _, n in app.nodes if isinstance(n, ast.Call) and called(n.func) not in _PLACES]
-    started += [k.value for n in given for k in n.keywords if k.arg == "strategy"]
-    ours = [s for s in started if s is app.call or called(s) in held]
-    if not len(ours) == len(started) == 1 or (held and len(list(_values(tree, held[0]))) != 1):
+    started = [(p, n.func.value) for p, n in app.calls("start") if isinstance(n.func, ast.Attribute) and (n.args or n.keywords)]
+    given = [(p, n) for p, n in app.nodes if isinstance(n, ast.Call) and called(n.func) not in _PLACES]
+    started += [(p, k.value) for p, n in given for k in n.keywords if k.arg == "strategy"]
+    if [app.once(node, path) for path, node in started] != [app.call]:
         yield "no file shows it as the one strategy that is started"
     wanted = "adaptiveclipping_mod" if _PLACES[app.name] is _ADAPTIVE else "fixedclipping_mod"
-    lists = [n for _, n in app.nodes if isinstance(n, (ast.List, ast.Tuple))]
-    if "ClientSide" in app.name and not any(called(item) == wanted for n in lists for item in n.elts):
-        yield f"no file shows {wanted} on the client, without which no update is clipped"
+    if "ClientSide" in app.name and called((_first_mod(app) or (None, ast.Name("")))[1]) != wanted:
+        yield f"no list of mods of training shows {wanted} alone, without which no update is clipped"
     if _inner(app) is None:
         said = app.arguments.get("strategy")
         yield f"it wraps {ast.unparse(said) if said is not None else 'nothing'}, which is not known to be FedAvg's mean alone"
@@ -248,8 +266,8 @@ def _inner(app: _App) -> ast.Call | None:
 
 def _local(app: _App) -> Reading:
     clip, delta = app.need("clipping_norm", 0.0), app.need("delta", 0.0, 1.0)
-    sensitivity, epsilon = (app.need(each, -1e-300) for each in ("sensitivity", "epsilon"))
-    std = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon if epsilon > 0 else math.inf
+    sensitivity, epsilon = app.need("sensitivity", -1e-300), app.need("epsilon", 0.0)
+    std = sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon
     rounds, made, rows = _rounds(app), std * app.document.louder, []
     for relation, move in (("zero-out", 1), ("replace", 2)):
         why = f"noise std = {made:.6g}, an update may move by {'2·' if move == 2 else ''}clip = {move * clip:g}"
@@ -308,10 +326,11 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
     if app.clients is not None and not changed and "None" not in options:
         old = "fraction_fit" in options or "min_fit_clients" in options
         share, few = ("fraction_fit", "min_fit_clients") if old else ("fraction_train", "min_train_nodes")
-        said = app.number(app.path, options.get(share), share), app.number(app.path, options.get(few), few)
-        fraction, least = (default if v is None else v for v, default in zip(said, (1.0, 2.0), strict=True))
-        drawn = max(math.floor(app.clients * fraction), least)
-        rate, real = min(1.0, drawn / app.clients), min(drawn, app.clients)
+        fraction = app.declared(app.path, options[share]) if share in options else 1.0
+        least = app.declared(app.path, options[few]) if few in options else 2.0
+        if fraction is not None and least is not None:
+            drawn = max(math.floor(app.clients * fraction), least)
+            rate, real = min(1.0, drawn / app.clients), min(drawn, app.clients)
     even = sampled / (real or sampled)
     question = "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the "
     question += "number of sampled clients (1 where all are equal)."
@@ -323,14 +342,16 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
 
 def _rounds(app: _App) -> int:
     """The rounds of the one start; asked where they are not declared."""
-    starts = [
-        (p, n) for p, n in app.calls("start", "ServerConfig") if isinstance(n.func, ast.Attribute) or called(n.func) != "start"
-    ]
-    said = [
-        3.0 if held is None and called(n.func) == "start" else 1.0 if held is None else app.number(path, held, "rounds")
-        for path, n in starts
-        for held in [next((k.value for k in n.keywords if k.arg == "num_rounds"), None)]
-    ]
+    starts = [(p, n) for p, n in app.calls("start", "ServerConfig") if called(n.func) != "start" or (n.args or n.keywords)]
+    starts = [(p, n) for p, n in starts if isinstance(n.func, ast.Attribute) or called(n.func) == "ServerConfig"]
+    said: list[float | None] = []
+    for path, n in starts:
+        place, default = (2, 3.0) if called(n.func) == "start" else (0, 1.0)
+        held = {None if isinstance(a, ast.Starred) else at: a for at, a in enumerate(n.args)} | {
+            k.arg: k.value for k in n.keywords
+        }
+        given = held.get("num_rounds", held.get(place))
+        said.append(None if None in held else default if given is None else app.number(path, given, "rounds"))
     by_hand = app.calls("send_and_receive", "push_messages")
     more = f" {app.place(*by_hand[0])} sends messages by hand: count them, too." if by_hand else ""
     looped = any(isinstance(n, (ast.For, ast.While)) and any(s in ast.walk(n) for _, s in starts) for _, n in app.nodes)
@@ -348,30 +369,32 @@ def _hidden(app: _App) -> tuple[str, ...]:
     return tuple(f"{name} {app.document.words['hidden']}" for name in _HIDDEN if name in named)[:1]
 
 
-def _names_of(tree: ast.AST, call: ast.Call) -> list[str]:
-    """The names that a call is assigned to."""
-    made = [t for n in ast.walk(tree) if isinstance(n, ast.Assign) and n.value is call for t in n.targets]
-    return [t.id for t in made if isinstance(t, ast.Name)]
-
-
 def _decorator(node: ast.expr) -> str:
     return called(node.func if isinstance(node, ast.Call) else node)
 
 
-def _values(tree: ast.AST, name: str) -> Iterator[ast.expr | None]:
-    """What is assigned to a name, anywhere in a tree; None for what is no plain assignment."""
-    for node in ast.walk(tree):
-        plain = [t for t in node.targets if isinstance(t, ast.Name)] if isinstance(node, ast.Assign) else []
-        if isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and isinstance(node.target, ast.Name) and node.value is not None:
-            plain = [node.target]
-        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and any(t.id == name for t in plain):
-            yield node.value
-        targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else []
-        if isinstance(node, (ast.AugAssign, ast.For, ast.comprehension)):
-            targets = [node.target]
-        stored = [n for t in targets if t not in plain for n in ast.walk(t) if isinstance(n, ast.Name) and n.id == name]
-        if any(isinstance(n.ctx, ast.Store) for n in stored) or (isinstance(node, ast.arg) and node.arg == name):
-            yield None
+def _value(tree: ast.Module, name: ast.Name) -> ast.expr | None:
+    """What a name stands for where it is read: its one value, or the last of plain lines of the same function before it."""
+    inside = [f for f in ast.walk(tree) if isinstance(f, _FUNCTIONS) and name in ast.walk(f)]
+    scope = next((f for f in reversed(inside) if _values(f, name.id)), tree)
+    values = _values(scope, name.id)
+    if len(values) == 1 or isinstance(scope, ast.Lambda) or (inside[-1] if inside else tree) is not scope:
+        return values[0] if len(values) == 1 else None
+    lines = [n for n in scope.body if isinstance(n, (ast.Assign, ast.AnnAssign)) and n.value in values]
+    here = next((at for at, n in enumerate(scope.body) if name in ast.walk(n)), 0)
+    before = [n.value for n in scope.body[:here] if n in lines]
+    return before[-1] if before and len(lines) == len(values) else None
+
+
+def _values(tree: ast.AST, name: str) -> list[ast.expr | None]:
+    """What is assigned to a name anywhere in a tree; None for each place that is no plain assignment."""
+    nodes = list(ast.walk(tree))
+    made = [n for n in nodes if isinstance(n, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) and n.value is not None]
+    targets = [(n.value, t) for n in made for t in (n.targets if isinstance(n, ast.Assign) else [n.target])]
+    plain = [value for value, target in targets if isinstance(target, ast.Name) and target.id == name]
+    stored = [n for n in nodes if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)]
+    other = [n for n in nodes if (isinstance(n, ast.arg) and n.arg == name) or (isinstance(n, ast.Global) and name in n.names)]
+    return [*plain, *[None] * (len(stored) + len(other) - len(plain))]
 
 
 def _flat(held: Tree, at: str = "") -> Table:

@@ -118,9 +118,9 @@ def _reasons(document: Document, runs: Sequence[Record], seen: Said) -> Iterator
     if files and not whether("weights are public", f"Weights were loaded from {files}: from public data alone?"):
         yield f"weights were loaded from {files}, and what they learned from is not known"
     made = next((seen.data[s.data].name for s in seen.sums if seen.data[s.data].standardised), None)
-    asked = f"The columns of {made} have mean 0 and deviation 1 over these very rows: were both public?"
+    asked = f"The columns of {made} have mean 0 and deviation 1, or ends of 0 and 1, over these very rows: were these public?"
     if made and not whether("means and deviations are public", asked):
-        yield f"the rows of {made} are standardised by their own mean and deviation, without noise"
+        yield f"the rows of {made} are scaled by their own numbers, without noise"
     for how in sorted({s.sampling for s in seen.sums} - {"poisson", "fixed", "shuffled", "none"}):
         asked = f"Batches are drawn by {how}: is every example in one batch of a pass at most?"
         if not whether("examples once an epoch", asked):

@@ -5,6 +5,7 @@ Their keys stand in ``catalogue.yaml``; a function of each says what they releas
 """
 
 import math
+import re
 from functools import partial
 from pathlib import Path
 
@@ -16,18 +17,20 @@ from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Ro
 from fedgraph.pricing.recorder import svt_epsilon
 from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
 
+_OFF = {f"no{flag}": flag for flag in ("dpsgd", "used_microbatching")}  # how a command line switches one off
+
 
 def tensorflow_privacy(document: Document) -> Reading:
     """noise std = noise_multiplier·l2_norm_clip on the sum of microbatches.
 
     Where one clip bounds the mean of several examples, one that vanishes may turn it round: 2·clip.
     """
-    flags = document.options()
+    flags = document.options({_OFF.get(k, k): v if k not in _OFF else False for k, v in document.data.items()})
     if flags.N is not None and flags.batch_size > flags.N:
         raise document.error(f"batch_size {flags.batch_size:g} is larger than N = {flags.N:g}", "batch_size")
     stated = 1e-6 if flags.delta is None and flags.microbatches is None else flags.delta  # the command's own default
     twice = flags.used_microbatching if flags.microbatches is None else flags.microbatches != flags.batch_size
-    noise = flags.noise_multiplier * document.louder
+    noise = flags.noise_multiplier * document.louder if flags.dpsgd else 0.0
     sums = Sums(noise, math.ceil(flags.epochs))
     rows = readings.rows_of_sums([[sums]], "example", readings.TO_RECIPIENT, document.ask("delta", stated), twice=twice)
     claim = Claim(None, stated, "total", "TFP prints its own statement for these flags")
@@ -83,7 +86,11 @@ def pfl(document: Document) -> Reading:
         rows += readings.rows_of_sums([[local]], "user", TO_SERVER, at)
         claims.append(Claim(flags.local_epsilon, at, "per round", f"local {flags.local_privacy_mechanism}"))
     if not rows:
-        rows = [readings.in_clear("user", WITH_MODELS, f"central_privacy_mechanism {mechanism!r} adds no noise", rounds=rounds)]
+        rows = [
+            readings.in_clear(
+                "user", WITH_MODELS, f"central_privacy_mechanism {mechanism or 'none'} adds no noise", rounds=rounds
+            )
+        ]
     open_ = ("local metrics, unless they are privatised too", "the server, where the mechanism is applied centrally",
              "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment")  # fmt: skip
     order = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
@@ -129,12 +136,9 @@ def federatedscope(document: Document) -> Reading:
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
         words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
         claim = Claim(said.nbafl.epsilon, None, "total", words)
-    elif cut.protect_method == "he":
-        reason += "; protect_method he encrypts and adds no noise"
-    elif cut.protect_method == "dp":
-        reason += f"; protect_method dp works with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
     elif cut.protect_method:
-        reason += f"; protect_method {cut.protect_method} is not priced: it maps values by minimum and maximum of the data"
+        noisy = f"dp with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
+        reason += f"; protect_method {cut.protect_method} adds no noise that is proven here ({noisy} does)"
     row = readings.in_clear("client", TO_SERVER, reason, "replace", rounds=rounds)
     return Reading(
         (row,), (claim,), ("every client's weights",), said.rest, no_fix="switch on what bounds and noises what is sent"
@@ -184,6 +188,7 @@ def _buckets(document: Document, held: Said, rest: tuple[str, ...]) -> Reading:
 
 # NVIDIA FLARE
 
+_SPENT = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 
 
@@ -195,12 +200,12 @@ def flare(document: Document) -> Reading:
     """
     sites, server, said = _sites(document)
     names = [_class(f.name) for site in sites.values() for group in site.task_result_filters for f in group.filters]
-    if "GaussianPrivacy" in names:
+    others = [name for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
+    if own := next((name for name in others if re.search("(?i)privacy|noise|gauss|laplac|dp", name)), None):
         raise PricingError(
-            f"{document.path}: GaussianPrivacy is not a filter of nvflare 2.5–2.9; describe yours in a neutral YAML"
+            f"{document.path}: {own} is not a filter of nvflare that is priced here; describe it in a neutral YAML"
         )
-    others = [_other(name) for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
-    aside = tuple(dict.fromkeys((*others, *said)))
+    aside = tuple(dict.fromkeys((*map(_other, others), *said)))
     rounds = _rounds(server) if server and _rounds(server) is not None else _rounds(next(iter(sites.values())))
     found: list[list[Said]] = []
     for name, site in sites.items():
@@ -222,12 +227,9 @@ def flare(document: Document) -> Reading:
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
     claim = Claim(sum(svt.epsilon for svt in used), 0.0, "per round, option epsilon", words)
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
-    settings = {
-        name if len(used) == 1 else f"group {i}: {name}": float(value) / document.louder
-        for i, svt in enumerate(used, 1)
-        for name in ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
-        if (value := svt.model_dump()[name]) is not None and (name != "noise_var" or svt.epsilon_release is None)
-    }
+    names = [name for name in _SPENT if name != "noise_var" or used[0].epsilon_release is None]
+    held = {name: value for name in names if (value := used[0].model_dump()[name]) is not None}
+    settings = {name: float(value) / document.louder for name, value in held.items()} if len(used) == 1 else None
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
     return Reading((row,), (claim,), open_, aside, (order,), settings)
 
@@ -279,8 +281,9 @@ def _sites(document: Document) -> tuple[dict[str, Said], Said | None, list[str]]
     sites: dict[str, Said] = {}
     server: Said | None = None
     apps = table(document.data, "apps")
-    role = "config_fed_server" if document.path.stem == "config_fed_server" else "config_fed_client"
-    for name, held in apps.items() if apps else [("", {role: document.data})]:
+    if document.path.stem == "config_fed_server" or "workflows" in document.data:
+        raise PricingError(f"{document.path}: a server's: name the configuration of the clients, or the folder of the job")
+    for name, held in apps.items() if apps else [("", {"config_fed_client": document.data})]:
         configurations = {key: document.options(value) for key, value in table({"held": held}, "held").items()}
         placed = table(document.data, "meta", "deploy_map").get(name)
         server = configurations.get("config_fed_server", server)
