@@ -193,72 +193,83 @@ def draw_questions(name: str, questions: Sequence[Question]) -> PlotFigure | Non
 
 
 def draw_question(question: Question) -> Panel:
-    """The panel of a question of which at least one row is ``kept``."""
+    """The panel of a question of which at least one row is ``kept``.
+
+    Of several ε each level of trust is a line, and their marks stand a little beside each other. Of one ε each level of trust
+    is a column, so that nobody reads a place for another ε.
+    """
     import altair as alt
     import pandas
 
     scale = 100 if question.head.metric == "accuracy" else 1
+    single = len(question.budgets) == 1
+    middle = (len(question.trusts) - 1) / 2
     best = [
-        {**_told(row, scale), "x": budget * _DODGE ** (place - (len(question.trusts) - 1) / 2), "budget": budget}
+        {**_told(row, scale), "x": trust.value if single else budget * _DODGE ** (place - middle)}
         for place, trust in enumerate(question.trusts) for budget in question.budgets
         if (row := question.at(budget, trust)) is not None
     ]  # fmt: skip
+    others = [{**_told(row, scale), "x": row.trust.value if single else row.provable} for row in question.kept]
+    if single:
+        others = [point for point, row in zip(others, question.kept, strict=True) if row.keeps(question.budgets[0])]
     seeds = [{**point, "y": value} for point in best for value in point["seeds"]]
-    others = [{**_told(row, scale), "x": row.provable} for row in question.kept]
     for point in (*best, *seeds, *others):
         point.pop("seeds")
-    every = pandas.DataFrame([*best, *others])
-    low, high = float(every["x"].min()), float(every["x"].max())
-    decades = max(math.log10(high / low), 0.5)
-    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
-    span, rules, below = _rules(question, scale, [*every["y"], *every["low"], *every["high"]])
-    marked = sorted({*question.budgets} if question.budgets else {low, high})
-    if decades > 2.2:
-        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
-    x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
-    name = name_scale(question.head)
-    scaled = alt.Scale(domain=list(span), nice=False, zero=False)
-    y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
+    heights = [point[name] for point in (*best, *others) for name in ("y", "low", "high")]
+    span, rules, below = _rules(question, scale, heights)
+    y = alt.Y("y:Q", title=name_scale(question.head), scale=alt.Scale(domain=list(span), nice=False, zero=False),
+              axis=alt.Axis(tickCount=6))  # fmt: skip
+    x = _trust_axis(question) if single else _epsilon_axis(question, [point["x"] for point in (*best, *others)])
     trusts = [t.value for t in question.trusts]
     colours, shapes = (cycle(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
-    colour = alt.Color("trust:N", scale=colours, legend=None)
+    colour, shape = alt.Color("trust:N", scale=colours, legend=None), alt.Shape("trust:N", scale=shapes, legend=None)
     layers: list[Panel] = []
-    texts: list[Panel] = []  # above lines, below points
     if others:
         light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
-        layers.append(light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N")))
-        layers.append(
-            light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(
-                alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
-            )
-        )
-    for value, label, up in rules:
-        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "x": [ends[0]]}))
-        layers.append(level.mark_rule(strokeDash=[5, 4], color=GREY).encode(alt.Y("y:Q")))
+        layers += [] if single else [
+            light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
+        layers.append(light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(shape, tooltip=_tips()))
+    horizontals = [*rules, *([(span[0], below, True)] if below else [])]
+    texts: list[Panel] = []  # above lines, below points
+    for value, label, up in horizontals:
+        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
+        layers += [] if label == below else [level.mark_rule(strokeDash=[5, 4], color=GREY).encode(y)]
         named = level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
-        texts.append(named.encode(x, y, alt.Text("label:N")))
-    if below:
-        level = alt.Chart(pandas.DataFrame({"y": [span[0]], "label": [below], "x": [ends[0]]}))
-        texts.append(level.mark_text(align="left", dx=3, dy=-8, color=INK, fontSize=11).encode(x, y, alt.Text("label:N")))
+        texts.append(named.encode(y, alt.Text("label:N"), x=alt.value(0)))
     if best:
         base = alt.Chart(pandas.DataFrame(best)).encode(x, colour)
-        layers.append(base.mark_line(strokeWidth=2.4).encode(y))
+        layers += [] if single else [base.mark_line(strokeWidth=2.4).encode(y)]
         layers.append(base.mark_rule(strokeWidth=1.2, opacity=0.55).encode(alt.Y("low:Q"), alt.Y2("high")))
         if len(seeds) > len(best):
             layers.append(alt.Chart(pandas.DataFrame(seeds)).mark_point(filled=True, size=14, opacity=0.8).encode(x, y, colour))
         layers += texts
-        layers.append(
-            base.mark_point(filled=True, size=78, opacity=1).encode(
-                y, alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
-            )
-        )
-        layers.append(
-            alt.Chart(pandas.DataFrame(_labels(best, span, rules))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
-            .encode(x, y, colour, alt.Text("label:N"))
-        )  # fmt: skip
+        layers.append(base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=_tips()))
+        if not single:
+            ends = alt.Chart(pandas.DataFrame(_labels(best, span, rules)))
+            named = ends.mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            layers.append(named.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
     return alt.layer(*layers, title=alt.TitleParams(question.title, limit=WIDTH + 60), width=WIDTH + 40, height=HEIGHT + 30)
+
+
+def _trust_axis(question: Question) -> Panel:
+    import altair as alt
+
+    title = f"who is trusted, all with ε ≤ {phrase_number(question.budgets[0])} proven"
+    return alt.X("x:N", title=title, sort=[trust.value for trust in question.trusts], axis=alt.Axis(labelAngle=0))
+
+
+def _epsilon_axis(question: Question, values: Sequence[float]) -> Panel:
+    import altair as alt
+
+    low, high = min(values), max(values)
+    decades = max(math.log10(high / low), 0.5)
+    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
+    marked = sorted({*question.budgets} if question.budgets else {low, high})
+    if decades > 2.2:
+        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
+    return alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
 
 
 def _rules(

@@ -115,7 +115,8 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
             more = f"{counted(len(blocks) - shown, 'more question')}, "
             break
         table += block
-    star = [f"*: the smallest useful ε; {more}conditions, costs and every ε: in the report"] if table else []
+    stars = " or ".join(dict.fromkeys(q.star for q in asked if q.pick))
+    star = [f"{f'*: {stars}; ' if stars else ''}{more}conditions, costs and every ε: in the report"] if table else []
     return [*notices, *first, *head[:6], *table, *star]
 
 

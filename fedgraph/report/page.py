@@ -196,9 +196,10 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     said = []
     top = question.ceiling
     if top is not None:
-        lost = top.mean - row.mean
         if is_worse(row, top):
-            said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
+            digits = 0 if row.metric == "accuracy" else 2  # of the numbers beside it, so that whoever subtracts them agrees
+            lost = float(answer.format_mean(top)) - float(answer.format_mean(row))
+            said.append(f"costs {lost:.{digits}f}" if lost > 0 else f"costs less than {10.0**-digits:g}")
         else:
             said.append("better than all that was run without privacy" if is_worse(top, row) else "no clear cost")
     if rare := answer.find_rare(row, top):  # rows are compared by AUROC, in which half of a rare class is a small step
@@ -341,6 +342,7 @@ def render_report_page(content: PageContent) -> str:
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
+        world=_world_words, several=any(len(q.budgets) > 1 for q in content.questions),
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
@@ -371,6 +373,14 @@ def _level_words(question: Question) -> str:
     elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.protection.assumptions:
         words = read_phrases()["units"]["row"]
     return in_words_of(question.one, words)
+
+
+def _world_words(row: Row) -> str:
+    """The world that is compared with the real one, in one phrase."""
+    words = read_phrases()["worlds"][row.relation]
+    if Assumption.EDGES_PUBLIC in row.protection.assumptions:
+        words = words.replace("row, label and edges", "row and label")
+    return in_words_of(row.one, words)
 
 
 def render_letter_pages(content: PageContent) -> dict[str, str]:

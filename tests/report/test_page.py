@@ -66,6 +66,38 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
     assert [one["title"] for one in asked] == ["row", "method", "result", "ε provable", "ε published", "trust", "if"]
 
 
+def test_of_one_epsilon_each_trust_is_a_column_and_no_mark_stands_at_another_epsilon() -> None:
+    cells = [cell("a", 0.6, trust=trust) for trust in (Trust.CURATOR, Trust.SUMS)] + [cell("weak", 0.3, trust=Trust.SUMS)]
+    (question,) = ask(*cells)
+    (spec,) = charts.PlotFigure("f", "", (charts.draw_question(question),)).specs
+    assert {(point["row"].partition(",")[0], point["x"]) for point in marks(spec, "point")} == {
+        ("a", "curator"), ("a", "sums"), ("weak", "sums"),
+    }  # fmt: skip
+    assert {layer["encoding"]["x"]["type"] for layer in spec["layer"] if "field" in layer["encoding"].get("x", {})} == {"nominal"}
+    assert question.star == "the row to use"
+    assert "smallest" not in page.render_report_page(content(*cells))
+
+
+def test_a_cost_is_what_a_reader_subtracts_and_one_belief_stands_beside_one_epsilon() -> None:
+    """96.5 and 84.4 are shown as 97 and 84, and ε = 3.95 was spent of 4."""
+    tested = NodeClassificationCellFacts(tested=4_000)
+    cells = cell("a", 0.844, epsilon=4.0, provable=3.95, facts=tested), cell("clear", 0.9651, epsilon=math.inf, facts=tested)
+    (question,) = ask(*cells)
+    ((_, (one,)),) = page.table_lines(question)
+    assert one.words == "costs 13"
+    text = page.render_report_page(content(*cells))
+    assert "98.3 % sure" in text
+    assert "98.1 % sure" not in text
+
+
+def test_the_code_word_of_a_relation_stands_in_the_folded_part_alone() -> None:
+    shown = page.render_report_page(content(cell("a", 0.7)))
+    words, folded = shown.partition('<details class="inline">')[::2]
+    assert "two worlds are compared, as it is and with one node&#39;s row, label and edges replaced" in words
+    assert "node-replace" not in words
+    assert "(<code>node-replace</code>)" in folded
+
+
 def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     points = [
         charts.ChartPoint("p", "y", "a", 1.0, 0.5, 0.1),
@@ -140,7 +172,7 @@ def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended
         made={"Command": "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"},
     )
     assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
-    assert 'data-say="smallest useful ε, of a shrunk run"' in page.render_report_page(short)
+    assert 'data-say="the row to use, but read the warning above"' in page.render_report_page(short)
 
 
 def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
