@@ -226,8 +226,7 @@ def draw_question(question: Question) -> Panel:
     layers: list[Panel] = []
     if others:
         light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
-        layers += [] if single else [
-            light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
+        layers += [] if single else [light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
         layers.append(light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(shape, tooltip=_tips()))
     horizontals = [*rules, *([(span[0], below, True)] if below else [])]
     texts: list[Panel] = []  # above lines, below points

@@ -30,7 +30,7 @@ from fedgraph.report.phrases import (
 from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords, SectionTable
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
@@ -67,7 +67,8 @@ class PageContent:
     spent: tuple[str, ...]  # what all private trainings cost together
     picture: PlotFigure | None  # of the questions
     chapters: tuple[PageChapter, ...]  # one for each task or sweep
-    said: tuple[statement.StatementFamily, ...]
+    letters: Mapping[str, tuple[str, SectionLetter]]  # name of the file → which task and data, and what it says
+    said: Sequence[tuple[Sequence[statement.Statement], Collection[str]]]
     methods: tuple[references.ReferencedEntry, ...]
     datasets: tuple[tuple[references.ReferencedEntry, Graph | GraphCollection], ...]
     references: tuple[references.Reference, ...]
@@ -133,7 +134,8 @@ def make_page_content(
         first=(),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
-        chapters=parts, said=statement.group_statements(rows), methods=tuple(methods), references=tuple(papers),
+        chapters=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
+        references=tuple(papers),
         datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip
     return replace(content, first=(*doubts, *(s for section in content.sections for s in section.first)))
@@ -155,18 +157,6 @@ def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tup
             title = f"By {sweep.thing}: {' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
         found.append(PageChapter(title, sweep.thing if figures else None, figures, tables, parts))
     return tuple(found)
-
-
-def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
-    """The self-contained page of rows from several runs.
-
-    Args:
-        runs: Their names, for the title; at least one.
-        notice: Says that data were generated; None where they are real.
-    """
-    title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
-    notices = [notice] if notice else []
-    return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notices))
 
 
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
@@ -386,15 +376,21 @@ def _world_words(row: Row) -> str:
 def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
     template, style = load_template("owner.html"), _markup("page.css")
-    found: dict[str, str] = {}
+    notice = content.notices[0] if content.notices else None
+    return {
+        file: template.render(letter=letter, lead=f"{content.title} ({of})", notice=notice, style=style)
+        for file, (of, letter) in content.letters.items()
+    }
+
+
+def _name_letters(chapters: Sequence[PageChapter]) -> dict[str, tuple[str, SectionLetter]]:
+    found: dict[str, tuple[str, SectionLetter]] = {}
     taken: set[str] = set()
-    for of, _, section in (part for chapter in content.chapters for part in chapter.parts):
+    for of, _, section in (part for chapter in chapters for part in chapter.parts):
         for letter in section.letters:
             name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
             taken.add(name.casefold())
-            lead = f"{content.title} ({of.label}, {of.dataset})"
-            notice = content.notices[0] if content.notices else None
-            found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=notice, style=style)
+            found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
     return found
 
 

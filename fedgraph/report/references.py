@@ -1,7 +1,6 @@
 """The bibliography of a run: its methods and data sets, each with its paper.
 
-A method's papers are read from the bibtex in its file. Where that names no DOI, papers.yaml may know it by the bibtex key;
-it also has the papers of data sets.
+A method's papers are read from its bibtex; papers.yaml has those of data sets, of comparison and of accounting.
 """
 
 from __future__ import annotations
@@ -67,8 +66,7 @@ def describe_referenced_method(name: str) -> ReferencedEntry:
             where = fields.get("booktitle") or fields.get("journal") or ""
             names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
-            doi = fields.get("doi") or _known()["dois"].get(head[1])
-            found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
+            found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), fields.get("doi")))
     return ReferencedEntry(name, " ".join((method.__doc__ or "").strip().split("\n\n")[0].split()), tuple(found))
 
 

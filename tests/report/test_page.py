@@ -73,7 +73,8 @@ def test_of_one_epsilon_each_trust_is_a_column_and_no_mark_stands_at_another_eps
     assert {(point["row"].partition(",")[0], point["x"]) for point in marks(spec, "point")} == {
         ("a", "curator"), ("a", "sums"), ("weak", "sums"),
     }  # fmt: skip
-    assert {layer["encoding"]["x"]["type"] for layer in spec["layer"] if "field" in layer["encoding"].get("x", {})} == {"nominal"}
+    across = [layer["encoding"]["x"] for layer in spec["layer"] if "field" in layer["encoding"].get("x", {})]
+    assert {x["type"] for x in across} == {"nominal"}
     assert question.star == "the row to use"
     assert "smallest" not in page.render_report_page(content(*cells))
 
@@ -259,7 +260,7 @@ def test_every_method_names_a_paper_that_can_be_followed() -> None:
 
 def test_text_cannot_break_out_of_the_page() -> None:
     bad = [cell(f'"></script><i>{name}', 0.5, epsilon=epsilon) for name in "ab" for epsilon in (1.0, 8.0)]
-    text = page.render_page_of_runs(found_rows.group_rows(bad), ["one"])
+    text = page.render_report_page(content(*bad))
     assert "<i>" not in text
     assert text.count("</script>") == 3
 
