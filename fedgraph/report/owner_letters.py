@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import client_choices
-from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoice, ClientChoices, join
+from fedgraph.report.client_choices import ALONE, CURATOR, JOINED, ClientChoices
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.sections.base import SectionLetter
 
@@ -19,13 +19,10 @@ def write_owner_letters(found: ClientChoices, dataset: str, beside: Sequence[Cli
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
-def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, ClientChoice] | None:
+def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, str] | None:
     """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
-    ways = found.joined_by(client, epsilon)
-    if not ways:
-        return found.best(epsilon, client_choices.JOINED)
-    learner, _, choice, _ = max(ways, key=found.mean)
-    return learner, join(choice.trust)
+    best, ways = found.best(epsilon, tuple(JOINED)), found.joined_by(client, epsilon)
+    return best if best is None or not ways else (max(ways, key=found.mean)[0], best[1])
 
 
 def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[ClientChoices] = ()) -> SectionLetter:
@@ -41,9 +38,8 @@ def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[Cl
     if client not in found.tested:
         names = {client_choices.RECALL: "nothing_found", client_choices.AUC: "nothing_linked"}
         sentences.append(_say(found, names.get(found.metric, "nothing_tested")))
-    words = tuple(choice.words for choice in _columns(found, client))
     end = () if found.undecided else ("verdict",)
-    header = ("ε", *words, f"others are right about one {_unit_word(found)}", *end)
+    header = ("ε", *_columns(found, client), f"others are right about one {_unit_word(found)}", *end)
     rows = tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons)
     title, answer = f"For the owner of {client}", _answer(found, client, finite)
     return SectionLetter(client, title, answer, tuple(filter(None, sentences)), header, rows, _end(found))
@@ -119,14 +115,13 @@ def _joining(found: ClientChoices, client: str, epsilon: float, base: float | No
         return ""
     learner, choice = picked
     where, who = "when the server sees your messages", "the server"
-    if choice.trust is Trust.SUMS:
+    if JOINED[choice] is Trust.SUMS:
         where, who = "when the server sees only sums", "the server and the other clients"
     value = found.value(learner, epsilon, choice, client)
     text = f"Joined at ε = {phrase_number(epsilon)}, {where}"
     text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
-    fits = client_choices.OwnFit
-    for own, what in ((fits.HEAD, "the last step"), (fits.WEIGHTS, "the whole model")):
-        value = found.value(learner, epsilon, join(choice.trust, own), client)
+    for own, what in ((client_choices.HEAD, "the last step"), (client_choices.WEIGHTS, "the whole model")):
+        value = found.value(learner, epsilon, choice + own, client)
         if value is not None:
             compared = _compared(found, client, value, base)
             text += " " + _say(found, "adapted", what=what, value=_hundred(value), compared=compared)
@@ -172,13 +167,13 @@ def _compared(found: ClientChoices, client: str, value: float, base: float | Non
 def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
-        value = None if picked is None else found.value(picked[0], epsilon, client_choices.leave_out(picked[1].trust), client)
+        value = None if picked is None else found.value(picked[0], epsilon, client_choices.leave_out(JOINED[picked[1]]), client)
         if value is not None:
             return _say(found, "left_out", epsilon=phrase_number(epsilon), value=_hundred(value))
     return ""
 
 
-def _columns(found: ClientChoices, client: str) -> list[ClientChoice]:
+def _columns(found: ClientChoices, client: str) -> list[str]:
     run = {key[2] for key in found.values if key[3] == client}
     return [choice for choice in (ALONE, *client_choices.OF_ONE_CLIENT) if choice in run]
 

@@ -94,7 +94,7 @@ def test_a_cost_is_what_a_reader_subtracts_and_one_belief_stands_beside_one_epsi
 def test_the_code_word_of_a_relation_stands_in_the_folded_part_alone() -> None:
     shown = page.render_report_page(content(cell("a", 0.7)))
     words, folded = shown.partition('<details class="inline">')[::2]
-    assert "two worlds are compared, as it is and with one node&#39;s row, label and edges replaced" in words
+    assert "two worlds are compared, the real one and one with one node&#39;s row, label and edges replaced" in words
     assert "node-replace" not in words
     assert "(<code>node-replace</code>)" in folded
 

@@ -9,7 +9,7 @@ from fedgraph.cells import Result
 from fedgraph.federation import WorldKind
 from fedgraph.privacy import Trust, Unit
 from fedgraph.report import charts, client_choices, owner_letters
-from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoices, OwnFit, join
+from fedgraph.report.client_choices import ALONE, CURATOR, FITS, JOINED, ClientChoices, join
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
@@ -17,7 +17,7 @@ from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
 _PART = "participation"
-_DRAWN = (ALONE, *(join(Trust.SUMS, own) for own in OwnFit), join(Trust.OWN_CLIENT), CURATOR)
+_DRAWN = (ALONE, *(join(Trust.SUMS, own) for own in FITS), join(Trust.OWN_CLIENT), CURATOR)
 _PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTITY: "owner with all its records"}
 
 
@@ -29,7 +29,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     if records.kind == "link_prediction":
         unit, entries = _of_one_unit(records.entries)
         records = replace(records, entries=tuple(entries))
-        found = replace(client_choices.read(records), unit=unit.value)
+        found = client_choices.read(records, unit=unit.value)
         beside = [also for metric in client_choices.OTHER_METRICS if (also := client_choices.read(records, metric)).values]
         sentences = [fill_phrase(_PART, "ties", unit=_PROTECTED[unit])]
     else:
@@ -83,24 +83,16 @@ def _undecided(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
     if kept is not None:
         told.append(f"alone {100 * (found.value(*kept) or 0):.0f}")
     for epsilon in filter(math.isfinite, found.epsilons):
-        if (best := found.best(epsilon, client_choices.JOINED)) is not None:
+        if (best := found.best(epsilon, tuple(JOINED))) is not None:
             value = found.value(best[0], epsilon, best[1]) or 0.0
-            told.append(f"{best[1].words}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
+            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
     if len(told) < 2:
         return ()
     short, seeds = "a short run of " if found.short else "", counted(found.seeds, "seed")
     wanted = client_choices.FEWEST_SEEDS
-    said = fill_phrase(
-        _PART,
-        "undecided",
-        label=label,
-        short=short,
-        seeds=seeds,
-        wanted=wanted,
-        told="; ".join(told),
-        what=_what(found).capitalize(),
-    )
-    return (in_words_of(one, said),)
+    both, what = "; ".join(told), _what(found).capitalize()
+    filled = {"label": label, "short": short, "seeds": seeds, "wanted": wanted, "told": both, "what": what}
+    return (in_words_of(one, fill_phrase(_PART, "undecided", **filled)),)
 
 
 def _what(found: ClientChoices) -> str:
@@ -136,16 +128,16 @@ def _everybody(found: ClientChoices) -> SectionTable:
         for choice in found.present(client_choices.EVERY):
             cells = [found.spread(learner, e, choice) for e in found.epsilons]
             if any(c != "—" for c in cells):
-                body.append((learner, choice.words, *cells, found.toward.get(choice, "")))
+                body.append((learner, choice, *cells, found.toward(choice)))
     header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
-    adapted = any(choice.own.value for choice in found.present(client_choices.EVERY))
+    adapted = any(choice.endswith(FITS[1:]) for choice in found.present(client_choices.EVERY))
     note = fill_phrase(_PART, "everybody") + (f" {fill_phrase(_PART, 'own')}" if adapted else "")
     return SectionTable(f"Each choice, {client_choices.METRICS[found.metric]}", header, tuple(body), note)
 
 
 def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
     title = f"Each client at ε = {phrase_number(epsilon)}, {client_choices.METRICS[found.metric]}"
-    picked = found.best(epsilon, (*client_choices.JOINED, CURATOR))
+    picked = found.best(epsilon, (*JOINED, CURATOR))
     if picked is None:
         return SectionTable(title, (), ())
     learner, choice = picked
@@ -162,9 +154,9 @@ def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
     noised = f"alone at ε = {phrase_number(epsilon)}"
     columns[noised] = lambda c: _share(found.value(here[0], epsilon, ALONE, c) if here else None)
     for other in found.present(client_choices.OF_ONE_CLIENT):
-        columns[other.words] = lambda c, other=other: _share(found.value(learner, epsilon, other, c))  # type: ignore[misc]
+        columns[other] = lambda c, other=other: _share(found.value(learner, epsilon, other, c))  # type: ignore[misc]
     columns |= {"gain": gain, "ε provable": lambda c: phrase_upper_bound(found.price(learner, epsilon, choice, c), 3)}
-    note = fill_phrase(_PART, "clients", learner=f"{learner}, the best of those that join", choice=choice.words)
+    note = fill_phrase(_PART, "clients", learner=f"{learner}, the best of those that join", choice=choice)
     return tabulate_section(title, list(found.clients), columns, note)
 
 
@@ -175,7 +167,7 @@ def _share(value: float | None) -> str:
 
 def _figure(name: str, found: ClientChoices, notice: str | None, one: str) -> tuple[PlotFigure, ...]:
     points = [
-        charts.ChartPoint(learner, in_words_of(one, client_choices.METRICS[found.metric]), choice.words, epsilon, value)
+        charts.ChartPoint(learner, in_words_of(one, client_choices.METRICS[found.metric]), choice, epsilon, value)
         for learner in found.learners
         for choice in found.present(_DRAWN)
         for epsilon in found.epsilons
