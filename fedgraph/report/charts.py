@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fedgraph.report import answer
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec, cycle
+from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, WIDTH, Panel, PlotFigure, Spec
 from fedgraph.report.rows import Row
 from fedgraph.report.table import title_of
 from fedgraph.types import in_words_of
@@ -80,48 +80,44 @@ def draw_lines(
     every = list(dict.fromkeys(one.x for one in points))
     named = any(isinstance(x, str) for x in every)
     order = [_tick(x) for x in (every if named else sorted(every, key=float))]
-    shown = [
+    frame = pandas.DataFrame(
         {**vars(one), "x": _tick(one.x), "joined": not named, "low": one.y - one.error, "high": one.y + one.error,
          "colour": one.colour or one.line}
         for one in points if math.isfinite(one.y)
-    ]  # fmt: skip
-    parts = {one["panel"]: pandas.DataFrame([other for other in shown if other["panel"] == one["panel"]]) for one in shown}
-    own = {panel: part for panel, part in parts.items() if len(part) > 1}
-    if not own:
+    )  # fmt: skip
+    kept = frame[frame.groupby("panel")["panel"].transform("size") > 1] if len(frame) else frame
+    if kept.empty:
         return ()
     known = levels or {}
-    ends = {panel: [*part["low"], *part["high"], *(value for _, value in known.get(panel, ()))] for panel, part in own.items()}
-    whole = _domain([end for part in ends.values() for end in part])
-    kept = pandas.concat(own.values())
-    looks = [list(dict.fromkeys(filter(None, kept[key]))) for key in ("colour", "symbol")]
-    panels = tuple(
-        _lines(panel, part, order, across, looks, heads, known.get(panel, ()), whole if shared else _domain(ends[panel]))
-        for panel, part in own.items()
+    ends = [*kept["low"], *kept["high"], *(value for panel in known for _, value in known[panel])]
+    domain = list(_domain(ends)) if shared else None
+    looks = [list(filter(None, kept[key].unique())) for key in ("colour", "symbol")]
+    panels = (
+        _lines(panel, part, order, across, looks, heads or ("", ""), known.get(panel, ()), domain)
+        for panel, part in kept.groupby("panel", sort=False)
     )
-    return (PlotFigure(name, caption, panels, notice),)
+    return (PlotFigure(name, caption, tuple(panels), notice),)
 
 
 def _lines(
     panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, ...],
-    levels: Sequence[tuple[str, float]], domain: tuple[float, float],
+    levels: Sequence[tuple[str, float]], domain: list[float] | None,
 ) -> Panel:  # fmt: skip
     import altair as alt
     import pandas
 
     up = part["up"].iloc[0]
-    here = [x for x in order if x in set(part["x"])]
-    x = alt.X("x:N", title=across, sort=here, axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))
-    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
-    colour_head, shape_head, *_ = [*heads, "", ""]
-    colour = alt.Color("colour:N", title=colour_head or None, scale=cycle(looks[0], PLOT_COLOURS))
-    asked: list[Panel] = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across)]
-    asked += [alt.Tooltip("y:Q", title=up, format=".3f")]
+    x = alt.X("x:N", title=across, sort=[x for x in order if x in set(part["x"])],
+              axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))  # fmt: skip
+    span = {} if domain is None else {"domain": domain, "nice": False}
+    y = alt.Y("y:Q", title=up, scale=alt.Scale(zero=False, **span))
+    colour = alt.Color("colour:N", title=heads[0] or None, scale=alt.Scale(domain=looks[0]))
+    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=alt.Scale(domain=looks[1]))] if looks[1] else []
+    asked = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across), alt.Tooltip("y:Q", title=up, format=".3f")]
     asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
     bars = base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
     lines = base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N"))
-    shapes = [TRUST_LOOKS.get(name, ("", PLOT_SHAPES[k % len(PLOT_SHAPES)]))[1] for k, name in enumerate(looks[1])]
-    shape = [alt.Shape("symbol:N", title=shape_head or None, scale=cycle(looks[1], shapes))] if looks[1] else []
     layers: list[Panel] = [bars, lines, base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked)]
     for place, (label, value) in enumerate(levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
@@ -165,18 +161,10 @@ def draw_limits(
     limit = (
         alt.Chart(pandas.DataFrame(lines)).mark_line(color=INK, strokeWidth=1.4).encode(x, alt.Y("y:Q", title=axes[1]), dash)
     )
-    told = pandas.DataFrame([{"x": x, "y": y, "name": name, "of": said} for name, x, y, said in points])
-    found = list(dict.fromkeys(told["name"]))
-    marks = (
-        alt.Chart(told)
-        .mark_point(filled=True, size=46, opacity=0.9)
-        .encode(
-            x,
-            alt.Y("y:Q"),
-            alt.Color("name:N", title=None, scale=cycle(found, PLOT_COLOURS)),
-            tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")],
-        )
-    )
+    told = pandas.DataFrame(points, columns=["name", "x", "y", "of"])
+    marks = alt.Chart(told).mark_point(filled=True, size=46, opacity=0.9).encode(
+        x, alt.Y("y:Q"), alt.Color("name:N", title=None), tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")]
+    )  # fmt: skip
     return alt.layer(limit, marks, title=title, width=1.4 * WIDTH, height=1.2 * HEIGHT)
 
 
@@ -221,7 +209,7 @@ def draw_question(question: Question) -> Panel:
               axis=alt.Axis(tickCount=6))  # fmt: skip
     x = _trust_axis(question) if single else _epsilon_axis(question, [point["x"] for point in (*best, *others)])
     trusts = [t.value for t in question.trusts]
-    colours, shapes = (cycle(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
+    colours, shapes = (alt.Scale(domain=trusts, range=[TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
     colour, shape = alt.Color("trust:N", scale=colours, legend=None), alt.Shape("trust:N", scale=shapes, legend=None)
     layers: list[Panel] = []
     if others:

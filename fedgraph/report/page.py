@@ -10,7 +10,8 @@ import math
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from markupsafe import Markup
 
@@ -30,7 +31,7 @@ from fedgraph.report.phrases import (
 from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
-from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords, SectionTable
+from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
@@ -48,7 +49,6 @@ class PageChapter:
     title: str
     thing: str | None  # what varies; None for a part that stands alone
     figures: tuple[PlotFigure, ...]  # with the varied thing on the axis
-    tables: tuple[SectionTable, ...]  # the same as numbers
     # each with its value of what varies (empty where it is part of no sweep), and what the page says of it
     parts: tuple[tuple[SectionRecords, str, Section], ...]
 
@@ -110,14 +110,15 @@ def make_page_content(
     notices: Sequence[str],
     records: Sequence[SectionRecords] = (),
     graphs: Mapping[str, Graph | GraphCollection] | None = None,
+    **run: Any,
 ) -> PageContent:
-    """What the page shows of any rows.
+    """What the page shows of rows.
 
     Args:
-        rows: of one run or of several.
         title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
-        records: the tasks of one run, each of which gets its own part.
+        records: the tasks of the run, each of which gets its own part.
         graphs: data set → its graph or collection; only these data sets are listed.
+        run: the last fields of ``PageContent``.
     """
     found = answering(rows)
     questions = answer.ask(found)
@@ -129,16 +130,14 @@ def make_page_content(
     doubts = [f"Look at the data first: {said}." for graph in known.values() for said in graph.provenance.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
-    content = PageContent(
-        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
-        first=(),
+    asked = [s for chapter in parts for _, _, section in chapter.parts for s in section.first]
+    return PageContent(
+        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, first=(*doubts, *asked),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
         chapters=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
-        references=tuple(papers),
-        datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
+        references=tuple(papers), datasets=tuple((d, known[d.name]) for d in datasets if d.name in known), **run,
     )  # fmt: skip
-    return replace(content, first=(*doubts, *(s for section in content.sections for s in section.first)))
 
 
 def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
@@ -149,13 +148,13 @@ def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tup
             (r, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
             for r, at in zip(sweep.parts, values, strict=True)
         )
-        figures, tables = sweeps.draw_sweep(sweep, notice)
+        figures = sweeps.draw_sweep(sweep, notice)
         labels = list(dict.fromkeys(r.label for r in sweep.parts))
         where = list(dict.fromkeys(r.dataset for r in sweep.parts))
         title = f"{labels[0] if len(labels) == 1 else f'{len(labels)} tasks'} — {', '.join(where)}"
         if sweep.thing is not None and figures:
             title = f"By {sweep.thing}: {' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
-        found.append(PageChapter(title, sweep.thing if figures else None, figures, tables, parts))
+        found.append(PageChapter(title, sweep.thing if figures else None, figures, parts))
     return tuple(found)
 
 
@@ -305,8 +304,6 @@ def _seed(row: Row, value: float) -> str:
 
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
-    shown = [table for chapter in content.chapters for table in chapter.tables]
-    inside = [table for section in content.sections for table in section.tables]
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
@@ -325,8 +322,7 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_template("page.html").render(
-        c=content, words=_word_columns, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
-        widest=max((len(table.header) for table in (*shown, *inside)), default=0),
+        c=content, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, picture=picture,
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
@@ -407,12 +403,3 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 def _markup(name: str) -> Markup:
     return Markup(read_phrase_asset(f"templates/{name}"))
-
-
-def _word_columns(table: SectionTable) -> frozenset[int]:
-    found = set()
-    for i in range(len(table.header)):
-        cells = [row[i].lstrip("“(") for row in table.rows if i < len(row) and row[i] not in ("", "—")]
-        if 2 * sum(cell[:1].isalpha() for cell in cells) > len(cells):
-            found.add(i)
-    return frozenset(found)

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from fedgraph.cells import Result
@@ -10,9 +10,9 @@ from fedgraph.federation import WorldKind
 from fedgraph.privacy import Trust, Unit
 from fedgraph.report import charts, client_choices, owner_letters
 from fedgraph.report.client_choices import ALONE, CURATOR, FITS, JOINED, ClientChoices, join
-from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.phrases import fill_phrase, phrase_number
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
@@ -22,7 +22,7 @@ _PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTI
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
-    """The table of everybody, one table of clients for each ε, a chart, the letters; nothing where owners are not compared."""
+    """The table of everybody, a chart, the letters; nothing where owners are not compared."""
     if not any(e.facts.results for e in records.entries):
         return Section()
     beside: list[ClientChoices] = []
@@ -38,7 +38,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     ranked = []
     if found.metric == client_choices.RECALL:
         ranked = [_everybody(client_choices.read(records, client_choices.PRECISION))]
-    tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
+    tables = [_everybody(found), *ranked]
     letters = owner_letters.write_owner_letters(found, records.dataset, beside)
     one = records.entries[0].facts.one
     first = (_undecided if found.undecided else _first)(found, records.label, one)
@@ -133,36 +133,6 @@ def _everybody(found: ClientChoices) -> SectionTable:
     adapted = any(choice.endswith(FITS[1:]) for choice in found.present(client_choices.EVERY))
     note = fill_phrase(_PART, "everybody") + (f" {fill_phrase(_PART, 'own')}" if adapted else "")
     return SectionTable(f"Each choice, {client_choices.METRICS[found.metric]}", header, tuple(body), note)
-
-
-def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
-    title = f"Each client at ε = {phrase_number(epsilon)}, {client_choices.METRICS[found.metric]}"
-    picked = found.best(epsilon, (*JOINED, CURATOR))
-    if picked is None:
-        return SectionTable(title, (), ())
-    learner, choice = picked
-    inside, here = found.inside(), found.best(epsilon, (ALONE,))
-
-    def gain(client: str) -> str:
-        joins, base = found.value(learner, epsilon, choice, client), found.value(*inside, client) if inside else None
-        return "—" if joins is None or base is None else f"{joins - base:+.3f}"
-
-    columns: dict[str, Callable[[str], str]] = {"client": str, "nodes": lambda c: f"{found.clients[c]:,}"}
-    if found.metric == client_choices.ACCURACY and found.usual:
-        columns["majority share"] = lambda c: _share(found.usual.get(c))
-    columns["alone, kept inside"] = lambda c: _share(found.value(*inside, c) if inside else None)
-    noised = f"alone at ε = {phrase_number(epsilon)}"
-    columns[noised] = lambda c: _share(found.value(here[0], epsilon, ALONE, c) if here else None)
-    for other in found.present(client_choices.OF_ONE_CLIENT):
-        columns[other] = lambda c, other=other: _share(found.value(learner, epsilon, other, c))  # type: ignore[misc]
-    columns |= {"gain": gain, "ε provable": lambda c: phrase_upper_bound(found.price(learner, epsilon, choice, c), 3)}
-    note = fill_phrase(_PART, "clients", learner=f"{learner}, the best of those that join", choice=choice)
-    return tabulate_section(title, list(found.clients), columns, note)
-
-
-def _share(value: float | None) -> str:
-    """A share of 1 as tables of clients show it."""
-    return "—" if value is None else f"{value:.3f}"
 
 
 def _figure(name: str, found: ClientChoices, notice: str | None, one: str) -> tuple[PlotFigure, ...]:
