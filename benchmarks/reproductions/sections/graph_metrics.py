@@ -23,7 +23,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
     rows = group_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
-    facts = rows[0].head.facts_as(GraphMetricsCellFacts)
+    facts = rows[0].head.facts
+    assert isinstance(facts, GraphMetricsCellFacts)
     sentences = [
         fill_phrase("graph_metrics", "collection", facts=facts, repeated=counted(len(rows[0].results), "repetition")),
         *_alike(rows, arrays),
