@@ -23,7 +23,6 @@ from fedgraph.types import counted, in_words_of
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
-WEAK = ", so that the proof alone protects little"
 _SAME = "no clear difference"  # beside a number that is not worse by more than chance
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
@@ -387,7 +386,7 @@ def strength(row: Row, budget: float, one: str) -> str:
     if people and row.delta * people > _LARGEST_SHARE:
         chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
         said += f", which would also cover publishing one of the {counted(people, one)}{chance}, drawn at random, in full"
-    said += WEAK if is_weak(budget) else ""
+    said += ", so that the proof alone protects little" if is_weak(budget) else ""
     return f"{said}."
 
 

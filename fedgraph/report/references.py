@@ -37,10 +37,6 @@ class ReferencedEntry:
     idea: str
     papers: tuple[Reference, ...]
 
-    @property
-    def anchor(self) -> str:
-        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
-
 
 @cache
 def _known() -> dict[str, Any]:
