@@ -42,17 +42,6 @@ _NOBODY = (None, "", "nothing", "attributes")  # where no person is public
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
 
-@dataclass(frozen=True)
-class PageChapter:
-    """One section of the page: a part that stands alone, or several between which one thing varies."""
-
-    title: str
-    thing: str | None  # what varies; None for a part that stands alone
-    figures: tuple[PlotFigure, ...]  # with the varied thing on the axis
-    # each with its value of what varies (empty where it is part of no sweep), and what the page says of it
-    parts: tuple[tuple[SectionRecords, str, Section], ...]
-
-
 @dataclass(frozen=True, eq=False)
 class PageContent:
     """All that the page shows."""
@@ -66,7 +55,8 @@ class PageContent:
     attacked: tuple[str, ...]
     spent: tuple[str, ...]  # what all private trainings cost together
     picture: PlotFigure | None  # of the questions
-    chapters: tuple[PageChapter, ...]  # one for each task or sweep
+    swept: Sequence[tuple[str, Sequence[PlotFigure]]]  # title → figures with what varies between tasks, or within one
+    parts: Sequence[tuple[SectionRecords, Section]]  # what is said of each task on each data set
     letters: Mapping[str, tuple[str, SectionLetter]]  # name of the file → which task and data, and what it says
     said: Sequence[tuple[Sequence[statement.Statement], Collection[str]]]
     methods: tuple[references.ReferencedEntry, ...]
@@ -81,13 +71,8 @@ class PageContent:
     @property
     def figures(self) -> list[PlotFigure]:
         """Every figure of the page."""
-        inside = [f for section in self.sections for f in section.figures]
-        return [*([self.picture] if self.picture else []), *(f for c in self.chapters for f in c.figures), *inside]
-
-    @property
-    def sections(self) -> list[Section]:
-        """What is said of every task on every data set."""
-        return [section for chapter in self.chapters for _, _, section in chapter.parts]
+        inside = [f for _, section in self.parts for f in section.figures]
+        return [*([self.picture] if self.picture else []), *(f for _, figures in self.swept for f in figures), *inside]
 
     @property
     def finding(self) -> str:
@@ -99,7 +84,7 @@ class PageContent:
         """What the first screen says, in words: warnings, what owners asked, every finding with the strength of its ε."""
         found = [s for q in self.questions for s in (q.finding, q.strength)]
         if not self.questions:
-            found = [section.sentences[0] for section in self.sections if section.sentences]
+            found = [section.sentences[0] for _, section in self.parts if section.sentences]
         return tuple(filter(None, (*self.notices, *self.first, *found, *self.attacked)))
 
 
@@ -122,7 +107,9 @@ def make_page_content(
     """
     found = answering(rows)
     questions = answer.ask(found)
-    parts = _page_chapters(records, " ".join(notices) or None)
+    whole, notice = [r for r in records if r.entries], " ".join(notices) or None
+    parts = [(r, base.build_sections(r, notice)) for r in whole]
+    swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep, notice))]
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
     papers = references.collect_references([*methods, *datasets], any(r.kind.startswith("graph") for r in records))
@@ -130,32 +117,14 @@ def make_page_content(
     doubts = [f"Look at the data first: {said}." for graph in known.values() for said in graph.provenance.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
-    asked = [s for chapter in parts for _, _, section in chapter.parts for s in section.first]
+    asked = [s for _, section in parts for s in section.first]
     return PageContent(
         title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, first=(*doubts, *asked),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
-        chapters=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
+        swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
         references=tuple(papers), datasets=tuple((d, known[d.name]) for d in datasets if d.name in known), **run,
     )  # fmt: skip
-
-
-def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
-    found = []
-    for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
-        values = sweep.at or ("",) * len(sweep.parts)
-        parts = tuple(
-            (r, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
-            for r, at in zip(sweep.parts, values, strict=True)
-        )
-        figures = sweeps.draw_sweep(sweep, notice)
-        labels = list(dict.fromkeys(r.label for r in sweep.parts))
-        where = list(dict.fromkeys(r.dataset for r in sweep.parts))
-        title = f"{labels[0] if len(labels) == 1 else f'{len(labels)} tasks'} — {', '.join(where)}"
-        if sweep.thing is not None and figures:
-            title = f"By {sweep.thing}: {' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
-        found.append(PageChapter(title, sweep.thing if figures else None, figures, parts))
-    return tuple(found)
 
 
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
@@ -379,10 +348,10 @@ def render_letter_pages(content: PageContent) -> dict[str, str]:
     }
 
 
-def _name_letters(chapters: Sequence[PageChapter]) -> dict[str, tuple[str, SectionLetter]]:
+def _name_letters(parts: Sequence[tuple[SectionRecords, Section]]) -> dict[str, tuple[str, SectionLetter]]:
     found: dict[str, tuple[str, SectionLetter]] = {}
     taken: set[str] = set()
-    for of, _, section in (part for chapter in chapters for part in chapter.parts):
+    for of, section in parts:
         for letter in section.letters:
             name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
             taken.add(name.casefold())

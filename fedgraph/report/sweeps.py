@@ -23,6 +23,13 @@ class Sweep:
     thing: str | None = None  # what varies; None for a part that stands alone
     at: tuple[float | str, ...] = ()  # the value of each of ``parts``; empty for a part that stands alone
 
+    @property
+    def title(self) -> str:
+        """What varies, from where to where, on which data."""
+        labels, where = ([*dict.fromkeys(named)] for named in ((r.label for r in self.parts), (r.dataset for r in self.parts)))
+        by = "" if self.thing is None else f"By {self.thing}: "
+        return f"{by}{' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
+
 
 def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
     """Every part once, in order of first appearance."""

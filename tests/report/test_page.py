@@ -181,10 +181,8 @@ def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.Monk
     monkeypatch.setattr(page, "_PICTURES", len(page._embed(maps[0].jpeg)))
     one = cell("features", 0.5, facts=NodeClassificationCellFacts(clients=3, protocol="inductive", split="random"))
     made = content(one, records=(record("t", [one]),))
-    (chapter,) = made.chapters
-    ((of, at, section),) = chapter.parts
-    part = (of, at, replace(section, figures=tuple(maps)))
-    text = page.render_report_page(replace(made, chapters=(replace(chapter, parts=(part,)),)))
+    ((of, section),) = made.parts
+    text = page.render_report_page(replace(made, parts=[(of, replace(section, figures=tuple(maps)))]))
     assert text.count('<img alt="Map."') == 1
     assert '<a href="map-2.png">' in text
 
