@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
 _LONGEST = 250  # pixels of a horizontal's label
-_LINE = 0.03  # of the height, half a line of text
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100",
@@ -232,7 +231,7 @@ def draw_question(question: Question) -> Panel:
         layers += texts
         layers.append(base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=_tips()))
         if not single:
-            ends = alt.Chart(pandas.DataFrame(_labels(best, span, rules)))
+            ends = alt.Chart(pandas.DataFrame(_labels(best, span)))
             named = ends.mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
             layers.append(named.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
@@ -313,27 +312,18 @@ def _tips() -> list[Panel]:
     return [alt.Tooltip(f"{key}:N", title=title) for key, title in named.items()]
 
 
-def _labels(best: Sequence[Spec], span: tuple[float, float], rules: Sequence[tuple[float, str, bool]]) -> list[Spec]:
-    """A label at the last point of each line, moved apart where they would cover each other, and off the labels of rules."""
+def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
+    """A label at the last point of each line, moved apart where they would cover each other."""
     last = {point["trust"]: point for point in best}  # budgets come in order
     right = max(point["x"] for point in last.values())
     placed: list[Spec] = []
     for point in sorted(last.values(), key=lambda point: point["y"]):
+        x = right if point["x"] > right / 1.3 else point["x"]
         near = [one["y"] for one in placed if abs(math.log(one["x"] / point["x"])) < 1]
-        at = max([point["y"], *(y + _APART * (span[1] - span[0]) for y in near)])
-        placed.append(
-            {"x": right if point["x"] > right / 1.3 else point["x"], "y": at, "trust": point["trust"], "label": point["trust"]}
-        )
-    low, high = (end / (span[1] - span[0]) for end in span)
-    heights = [one["y"] / (span[1] - span[0]) for one in placed]
-    taken = [value / (span[1] - span[0]) + (_LINE if up else -_LINE) for value, _, up in rules]
-
-    def fit(by: float) -> tuple[int, float]:
-        out = sum(not low + _LINE / 2 < y + by < high - _LINE / 2 for y in heights)
-        return out + sum(abs(y + by - other) < 1.5 * _LINE for y in heights for other in taken), abs(by)
-
-    moved = min((k * _LINE / 2 for k in range(-8, 9)), key=fit) * (span[1] - span[0])
-    return [one | {"y": one["y"] + moved} for one in placed]
+        y = max([point["y"], *(y + _APART * (span[1] - span[0]) for y in near)])
+        placed.append({"x": x, "y": y, "trust": point["trust"], "label": point["trust"]})
+    over = max(0.0, max(one["y"] for one in placed) - span[1])
+    return [one | {"y": one["y"] - over} for one in placed]
 
 
 def draw_for_notebook(questions: Sequence[Question]) -> Figure:

@@ -14,7 +14,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import pandas
 
@@ -224,7 +223,8 @@ def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> 
     entries, held = records.entries, [e.protection for e in records.entries if e.protection]
     every = [(e, one) for e in entries for one in e.facts.results]
     metric = metric or next((m for m in METRICS if any(m in one.metrics for _, one in every)), ACCURACY)
-    asked: dict[str, Any] = {name: given for name in ("alerts", "called") if (given := records.settings.get(name)) is not None}
+    asked = {name: given for name in ("alerts", "called") if (given := records.settings.get(name)) is not None}
+    alerts = float(str(asked.get("alerts", 1.0)))
     told: dict[_Key, dict[int, ClientResultCellFacts]] = {}
     for entry, one in every:
         key = (_learner(entry), entry.epsilon, _choice(entry.world, one.participation), one.client)
@@ -232,7 +232,7 @@ def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> 
     counts = pandas.DataFrame(
         {"client": one.client, "seed": entry.seed, "nodes": one.nodes, "share": one.metrics.get("majority_share"),
          "size": (size := one.sought if metric == RECALL else one.tested),
-         "most": min(1.0, max(1, round(asked.get("alerts", 1.0) * one.tested)) / size) if size and metric == RECALL else None}
+         "most": min(1.0, max(1, round(alerts * one.tested)) / size) if size and metric == RECALL else None}
         for entry, one in every
     ).groupby(["client", "seed"], sort=False)  # fmt: skip
 
@@ -245,7 +245,7 @@ def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> 
         counts["nodes"].max().groupby("client", sort=False).max().drop(EVERYBODY, errors="ignore").to_dict(),
         tested[tested > 0].to_dict(), mean("share"), mean("most"), delta=entries[0].delta or math.nan,
         unit=unit or (held[0].unit.value if held else "node"),
-        assumed=frozenset(a.value for one in held for a in one.assumptions), short=records.short, **asked,
+        assumed=frozenset(a.value for one in held for a in one.assumptions), short=records.short, **asked,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -80,8 +80,8 @@ def write_report(
     rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
     among = num_attack_bounds(rows)  # they share one error probability
     parts = [dataclasses.replace(r, among=among) for r in records]
-    content = page.make_page_content(
-        rows, title, lead, list(opening.values()), parts, graphs,
+    content = dataclasses.replace(
+        page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs),
         secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
         environment=json.dumps(dataclasses.asdict(environment), indent=2),
     )  # fmt: skip

@@ -11,7 +11,6 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from markupsafe import Markup
 
@@ -95,7 +94,6 @@ def make_page_content(
     notices: Sequence[str],
     records: Sequence[SectionRecords] = (),
     graphs: Mapping[str, Graph | GraphCollection] | None = None,
-    **run: Any,
 ) -> PageContent:
     """What the page shows of rows.
 
@@ -103,7 +101,6 @@ def make_page_content(
         title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
         records: the tasks of the run, each of which gets its own part.
         graphs: data set → its graph or collection; only these data sets are listed.
-        run: the last fields of ``PageContent``.
     """
     found = answering(rows)
     questions = answer.ask(found)
@@ -123,7 +120,7 @@ def make_page_content(
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
         swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
-        references=tuple(papers), datasets=tuple((d, known[d.name]) for d in datasets if d.name in known), **run,
+        references=tuple(papers), datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip
 
 
