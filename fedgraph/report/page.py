@@ -109,7 +109,6 @@ def make_page_content(
     swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep, notice))]
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
-    papers = references.collect_references([*methods, *datasets], any(r.kind.startswith("graph") for r in records))
     known = graphs or {}
     doubts = [f"Look at the data first: {said}." for graph in known.values() for said in graph.provenance.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
@@ -120,7 +119,8 @@ def make_page_content(
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
         swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
-        references=tuple(papers), datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
+        references=references.describe_comparison(any(r.kind.startswith("graph") for r in records)),
+        datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip
 
 
