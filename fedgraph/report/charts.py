@@ -108,8 +108,7 @@ def _lines(
     up = part["up"].iloc[0]
     x = alt.X("x:N", title=across, sort=[x for x in order if x in set(part["x"])],
               axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))  # fmt: skip
-    span = {} if domain is None else {"domain": domain, "nice": False}
-    y = alt.Y("y:Q", title=up, scale=alt.Scale(zero=False, **span))
+    y = alt.Y("y:Q", title=up, scale=alt.Scale(zero=False, nice=domain is None, domain=domain or alt.Undefined))
     colour = alt.Color("colour:N", title=heads[0] or None, scale=alt.Scale(domain=looks[0]))
     shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=alt.Scale(domain=looks[1]))] if looks[1] else []
     asked = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across), alt.Tooltip("y:Q", title=up, format=".3f")]

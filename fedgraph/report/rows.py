@@ -119,12 +119,13 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
     def holds(own: tuple[str, ...], word: str) -> bool:
         return word in own if word.startswith("e=") else any(word in one for one in own)
 
-    found: list[str] = []
-    for fits in (
+    tests: tuple[Callable[[str], bool], ...] = (
         lambda name: plain[name] == wanted,
         lambda name: set(wanted) <= set(words[name]),
         lambda name: all(holds(words[name], word) for word in wanted),
-    ):
+    )
+    found: list[str] = []
+    for fits in tests:
         found = found or [name for name in names if wanted and fits(name)]
     if len(found) == 1:
         return found[0]

@@ -155,7 +155,7 @@ def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[plots.PlotFigure, ...]
     inside, name = _varied_within(sweep.parts[0]), sweep.parts[0].name
     found = compare_rows([row for record in sweep.parts for row in record.rows])
     if sweep.thing is None or (sweep.thing in inside and len({r.label for r in sweep.parts}) == 1):
-        drawn = []
+        drawn: list[plots.PlotFigure] = []
         for thing, rows_of in inside.items():
             placed = [(place, row) for row in found if (place := rows_of.get(f"{row.method}/{row.variant}"))]
             drawn += _drawn(name, thing, [(at, row, line) for (at, line), row in placed], True, notice)
