@@ -121,6 +121,7 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
 
     tests: tuple[Callable[[str], bool], ...] = (
         lambda name: plain[name] == wanted,
+        lambda name: set(wanted) <= set(plain[name]),
         lambda name: set(wanted) <= set(words[name]),
         lambda name: all(holds(words[name], word) for word in wanted),
     )
