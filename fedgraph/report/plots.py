@@ -147,7 +147,7 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
 
     table = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], legend: groups.astype(str)})
     names = sorted(table[legend].unique(), key=lambda name: (len(name), name))
-    looks = [channel(legend, type="nominal", sort=names) for channel in (altair.Color, altair.Shape)]
+    looks = [channel(legend, type="nominal", scale=altair.Scale(domain=names)) for channel in (altair.Color, altair.Shape)]
     drawn = altair.Chart(table, title=title, width=260, height=260).mark_point(filled=True, size=28, opacity=0.75)
     return drawn.encode(bare(altair.X, "x"), bare(altair.Y, "y"), *looks)
 
