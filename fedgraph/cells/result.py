@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter
@@ -23,7 +23,6 @@ from fedgraph.cells.cell import Cell
 from fedgraph.cells.task_facts import CELL_FACTS_RECORDS, NodeClassificationCellFacts, TaskFacts
 
 FAILED = "failed: "  # how the status of a cell without a number begins
-_F = TypeVar("_F", bound=TaskFacts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,16 +108,6 @@ class Result(Cell):
             return f"not private: the promise is broken: {self.facts.broken_promise}"
         clear = [path for path, price in self.paths.items() if math.isinf(price)]
         return f"not private: ε = ∞ ({', '.join(clear) or 'all'})"
-
-    def facts_as(self, record: type[_F]) -> _F:
-        """The facts as the record of a known task.
-
-        Raises:
-            TypeError: The cell is of another task.
-        """
-        if not isinstance(self.facts, record):
-            raise TypeError(f"the facts of a cell of {self.task} are {type(self.facts).__name__}, not {record.__name__}")
-        return self.facts
 
 
 def _read_facts(facts: Mapping[str, object]) -> TaskFacts:

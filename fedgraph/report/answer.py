@@ -23,7 +23,6 @@ from fedgraph.types import counted, in_words_of
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
 _SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
-WEAK = ", so that the proof alone protects little"
 _SAME = "no clear difference"  # beside a number that is not worse by more than chance
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
@@ -264,9 +263,14 @@ class Question:
         return said + (own if self.in_one_hand else "")
 
     @property
+    def star(self) -> str:
+        """What is said beside ``pick``."""
+        return "the smallest useful ε" if len(self.budgets) > 1 else "the row to use"
+
+    @property
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
-        return "" if self.pick is None else strength(self.pick.row, self.one)
+        return "" if self.pick is None else strength(self.pick.row, self.pick.budget, self.one)
 
 
 def _word_task(row: Row, every: Sequence[Row]) -> str:
@@ -368,21 +372,21 @@ def format_mean(row: Row) -> str:
     return f"{100 * row.mean:.0f}" if row.metric == "accuracy" else f"{row.mean:.2f}"
 
 
-def strength(row: Row, one: str) -> str:
-    """One plain line on how strong a row's ε is: e^ε / (1 + e^ε), and δ."""
+def strength(row: Row, budget: float, one: str) -> str:
+    """One plain line on how strong an ε is that a row keeps: e^ε / (1 + e^ε), and δ."""
     subject = {
         "edge": "two given nodes are linked", "entity": "one owner's records are in the data",
         "client": "one client's data are in", "graph": "one client holds this graph or that",
     }.get(row.unit, "one given node's data are in")  # fmt: skip
     who = f"whoever suspects 50 : 50 that {in_words_of(one, subject)}, and sees all that is released"
-    said = f"How strong is this: {who}, can be {sure_at_most(row.provable)} sure at most"
+    said = f"How strong is this: {who}, can be {sure_at_most(budget)} sure at most"
     people = row.head.facts.train_nodes
     if row.delta > 0:
         said += f", except with probability δ = {_plain(row.delta)}"
     if people and row.delta * people > _LARGEST_SHARE:
         chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
         said += f", which would also cover publishing one of the {counted(people, one)}{chance}, drawn at random, in full"
-    said += WEAK if is_weak(row.provable) else ""
+    said += ", so that the proof alone protects little" if is_weak(budget) else ""
     return f"{said}."
 
 

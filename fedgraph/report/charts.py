@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fedgraph.report import answer
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, PLOT_COLOURS, PLOT_SHAPES, WIDTH, Panel, PlotFigure, Spec, cycle
+from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, WIDTH, Panel, PlotFigure, Spec
 from fedgraph.report.rows import Row
 from fedgraph.report.table import title_of
 from fedgraph.types import in_words_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
 _LONGEST = 250  # pixels of a horizontal's label
-_LINE = 0.03  # of the height, half a line of text
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100",
@@ -80,48 +79,43 @@ def draw_lines(
     every = list(dict.fromkeys(one.x for one in points))
     named = any(isinstance(x, str) for x in every)
     order = [_tick(x) for x in (every if named else sorted(every, key=float))]
-    shown = [
+    frame = pandas.DataFrame(
         {**vars(one), "x": _tick(one.x), "joined": not named, "low": one.y - one.error, "high": one.y + one.error,
          "colour": one.colour or one.line}
         for one in points if math.isfinite(one.y)
-    ]  # fmt: skip
-    parts = {one["panel"]: pandas.DataFrame([other for other in shown if other["panel"] == one["panel"]]) for one in shown}
-    own = {panel: part for panel, part in parts.items() if len(part) > 1}
-    if not own:
+    )  # fmt: skip
+    kept = frame[frame.groupby("panel")["panel"].transform("size") > 1] if len(frame) else frame
+    if kept.empty:
         return ()
     known = levels or {}
-    ends = {panel: [*part["low"], *part["high"], *(value for _, value in known.get(panel, ()))] for panel, part in own.items()}
-    whole = _domain([end for part in ends.values() for end in part])
-    kept = pandas.concat(own.values())
-    looks = [list(dict.fromkeys(filter(None, kept[key]))) for key in ("colour", "symbol")]
-    panels = tuple(
-        _lines(panel, part, order, across, looks, heads, known.get(panel, ()), whole if shared else _domain(ends[panel]))
-        for panel, part in own.items()
+    ends = [*kept["low"], *kept["high"], *(value for panel in known for _, value in known[panel])]
+    domain = list(_domain(ends)) if shared else None
+    looks = [list(filter(None, kept[key].unique())) for key in ("colour", "symbol")]
+    panels = (
+        _lines(panel, part, order, across, looks, heads or ("", ""), known.get(panel, ()), domain)
+        for panel, part in kept.groupby("panel", sort=False)
     )
-    return (PlotFigure(name, caption, panels, notice),)
+    return (PlotFigure(name, caption, tuple(panels), notice),)
 
 
 def _lines(
     panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, ...],
-    levels: Sequence[tuple[str, float]], domain: tuple[float, float],
+    levels: Sequence[tuple[str, float]], domain: list[float] | None,
 ) -> Panel:  # fmt: skip
     import altair as alt
     import pandas
 
     up = part["up"].iloc[0]
-    here = [x for x in order if x in set(part["x"])]
-    x = alt.X("x:N", title=across, sort=here, axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))
-    y = alt.Y("y:Q", title=up, scale=alt.Scale(domain=list(domain), nice=False, zero=False))
-    colour_head, shape_head, *_ = [*heads, "", ""]
-    colour = alt.Color("colour:N", title=colour_head or None, scale=cycle(looks[0], PLOT_COLOURS))
-    asked: list[Panel] = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across)]
-    asked += [alt.Tooltip("y:Q", title=up, format=".3f")]
+    x = alt.X("x:N", title=across, sort=[x for x in order if x in set(part["x"])],
+              axis=alt.Axis(labelAngle=0, labelOverlap=True, grid=True))  # fmt: skip
+    y = alt.Y("y:Q", title=up, scale=alt.Scale(zero=False, nice=domain is None, domain=domain or alt.Undefined))
+    colour = alt.Color("colour:N", title=heads[0] or None, scale=alt.Scale(domain=looks[0]))
+    shape = [alt.Shape("symbol:N", title=heads[1] or None, scale=alt.Scale(domain=looks[1]))] if looks[1] else []
+    asked = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across), alt.Tooltip("y:Q", title=up, format=".3f")]
     asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
     bars = base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
     lines = base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N"))
-    shapes = [TRUST_LOOKS.get(name, ("", PLOT_SHAPES[k % len(PLOT_SHAPES)]))[1] for k, name in enumerate(looks[1])]
-    shape = [alt.Shape("symbol:N", title=shape_head or None, scale=cycle(looks[1], shapes))] if looks[1] else []
     layers: list[Panel] = [bars, lines, base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked)]
     for place, (label, value) in enumerate(levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
@@ -165,18 +159,10 @@ def draw_limits(
     limit = (
         alt.Chart(pandas.DataFrame(lines)).mark_line(color=INK, strokeWidth=1.4).encode(x, alt.Y("y:Q", title=axes[1]), dash)
     )
-    told = pandas.DataFrame([{"x": x, "y": y, "name": name, "of": said} for name, x, y, said in points])
-    found = list(dict.fromkeys(told["name"]))
-    marks = (
-        alt.Chart(told)
-        .mark_point(filled=True, size=46, opacity=0.9)
-        .encode(
-            x,
-            alt.Y("y:Q"),
-            alt.Color("name:N", title=None, scale=cycle(found, PLOT_COLOURS)),
-            tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")],
-        )
-    )
+    told = pandas.DataFrame(points, columns=["name", "x", "y", "of"])
+    marks = alt.Chart(told).mark_point(filled=True, size=46, opacity=0.9).encode(
+        x, alt.Y("y:Q"), alt.Color("name:N", title=None), tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")]
+    )  # fmt: skip
     return alt.layer(limit, marks, title=title, width=1.4 * WIDTH, height=1.2 * HEIGHT)
 
 
@@ -193,72 +179,82 @@ def draw_questions(name: str, questions: Sequence[Question]) -> PlotFigure | Non
 
 
 def draw_question(question: Question) -> Panel:
-    """The panel of a question of which at least one row is ``kept``."""
+    """The panel of a question of which at least one row is ``kept``.
+
+    Of several ε each level of trust is a line, and their marks stand a little beside each other. Of one ε each level of trust
+    is a column, so that nobody reads a place for another ε.
+    """
     import altair as alt
     import pandas
 
     scale = 100 if question.head.metric == "accuracy" else 1
+    single = len(question.budgets) == 1
+    middle = (len(question.trusts) - 1) / 2
     best = [
-        {**_told(row, scale), "x": budget * _DODGE ** (place - (len(question.trusts) - 1) / 2), "budget": budget}
+        {**_told(row, scale), "x": trust.value if single else budget * _DODGE ** (place - middle)}
         for place, trust in enumerate(question.trusts) for budget in question.budgets
         if (row := question.at(budget, trust)) is not None
     ]  # fmt: skip
+    others = [{**_told(row, scale), "x": row.trust.value if single else row.provable} for row in question.kept]
+    if single:
+        others = [point for point, row in zip(others, question.kept, strict=True) if row.keeps(question.budgets[0])]
     seeds = [{**point, "y": value} for point in best for value in point["seeds"]]
-    others = [{**_told(row, scale), "x": row.provable} for row in question.kept]
     for point in (*best, *seeds, *others):
         point.pop("seeds")
-    every = pandas.DataFrame([*best, *others])
-    low, high = float(every["x"].min()), float(every["x"].max())
-    decades = max(math.log10(high / low), 0.5)
-    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
-    span, rules, below = _rules(question, scale, [*every["y"], *every["low"], *every["high"]])
-    marked = sorted({*question.budgets} if question.budgets else {low, high})
-    if decades > 2.2:
-        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
-    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
-    x = alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
-    name = name_scale(question.head)
-    scaled = alt.Scale(domain=list(span), nice=False, zero=False)
-    y = alt.Y("y:Q", title=name, scale=scaled, axis=alt.Axis(tickCount=6))
+    heights = [point[name] for point in (*best, *others) for name in ("y", "low", "high")]
+    span, rules, below = _rules(question, scale, heights)
+    y = alt.Y("y:Q", title=name_scale(question.head), scale=alt.Scale(domain=list(span), nice=False, zero=False),
+              axis=alt.Axis(tickCount=6))  # fmt: skip
+    x = _trust_axis(question) if single else _epsilon_axis(question, [point["x"] for point in (*best, *others)])
     trusts = [t.value for t in question.trusts]
-    colours, shapes = (cycle(trusts, [TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
-    colour = alt.Color("trust:N", scale=colours, legend=None)
+    colours, shapes = (alt.Scale(domain=trusts, range=[TRUST_LOOKS[t][k] for t in trusts]) for k in (0, 1))
+    colour, shape = alt.Color("trust:N", scale=colours, legend=None), alt.Shape("trust:N", scale=shapes, legend=None)
     layers: list[Panel] = []
-    texts: list[Panel] = []  # above lines, below points
     if others:
         light = alt.Chart(pandas.DataFrame(others)).encode(x, y)
-        layers.append(light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N")))
-        layers.append(
-            light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(
-                alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
-            )
-        )
-    for value, label, up in rules:
-        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "x": [ends[0]]}))
-        layers.append(level.mark_rule(strokeDash=[5, 4], color=GREY).encode(alt.Y("y:Q")))
+        layers += [] if single else [light.mark_line(color=FADED, strokeWidth=1.1, opacity=0.6).encode(alt.Detail("line:N"))]
+        layers.append(light.mark_point(filled=True, color=FADED, size=22, opacity=0.75).encode(shape, tooltip=_tips()))
+    horizontals = [*rules, *([(span[0], below, True)] if below else [])]
+    texts: list[Panel] = []  # above lines, below points
+    for value, label, up in horizontals:
+        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
+        layers += [] if label == below else [level.mark_rule(strokeDash=[5, 4], color=GREY).encode(y)]
         named = level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
-        texts.append(named.encode(x, y, alt.Text("label:N")))
-    if below:
-        level = alt.Chart(pandas.DataFrame({"y": [span[0]], "label": [below], "x": [ends[0]]}))
-        texts.append(level.mark_text(align="left", dx=3, dy=-8, color=INK, fontSize=11).encode(x, y, alt.Text("label:N")))
+        texts.append(named.encode(y, alt.Text("label:N"), x=alt.value(0)))
     if best:
         base = alt.Chart(pandas.DataFrame(best)).encode(x, colour)
-        layers.append(base.mark_line(strokeWidth=2.4).encode(y))
+        layers += [] if single else [base.mark_line(strokeWidth=2.4).encode(y)]
         layers.append(base.mark_rule(strokeWidth=1.2, opacity=0.55).encode(alt.Y("low:Q"), alt.Y2("high")))
         if len(seeds) > len(best):
             layers.append(alt.Chart(pandas.DataFrame(seeds)).mark_point(filled=True, size=14, opacity=0.8).encode(x, y, colour))
         layers += texts
-        layers.append(
-            base.mark_point(filled=True, size=78, opacity=1).encode(
-                y, alt.Shape("trust:N", scale=shapes, legend=None), tooltip=_tips()
-            )
-        )
-        layers.append(
-            alt.Chart(pandas.DataFrame(_labels(best, span, rules))).mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
-            .encode(x, y, colour, alt.Text("label:N"))
-        )  # fmt: skip
+        layers.append(base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=_tips()))
+        if not single:
+            ends = alt.Chart(pandas.DataFrame(_labels(best, span)))
+            named = ends.mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            layers.append(named.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
     return alt.layer(*layers, title=alt.TitleParams(question.title, limit=WIDTH + 60), width=WIDTH + 40, height=HEIGHT + 30)
+
+
+def _trust_axis(question: Question) -> Panel:
+    import altair as alt
+
+    title = f"who is trusted, all with ε ≤ {phrase_number(question.budgets[0])} proven"
+    return alt.X("x:N", title=title, sort=[trust.value for trust in question.trusts], axis=alt.Axis(labelAngle=0))
+
+
+def _epsilon_axis(question: Question, values: Sequence[float]) -> Panel:
+    import altair as alt
+
+    low, high = min(values), max(values)
+    decades = max(math.log10(high / low), 0.5)
+    ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
+    marked = sorted({*question.budgets} if question.budgets else {low, high})
+    if decades > 2.2:
+        marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")
+    return alt.X("x:Q", title="ε, proven at most", scale=alt.Scale(type="log", domain=ends, nice=False), axis=axis)
 
 
 def _rules(
@@ -315,27 +311,18 @@ def _tips() -> list[Panel]:
     return [alt.Tooltip(f"{key}:N", title=title) for key, title in named.items()]
 
 
-def _labels(best: Sequence[Spec], span: tuple[float, float], rules: Sequence[tuple[float, str, bool]]) -> list[Spec]:
-    """A label at the last point of each line, moved apart where they would cover each other, and off the labels of rules."""
+def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
+    """A label at the last point of each line, moved apart where they would cover each other."""
     last = {point["trust"]: point for point in best}  # budgets come in order
     right = max(point["x"] for point in last.values())
     placed: list[Spec] = []
     for point in sorted(last.values(), key=lambda point: point["y"]):
+        x = right if point["x"] > right / 1.3 else point["x"]
         near = [one["y"] for one in placed if abs(math.log(one["x"] / point["x"])) < 1]
-        at = max([point["y"], *(y + _APART * (span[1] - span[0]) for y in near)])
-        placed.append(
-            {"x": right if point["x"] > right / 1.3 else point["x"], "y": at, "trust": point["trust"], "label": point["trust"]}
-        )
-    low, high = (end / (span[1] - span[0]) for end in span)
-    heights = [one["y"] / (span[1] - span[0]) for one in placed]
-    taken = [value / (span[1] - span[0]) + (_LINE if up else -_LINE) for value, _, up in rules]
-
-    def fit(by: float) -> tuple[int, float]:
-        out = sum(not low + _LINE / 2 < y + by < high - _LINE / 2 for y in heights)
-        return out + sum(abs(y + by - other) < 1.5 * _LINE for y in heights for other in taken), abs(by)
-
-    moved = min((k * _LINE / 2 for k in range(-8, 9)), key=fit) * (span[1] - span[0])
-    return [one | {"y": one["y"] + moved} for one in placed]
+        y = max([point["y"], *(y + _APART * (span[1] - span[0]) for y in near)])
+        placed.append({"x": x, "y": y, "trust": point["trust"], "label": point["trust"]})
+    over = max(0.0, max(one["y"] for one in placed) - span[1])
+    return [one | {"y": one["y"] - over} for one in placed]
 
 
 def draw_for_notebook(questions: Sequence[Question]) -> Figure:

@@ -13,7 +13,7 @@ import pandas as pd
 from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
 from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
-from fedgraph.report.phrases import begin_phrase, fill_phrase, phrase_number
+from fedgraph.report.phrases import begin_phrase, phrase_number
 from fedgraph.report.rows import group_rows, num_attack_bounds
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
@@ -80,9 +80,9 @@ def write_report(
     rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
     among = num_attack_bounds(rows)  # they share one error probability
     parts = [dataclasses.replace(r, among=among) for r in records]
-    content = page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs)
     content = dataclasses.replace(
-        content, secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
+        page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs),
+        secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
         environment=json.dumps(dataclasses.asdict(environment), indent=2),
     )  # fmt: skip
     for figure in content.figures:
@@ -115,7 +115,8 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
             more = f"{counted(len(blocks) - shown, 'more question')}, "
             break
         table += block
-    star = [f"*: the smallest useful ε; {more}conditions, costs and every ε: in the report"] if table else []
+    stars = " or ".join(dict.fromkeys(q.star for q in asked if q.pick))
+    star = [f"{f'*: {stars}; ' if stars else ''}{more}conditions, costs and every ε: in the report"] if table else []
     return [*notices, *first, *head[:6], *table, *star]
 
 
@@ -159,37 +160,9 @@ def _made(out: Path, records: Sequence[SectionRecords], environment: Environment
         "Disk": f"{size / 1e6:.1f} MB in the run's folder",
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
+        "Federations": str(environment.runtime.get("federations", "")),
     }
-    known |= _count_actors(environment.runtime)
     return {name: value for name, value in known.items() if value}
-
-
-def _count_actors(runtime: Mapping[str, object]) -> dict[str, str]:
-    """One line for the actors, and one for each task whose rounds were counted: title → words."""
-    found: dict[str, str] = {}
-    where = runtime.get("federations")
-    names = runtime.get("actors")
-    counts = runtime.get("federation")
-    names = list(names) if isinstance(names, Mapping) else []
-    kinds = {kind: sum(name.rpartition("/")[2].startswith(kind) for name in names) for kind in ("client", "server", "curator")}
-    actors = ", ".join(counted(many, kind) for kind, many in kinds.items() if many)
-    if where:
-        found["Federations"] = str(where) + (f"; actors: {actors}" if actors else "")
-    clients = max(1, kinds["client"])
-    for task, count in counts.items() if isinstance(counts, Mapping) else ():
-        found[f"Rounds of {task}"] = _in_words(count, clients)
-    return found
-
-
-def _in_words(count: Mapping[str, float], clients: int) -> str:
-    """Rounds, calls, messages, bytes, and which share of the time nobody was at work."""
-    seconds, sizes = count["seconds"], {"up": count["bytes_up"] / 1e6, "down": count["bytes_down"] / 1e6}
-    rate = f" ({count['calls'] / seconds:,.0f} a second)" if seconds else ""
-    text = fill_phrase("page", "traffic", c=count, rate=rate, **sizes)
-    if not seconds:
-        return text
-    idle = [1 - count["clients_busy"] / (clients * seconds), 1 - count["server_busy"] / seconds]
-    return text + "; idle: clients {:.0%}, server {:.0%}".format(*(min(max(share, 0.0), 1.0) for share in idle))
 
 
 def _span(seconds: float) -> str:

@@ -1,16 +1,16 @@
 """A page for the owner of one client: is it worth joining for my people, and what could others learn of one of them?
 
 Plain words, whole numbers out of 100, and one table; no symbol but ε, which is explained below the table. A difference that
-chance alone may make (``ClientChoices.chance``) is called none.
+chance alone may make (``ClientChoices.chance``) is called none. The words stand in ``templates/owner.txt``.
 """
 
 import math
 from collections.abc import Sequence
 
-from fedgraph.privacy import Assumption, Trust
+from fedgraph.privacy import Trust
 from fedgraph.report import client_choices
-from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoice, ClientChoices, join
-from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.client_choices import ALONE, CURATOR, JOINED, ClientChoices
+from fedgraph.report.phrases import load_template, phrase_number, phrase_upper_bound
 from fedgraph.report.sections.base import SectionLetter
 
 
@@ -19,38 +19,31 @@ def write_owner_letters(found: ClientChoices, dataset: str, beside: Sequence[Cli
     return tuple(_letter(found, dataset, client, beside) for client in found.clients)
 
 
-def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, ClientChoice] | None:
+def _picked(found: ClientChoices, client: str, epsilon: float) -> tuple[str, str] | None:
     """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
-    ways = found.joined_by(client, epsilon)
-    if not ways:
-        return found.best(epsilon, client_choices.JOINED)
-    learner, _, choice, _ = max(ways, key=found.mean)
-    return learner, join(choice.trust)
+    best, ways = found.best(epsilon, tuple(JOINED)), found.joined_by(client, epsilon)
+    return best if best is None or not ways else (max(ways, key=found.mean)[0], best[1])
 
 
 def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[ClientChoices] = ()) -> SectionLetter:
     base = max((found.mean(key) for key in found.kept_by(client)), default=None)
     finite = [e for e in found.epsilons if math.isfinite(e)]
-    sentences = [
-        _about(found, dataset, client, base),
-        "" if base is None else fill_phrase("owner", "base", base=_hundred(base)),
-        *(_joining(found, client, epsilon, base) for epsilon in finite),
-        _unprotected(found, client, finite),
-        _left_out(found, client, finite),
-    ]
-    if client not in found.tested:
-        names = {client_choices.RECALL: "nothing_found", client_choices.AUC: "nothing_linked"}
-        sentences.append(_say(found, names.get(found.metric, "nothing_tested")))
-    words = tuple(choice.words for choice in _columns(found, client))
+    gains = {e: gain for e in finite if (gain := found.gain(client, e)) is not None}
+    better, same = [e for e, gain in gains.items() if gain > 0], [e for e, gain in gains.items() if gain == 0]
+    text = load_template("owner.txt", escaped=False).render(
+        f=found, client=client, dataset=dataset, size=found.clients[client], unit=_unit_word(found), base=base, finite=finite,
+        linked=found.metric == client_choices.AUC, fewest=client_choices.FEWEST_SEEDS, gains=gains, better=better, same=same,
+        most=max(better, key=lambda e: gains[e], default=None), least=0.0 if base is None else 100 * found.chance(client, base),
+        joined=[way for e in finite if (way := _joining(found, client, e)) is not None],
+        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrase_number,
+        hundred=_hundred, compared=lambda value: _compared(found, client, value, base), listed=_listed,
+        often=lambda price: _in_hundred(price, found.delta),
+    )  # fmt: skip
+    answer, said, last = ([*filter(None, part.split("\n"))] for part in text.split("---\n"))
     end = () if found.undecided else ("verdict",)
-    header = ("ε", *words, f"others are right about one {_unit_word(found)}", *end)
+    header = ("ε", *_columns(found, client), f"others are right about one {_unit_word(found)}", *end)
     rows = tuple(_row(found, client, epsilon, shown) for shown in (found, *beside) for epsilon in found.epsilons)
-    title, answer = f"For the owner of {client}", _answer(found, client, finite)
-    return SectionLetter(client, title, answer, tuple(filter(None, sentences)), header, rows, _end(found))
-
-
-def _say(found: ClientChoices, name: str, **values: object) -> str:
-    return fill_phrase("owner", name, one=found.called[0], many=found.called[1], **values)
+    return SectionLetter(client, f"For the owner of {client}", "".join(answer), tuple(said), header, rows, tuple(last))
 
 
 def _unit_word(found: ClientChoices) -> str:
@@ -62,93 +55,38 @@ def _unit_word(found: ClientChoices) -> str:
     return one
 
 
-def _end(found: ClientChoices) -> tuple[str, ...]:
-    absent = {assumption.value for assumption in Assumption} - found.assumed
-    absent |= {"own", "choices"} if found.metric == client_choices.AUC else {"linked"}
-    absent |= {"verdict"} if found.undecided else set()
-    words = {"one": found.called[0], "many": found.called[1], "unit": _unit_word(found)}
-    return tuple(fill_phrase("owner_end", name, **words) for name in read_phrases()["owner_end"] if name not in absent)
-
-
-def _answer(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
-    if found.short:
-        return fill_phrase("owner", "short")
-    if found.seeds < client_choices.FEWEST_SEEDS:
-        return fill_phrase("owner", "few_seeds", count=found.seeds, fewest=client_choices.FEWEST_SEEDS)
-    gains = {e: g for e in finite if (g := found.gain(client, e)) is not None}
-    better = [e for e, g in gains.items() if g > 0]
-    same = [e for e, g in gains.items() if g == 0]
-    if not gains:
-        return ""
-    if not better:
-        otherwise = ", otherwise it is worse" if len(same) < len(gains) else ""
-        if not same:
-            return fill_phrase("owner", "alone")
-        return fill_phrase("owner", "nothing", same=_listed(same), otherwise=otherwise)
-    most = max(better, key=lambda e: gains[e])
-    gain = f"{100 * gains[most]:.0f}"
-    if len(better) == len(gains):
-        return fill_phrase("owner", "always", at=phrase_number(most), gain=gain)
-    return _say(found, "only", better=_listed(better), gain=gain)
-
-
 def _listed(values: Sequence[float]) -> str:
     told = [phrase_number(v) for v in values]
     return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} or {told[-1]}"
 
 
-def _about(found: ClientChoices, dataset: str, client: str, base: float | None) -> str:
-    size = found.clients[client]
-    said = [_say(found, "about", client=client, size=size, called=found.called[size != 1], dataset=dataset)]
-    if found.metric == client_choices.RECALL:
-        said.append(_say(found, "about_found", alerts=100 * (found.alerts or 0)))
-        if found.reachable.get(client, 1.0) < 0.995:
-            said.append(_say(found, "about_reachable", reachable=_hundred(found.reachable[client])))
-    else:
-        linked = found.metric == client_choices.AUC
-        said.append(_say(found, "about_linked" if linked else "about_right", tested=found.tested_once(client)))
-        if client in found.usual and not linked:
-            said.append(_say(found, "about_usual", usual=_hundred(found.usual[client])))
-    least = 0.0 if base is None else 100 * found.chance(client, base)
-    return " ".join([*said, *([f"Differences below {math.ceil(least)} may be chance."] if least > 1 else [])])
-
-
-def _joining(found: ClientChoices, client: str, epsilon: float, base: float | None) -> str:
+def _joining(found: ClientChoices, client: str, epsilon: float) -> dict[str, object] | None:
+    """What the best way of joining at this ε gives; None where there is none."""
     picked = _picked(found, client, epsilon)
     if picked is None:
-        return ""
+        return None
     learner, choice = picked
-    where, who = "when the server sees your messages", "the server"
-    if choice.trust is Trust.SUMS:
-        where, who = "when the server sees only sums", "the server and the other clients"
-    value = found.value(learner, epsilon, choice, client)
-    text = f"Joined at ε = {phrase_number(epsilon)}, {where}"
-    text += "." if value is None else f": {_hundred(value)}{_compared(found, client, value, base)}."
-    fits = client_choices.OwnFit
-    for own, what in ((fits.HEAD, "the last step"), (fits.WEIGHTS, "the whole model")):
-        value = found.value(learner, epsilon, join(choice.trust, own), client)
-        if value is not None:
-            compared = _compared(found, client, value, base)
-            text += " " + _say(found, "adapted", what=what, value=_hundred(value), compared=compared)
-    price = found.price(learner, epsilon, choice, client)
-    if price is not None:
-        of_links = "exists" if found.unit == "edge" else "are in the data"
-        what = "belongs to your data" if (found.unit, found.metric != client_choices.AUC) == ("node", True) else of_links
-        often = _in_hundred(price, found.delta)
-        text += " " + _say(found, "learn", who=who, unit=_unit_word(found), what=what, often=often)
-    return text
+    fits = ((client_choices.HEAD, "the last step"), (client_choices.WEIGHTS, "the whole model"))
+    adapted = [(what, found.value(learner, epsilon, choice + own, client)) for own, what in fits]
+    return {
+        "epsilon": epsilon, "sums": JOINED[choice] is Trust.SUMS, "value": found.value(learner, epsilon, choice, client),
+        "adapted": [(what, value) for what, value in adapted if value is not None],
+        "price": found.price(learner, epsilon, choice, client),
+    }  # fmt: skip
 
 
-def _unprotected(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
-    free = _picked(found, client, math.inf)
-    most = None if free is None else found.value(free[0], math.inf, free[1], client)
-    paid = _picked(found, client, max(finite)) if finite else None
-    value = None if paid is None else found.value(paid[0], max(finite), paid[1], client)
+def _unprotected(found: ClientChoices, client: str, finite: Sequence[float]) -> tuple[float, str] | None:
+    """(what joining would give without protection, what protection costs at the largest ε)."""
+    most, value = (
+        None if picked is None else found.value(picked[0], epsilon, picked[1], client)
+        for epsilon in (math.inf, max(finite, default=math.nan))
+        for picked in [_picked(found, client, epsilon)]
+    )
     if most is None or value is None:
-        return ""
+        return None
     cost = round(100 * most) - round(100 * value)
-    told = f"{cost} of 100" if cost > 0 and not _alike(found, client, most, value) else "nothing that can be told from chance"
-    return fill_phrase("owner", "unprotected", most=_hundred(most), at=phrase_number(max(finite)), cost=told)
+    alike = cost <= 0 or _alike(found, client, most, value)
+    return most, "nothing that can be told from chance" if alike else f"{cost} of 100"
 
 
 def _hundred(value: float) -> str:
@@ -169,16 +107,17 @@ def _compared(found: ClientChoices, client: str, value: float, base: float | Non
     return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone{told})"
 
 
-def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> str:
+def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> tuple[float, float] | None:
+    """(the largest ε at which the others were asked, what they knew)."""
     for epsilon in finite[::-1]:
         picked = _picked(found, client, epsilon)
-        value = None if picked is None else found.value(picked[0], epsilon, client_choices.leave_out(picked[1].trust), client)
+        value = None if picked is None else found.value(picked[0], epsilon, client_choices.leave_out(JOINED[picked[1]]), client)
         if value is not None:
-            return _say(found, "left_out", epsilon=phrase_number(epsilon), value=_hundred(value))
-    return ""
+            return epsilon, value
+    return None
 
 
-def _columns(found: ClientChoices, client: str) -> list[ClientChoice]:
+def _columns(found: ClientChoices, client: str) -> list[str]:
     run = {key[2] for key in found.values if key[3] == client}
     return [choice for choice in (ALONE, *client_choices.OF_ONE_CLIENT) if choice in run]
 

@@ -10,7 +10,7 @@ import math
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
@@ -30,7 +30,7 @@ from fedgraph.report.phrases import (
 from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
@@ -39,18 +39,6 @@ _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _FIRST_CONDITIONS = 3  # that are not folded
 _NOBODY = (None, "", "nothing", "attributes")  # where no person is public
 _EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
-
-
-@dataclass(frozen=True)
-class PageChapter:
-    """One section of the page: a part that stands alone, or several between which one thing varies."""
-
-    title: str
-    thing: str | None  # what varies; None for a part that stands alone
-    figures: tuple[PlotFigure, ...]  # with the varied thing on the axis
-    tables: tuple[SectionTable, ...]  # the same as numbers
-    # each with its value of what varies (empty where it is part of no sweep), and what the page says of it
-    parts: tuple[tuple[SectionRecords, str, Section], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +54,10 @@ class PageContent:
     attacked: tuple[str, ...]
     spent: tuple[str, ...]  # what all private trainings cost together
     picture: PlotFigure | None  # of the questions
-    chapters: tuple[PageChapter, ...]  # one for each task or sweep
-    said: tuple[statement.StatementFamily, ...]
+    swept: Sequence[tuple[str, Sequence[PlotFigure]]]  # title → figures with what varies between tasks, or within one
+    parts: Sequence[tuple[SectionRecords, Section]]  # what is said of each task on each data set
+    letters: Mapping[str, tuple[str, SectionLetter]]  # name of the file → which task and data, and what it says
+    said: Sequence[tuple[Sequence[statement.Statement], Collection[str]]]
     methods: tuple[references.ReferencedEntry, ...]
     datasets: tuple[tuple[references.ReferencedEntry, Graph | GraphCollection], ...]
     references: tuple[references.Reference, ...]
@@ -80,13 +70,8 @@ class PageContent:
     @property
     def figures(self) -> list[PlotFigure]:
         """Every figure of the page."""
-        inside = [f for section in self.sections for f in section.figures]
-        return [*([self.picture] if self.picture else []), *(f for c in self.chapters for f in c.figures), *inside]
-
-    @property
-    def sections(self) -> list[Section]:
-        """What is said of every task on every data set."""
-        return [section for chapter in self.chapters for _, _, section in chapter.parts]
+        inside = [f for _, section in self.parts for f in section.figures]
+        return [*([self.picture] if self.picture else []), *(f for _, figures in self.swept for f in figures), *inside]
 
     @property
     def finding(self) -> str:
@@ -98,7 +83,7 @@ class PageContent:
         """What the first screen says, in words: warnings, what owners asked, every finding with the strength of its ε."""
         found = [s for q in self.questions for s in (q.finding, q.strength)]
         if not self.questions:
-            found = [section.sentences[0] for section in self.sections if section.sentences]
+            found = [section.sentences[0] for _, section in self.parts if section.sentences]
         return tuple(filter(None, (*self.notices, *self.first, *found, *self.attacked)))
 
 
@@ -110,63 +95,33 @@ def make_page_content(
     records: Sequence[SectionRecords] = (),
     graphs: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> PageContent:
-    """What the page shows of any rows.
+    """What the page shows of rows.
 
     Args:
-        rows: of one run or of several.
         title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
-        records: the tasks of one run, each of which gets its own part.
+        records: the tasks of the run, each of which gets its own part.
         graphs: data set → its graph or collection; only these data sets are listed.
     """
     found = answering(rows)
     questions = answer.ask(found)
-    parts = _page_chapters(records, " ".join(notices) or None)
+    whole, notice = [r for r in records if r.entries], " ".join(notices) or None
+    parts = [(r, base.build_sections(r, notice)) for r in whole]
+    swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep, notice))]
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
-    papers = references.collect_references([*methods, *datasets], any(r.kind.startswith("graph") for r in records))
     known = graphs or {}
     doubts = [f"Look at the data first: {said}." for graph in known.values() for said in graph.provenance.doubts]
     warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
     warned += [said] if (said := answer.missing(found)) else []
-    content = PageContent(
-        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found,
-        first=(),
+    asked = [s for _, section in parts for s in section.first]
+    return PageContent(
+        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, first=(*doubts, *asked),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
-        chapters=parts, said=statement.group_statements(rows), methods=tuple(methods), references=tuple(papers),
+        swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
+        references=references.describe_comparison(any(r.kind.startswith("graph") for r in records)),
         datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip
-    return replace(content, first=(*doubts, *(s for section in content.sections for s in section.first)))
-
-
-def _page_chapters(records: Sequence[SectionRecords], notice: str | None) -> tuple[PageChapter, ...]:
-    found = []
-    for sweep in sweeps.group_sweeps([r for r in records if r.entries]):
-        values = sweep.at or ("",) * len(sweep.parts)
-        parts = tuple(
-            (r, f"{at:g}" if isinstance(at, float) else at, base.build_sections(r, notice))
-            for r, at in zip(sweep.parts, values, strict=True)
-        )
-        figures, tables = sweeps.draw_sweep(sweep, notice)
-        labels = list(dict.fromkeys(r.label for r in sweep.parts))
-        where = list(dict.fromkeys(r.dataset for r in sweep.parts))
-        title = f"{labels[0] if len(labels) == 1 else f'{len(labels)} tasks'} — {', '.join(where)}"
-        if sweep.thing is not None and figures:
-            title = f"By {sweep.thing}: {' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
-        found.append(PageChapter(title, sweep.thing if figures else None, figures, tables, parts))
-    return tuple(found)
-
-
-def render_page_of_runs(rows: Sequence[Row], runs: Sequence[str], notice: str | None = None) -> str:
-    """The self-contained page of rows from several runs.
-
-    Args:
-        runs: Their names, for the title; at least one.
-        notice: Says that data were generated; None where they are real.
-    """
-    title = f"{len(runs)} runs together: {', '.join(runs)}" if len(runs) > 1 else f"The run {runs[0]}"
-    notices = [notice] if notice else []
-    return render_report_page(make_page_content(rows, title, fill_phrase("page", "runs"), notices))
 
 
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
@@ -196,9 +151,10 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     said = []
     top = question.ceiling
     if top is not None:
-        lost = top.mean - row.mean
         if is_worse(row, top):
-            said.append(f"costs {100 * lost:.0f}" if row.metric == "accuracy" else f"costs {lost:.2f}")
+            digits = 0 if row.metric == "accuracy" else 2  # of the numbers beside it, so that whoever subtracts them agrees
+            lost = float(answer.format_mean(top)) - float(answer.format_mean(row))
+            said.append(f"costs {lost:.{digits}f}" if lost > 0 else f"costs less than {10.0**-digits:g}")
         else:
             said.append("better than all that was run without privacy" if is_worse(top, row) else "no clear cost")
     if rare := answer.find_rare(row, top):  # rows are compared by AUROC, in which half of a rare class is a small step
@@ -314,8 +270,6 @@ def _seed(row: Row, value: float) -> str:
 
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
-    shown = [table for chapter in content.chapters for table in chapter.tables]
-    inside = [table for section in content.sections for table in section.tables]
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
@@ -334,13 +288,13 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_template("page.html").render(
-        c=content, words=_word_columns, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
-        widest=max((len(table.header) for table in (*shown, *inside)), default=0),
+        c=content, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
         panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, picture=picture,
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
         holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
+        world=_world_words, several=any(len(q.budgets) > 1 for q in content.questions),
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
@@ -373,18 +327,32 @@ def _level_words(question: Question) -> str:
     return in_words_of(question.one, words)
 
 
+def _world_words(row: Row) -> str:
+    """The world that is compared with the real one, in one phrase."""
+    words = read_phrases()["worlds"][row.relation]
+    if Assumption.EDGES_PUBLIC in row.protection.assumptions:
+        words = words.replace("row, label and edges", "row and label")
+    return in_words_of(row.one, words)
+
+
 def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
     template, style = load_template("owner.html"), _markup("page.css")
-    found: dict[str, str] = {}
+    notice = content.notices[0] if content.notices else None
+    return {
+        file: template.render(letter=letter, lead=f"{content.title} ({of})", notice=notice, style=style)
+        for file, (of, letter) in content.letters.items()
+    }
+
+
+def _name_letters(parts: Sequence[tuple[SectionRecords, Section]]) -> dict[str, tuple[str, SectionLetter]]:
+    found: dict[str, tuple[str, SectionLetter]] = {}
     taken: set[str] = set()
-    for of, _, section in (part for chapter in content.chapters for part in chapter.parts):
+    for of, section in parts:
         for letter in section.letters:
             name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
             taken.add(name.casefold())
-            lead = f"{content.title} ({of.label}, {of.dataset})"
-            notice = content.notices[0] if content.notices else None
-            found[f"{name}.html"] = template.render(letter=letter, lead=lead, notice=notice, style=style)
+            found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
     return found
 
 
@@ -401,12 +369,3 @@ def _file(title: str, taken: Collection[str]) -> str:
 
 def _markup(name: str) -> Markup:
     return Markup(read_phrase_asset(f"templates/{name}"))
-
-
-def _word_columns(table: SectionTable) -> frozenset[int]:
-    found = set()
-    for i in range(len(table.header)):
-        cells = [row[i].lstrip("“(") for row in table.rows if i < len(row) and row[i] not in ("", "—")]
-        if 2 * sum(cell[:1].isalpha() for cell in cells) > len(cells):
-            found.add(i)
-    return frozenset(found)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 Panel: TypeAlias = Any  # a chart of altair, or a part of one
 Spec: TypeAlias = dict[str, Any]  # Vega-Lite
-PLOT_COLOURS = ("#1f77b4", "#d9690b", "#2b8a3e", "#8e5bb5", "#b08800", "#0e8a9e", "#d1477f", "#6b7280", "#a0522d", "#6b8e23")
-PLOT_SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "stroke", "triangle-right")
 GREY, INK, FADED = "#9aa3ad", "#39424e", "#b9c0c8"
 WIDTH, HEIGHT = 380, 250  # of a panel in a file
 _PER_ROW = 4  # panels side by side; more would be too small to read
@@ -149,17 +147,9 @@ def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str
 
     table = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], legend: groups.astype(str)})
     names = sorted(table[legend].unique(), key=lambda name: (len(name), name))
-    looks = altair.Color(legend, type="nominal", scale=cycle(names, PLOT_COLOURS))
-    return (
-        altair.Chart(table, title=title, width=260, height=260)
-        .mark_point(filled=True, size=28, opacity=0.75)
-        .encode(
-            bare(altair.X, "x"),
-            bare(altair.Y, "y"),
-            looks,
-            altair.Shape(legend, type="nominal", scale=cycle(names, PLOT_SHAPES)),
-        )
-    )
+    looks = [channel(legend, type="nominal", scale=altair.Scale(domain=names)) for channel in (altair.Color, altair.Shape)]
+    drawn = altair.Chart(table, title=title, width=260, height=260).mark_point(filled=True, size=28, opacity=0.75)
+    return drawn.encode(bare(altair.X, "x"), bare(altair.Y, "y"), *looks)
 
 
 def plot_heatmap(
@@ -169,10 +159,8 @@ def plot_heatmap(
     import altair
     import pandas
 
-    rows, columns = matrix.shape
-    table = pandas.DataFrame(
-        {"i": np.repeat(np.arange(rows), columns), "j": np.tile(np.arange(columns), rows), "v": matrix.ravel()}
-    )
+    i, j = np.indices(matrix.shape)
+    table = pandas.DataFrame({"i": i.ravel(), "j": j.ravel(), "v": matrix.ravel()})
     place = [altair.X("j:O", title=across, axis=_axis(numbers)), altair.Y("i:O", title=down, axis=_axis(numbers))]
     base = altair.Chart(table, title=title, width=260, height=260)
     found = base.mark_rect().encode(*place, altair.Color("v:Q", title=None, scale=altair.Scale(scheme="viridis")))
@@ -201,18 +189,15 @@ def plot_matching(one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names:
     x, y = bare(altair.X, "x"), bare(altair.Y, "y")
     drawn = altair.Chart(lines, title="which node meets which", width=420, height=260).mark_rule(color=INK)
     joined = drawn.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
-    looks = altair.Color("graph:N", title=None, scale=cycle(list(names), PLOT_COLOURS))
+    looks = altair.Color("graph:N", title=None, sort=list(names))
     return joined + altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1).encode(x, y, looks)
 
 
 def plot_arrays(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
     """What a cell kept for pictures: its map coloured by each of its groups, its matrix of distances, what was matched."""
-    found: list[Panel] = []
-    for name in ("classes", "clusters", "truth"):
-        if name in arrays:
-            found.append(
-                plot_scatter(arrays["map"], arrays[name], f"{name}, {title}", "class" if name != "clusters" else "cluster")
-            )
+    groups = {"classes": "class", "clusters": "cluster", "truth": "class"}
+    found = [plot_scatter(arrays["map"], arrays[name], f"{name}, {title}", legend)
+             for name, legend in groups.items() if name in arrays]  # fmt: skip
     if "distances" in arrays:
         order = np.lexsort((arrays["truth"], arrays["clusters"]))
         edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
@@ -239,10 +224,3 @@ def _axis(shown: bool) -> Panel:
     import altair
 
     return altair.Axis(labelExpr="datum.value + 1", labelAngle=0) if shown else altair.Axis(labels=False, ticks=False)
-
-
-def cycle(names: Sequence[str], looks: Sequence[str]) -> Panel:
-    """The scale that gives each name a look, again from the first where there are more names."""
-    import altair
-
-    return altair.Scale(domain=list(names), range=[looks[k % len(looks)] for k in range(len(names))])

@@ -1,7 +1,6 @@
-"""The bibliography of a run: its methods and data sets, each with its paper.
+"""The methods and data sets of a run, each with its papers.
 
-A method's papers are read from the bibtex in its file. Where that names no DOI, papers.yaml may know it by the bibtex key;
-it also has the papers of data sets.
+A method's papers are read from its bibtex; papers.yaml has those of data sets, of comparison and of accounting.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ _FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  
 class Reference:
     """One paper."""
 
-    key: str  # its name in a page
     text: str  # authors, title, where and when
     doi: str | None = None  # without ``https://doi.org/``; None where it has none
 
@@ -38,10 +36,6 @@ class ReferencedEntry:
     idea: str
     papers: tuple[Reference, ...]
 
-    @property
-    def anchor(self) -> str:
-        return re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
-
 
 @cache
 def _known() -> dict[str, Any]:
@@ -49,7 +43,7 @@ def _known() -> dict[str, Any]:
 
 
 def _find(keys: Iterable[str]) -> tuple[Reference, ...]:
-    return tuple(Reference(key, **_known()["papers"][key]) for key in keys)
+    return tuple(Reference(**_known()["papers"][key]) for key in keys)
 
 
 def describe_referenced_method(name: str) -> ReferencedEntry:
@@ -60,15 +54,13 @@ def describe_referenced_method(name: str) -> ReferencedEntry:
         return ReferencedEntry(name, "A row to compare with, not a method.", ())
     found = []
     for entry in re.split(r"(?m)^(?=@)", method.REFERENCE):
-        head = re.match(r"@\w+\{([^,\s]+)", entry)
         fields = {name.lower(): value for name, value in _FIELD.findall(entry)}
-        if head and fields:
+        if fields:
             authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
             where = fields.get("booktitle") or fields.get("journal") or ""
             names = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors)
             text = f"{names}. {fields.get('title', '')}. {where}, {fields.get('year', '')}."
-            doi = fields.get("doi") or _known()["dois"].get(head[1])
-            found.append(Reference(head[1], " ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), doi))
+            found.append(Reference(" ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), fields.get("doi")))
     return ReferencedEntry(name, " ".join((method.__doc__ or "").strip().split("\n\n")[0].split()), tuple(found))
 
 
@@ -78,9 +70,6 @@ def describe_referenced_data(name: str) -> ReferencedEntry:
     return ReferencedEntry(name, "", _find([_known()["data"][family]] if family in _known()["data"] else ()))
 
 
-def collect_references(used: Iterable[ReferencedEntry], geometry: bool) -> list[Reference]:
-    """Every paper once: of what was used, then of what compares (where ``geometry`` was) and counts."""
-    found = [paper for entry in used for paper in entry.papers]
-    if geometry:
-        found += [*describe_referenced_method("local_dp").papers[:1], *_find(_known()["geometry"])]
-    return list({r.key: r for r in [*found, *_find(_known()["accounting"])]}.values())
+def describe_comparison(geometry: bool) -> tuple[Reference, ...]:
+    """What no method names: the papers of comparing (where ``geometry`` was) and of counting."""
+    return _find([*(_known()["geometry"] if geometry else ()), *_known()["accounting"]])

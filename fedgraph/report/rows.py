@@ -107,32 +107,29 @@ def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
 
     Args:
         names: Of all rows, each with further words that may be said of it: its method, task and data set.
-        asked: A name; or its beginning, or words of it, that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
+        asked: A name, or words of it (or parts of words) that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
         where: What the error begins with.
 
     Raises:
         DataError: No row, or more than one, is so called; the line lists those that may be meant.
     """
-    plain, wanted = {name: plain_name(name) for name in names}, plain_name(asked)
-    more = {name: own + plain_name(names[name]) for name, own in plain.items()}
+    wanted, plain = plain_name(asked), {name: plain_name(name) for name in names}
+    words = {name: own + plain_name(names[name]) for name, own in plain.items()}
 
     def holds(own: tuple[str, ...], word: str) -> bool:
         return word in own if word.startswith("e=") else any(word in one for one in own)
 
     tests: tuple[Callable[[str], bool], ...] = (
         lambda name: plain[name] == wanted,
-        lambda name: plain[name][: len(wanted)] == wanted,
         lambda name: set(wanted) <= set(plain[name]),
-        lambda name: set(wanted) <= set(more[name]),
-        lambda name: all(holds(more[name], word) for word in wanted),
+        lambda name: set(wanted) <= set(words[name]),
+        lambda name: all(holds(words[name], word) for word in wanted),
     )
     found: list[str] = []
-    for test in tests:
-        found = [name for name in names if wanted and test(name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            break
+    for fits in tests:
+        found = found or [name for name in names if wanted and fits(name)]
+    if len(found) == 1:
+        return found[0]
     many = f"{len(found)} rows" if found else "no row"
     allowed = phrase_first([f'"{name}"' for name in found or names], 8, "; ")
     raise DataError(f"{where}: {many} with a name like {asked!r}; allowed: {allowed}")

@@ -1,13 +1,10 @@
-"""The privacy of one row in plain words: what is protected, from whom, at which ε, and under which assumptions.
-
-Rows of one method and variant are one family: what several of them share is said once.
-"""
+"""The privacy of one row in plain words: what is protected, from whom, at which ε, and under which assumptions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from fedgraph.cells import GraphClusteringCellFacts, Result
 from fedgraph.privacy import Protection
@@ -42,30 +39,16 @@ def add_up(results: Iterable[Result]) -> tuple[str, ...]:
 class Statement:
     """The privacy of one row in words."""
 
-    anchor: str  # the name of its place in the page
-    who: str  # method and variant
-    world: str  # who is trusted
+    row: Row
     target: str  # the ε that was asked for
     sentences: tuple[str, ...]
     conditions: tuple[str, ...]  # what it assumes, one sentence each
     notes: tuple[str, ...] = ()
 
     @property
-    def at(self) -> str:
-        """Which row of its family."""
-        return f"{self.world} · {self.target}"
-
-    @property
     def title(self) -> str:
         """Which row."""
-        return f"{self.who} · {self.at}"
-
-    def only(self, these: Collection[str]) -> Statement:
-        """The same with these sentences, conditions and notes alone."""
-        sentences, conditions, notes = (
-            tuple(x for x in each if x in these) for each in (self.sentences, self.conditions, self.notes)
-        )
-        return replace(self, sentences=sentences, conditions=conditions, notes=notes)
+        return f"{self.row.who} · {self.row.head.world.words} · {self.target}"
 
 
 def make_statement(row: Row) -> Statement:
@@ -75,7 +58,7 @@ def make_statement(row: Row) -> Statement:
     reading = " (as published)" if row.head.calibrated_by == "published" else ""
     notes = tuple(in_words_of(row.one, note) for note in dict.fromkeys(note for e in row.results for note in e.notes))
     said = tuple(in_words_of(row.one, sentence) for sentence in _sentences(row, protection))
-    return Statement(row.anchor, row.who, row.head.world.words, f"{target}{reading}", said, row.assumptions, notes)
+    return Statement(row, f"{target}{reading}", said, row.assumptions, notes)
 
 
 def _sentences(row: Row, protection: Protection) -> list[str]:
@@ -121,44 +104,18 @@ def _sentences(row: Row, protection: Protection) -> list[str]:
     return found
 
 
-@dataclass(frozen=True)
-class StatementFamily:
-    """Rows of one method and variant, of one task on one data set."""
+def group_statements(rows: Sequence[Row]) -> list[tuple[list[Statement], frozenset[str]]]:
+    """Every row that states a protection, with the others of its method, variant and trust, in order of first appearance.
 
-    who: str
-    task: str
-    dataset: str
-    said: tuple[Statement, ...]  # what each of them says alone
-    shared: tuple[tuple[str, Statement], ...]  # what several of them say, each once, with which they are in words
-
-
-def group_statements(rows: Sequence[Row]) -> tuple[StatementFamily, ...]:
-    """Every row that states a protection, in order of first appearance."""
-    groups: dict[tuple[str, str, str], list[Statement]] = {}
+    Returns:
+        For each group its statements, and the texts that all of them say, where there are several.
+    """
+    groups: dict[tuple[str, ...], list[Statement]] = {}
     for row in rows:
         if row.head.protection is not None:
-            groups.setdefault((row.head.task, row.head.dataset, row.who), []).append(make_statement(row))
-    return tuple(_family(who, task, dataset, every) for (task, dataset, who), every in groups.items())
+            groups.setdefault((row.task, row.dataset, row.who, row.head.world.words), []).append(make_statement(row))
+    return [(told, _shared(told) if len(told) > 1 else frozenset()) for told in groups.values()]
 
 
-def _family(who: str, task: str, dataset: str, every: Sequence[Statement]) -> StatementFamily:
-    holders: dict[str, list[int]] = {}
-    for number, one in enumerate(every):
-        for text in dict.fromkeys((*one.sentences, *one.conditions, *one.notes)):
-            holders.setdefault(text, []).append(number)
-    groups = sorted({tuple(found) for found in holders.values() if len(found) > 1}, key=lambda group: (-len(group), group))
-    alone = {text for text, found in holders.items() if len(found) == 1}
-    own = tuple(one.only(alone) for one in every)
-    shared = []
-    for group in groups:
-        alike = {text for text, found in holders.items() if tuple(found) == group}
-        rows = f"each of these {len(every)} rows" if len(group) == len(every) else _in_words([every[i] for i in group])
-        shared.append((rows, every[group[0]].only(alike)))
-    return StatementFamily(who, task, dataset, own, tuple(shared))
-
-
-def _in_words(rows: Sequence[Statement]) -> str:
-    targets: dict[str, list[str]] = {}
-    for row in rows:
-        targets.setdefault(row.world, []).append(row.target)
-    return "; ".join(f"{world} · {', '.join(found)}" for world, found in targets.items())
+def _shared(told: Sequence[Statement]) -> frozenset[str]:
+    return frozenset.intersection(*(frozenset((*one.sentences, *one.conditions, *one.notes)) for one in told))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, compare_rows, format_row_mean
-from fedgraph.report.sections.base import SectionRecords, SectionTable
+from fedgraph.report.rows import METRICS, Row, compare_rows
+from fedgraph.report.sections.base import SectionRecords
 
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
@@ -22,6 +22,13 @@ class Sweep:
     parts: tuple[SectionRecords, ...]
     thing: str | None = None  # what varies; None for a part that stands alone
     at: tuple[float | str, ...] = ()  # the value of each of ``parts``; empty for a part that stands alone
+
+    @property
+    def title(self) -> str:
+        """What varies, from where to where, on which data."""
+        labels, where = ([*dict.fromkeys(named)] for named in ((r.label for r in self.parts), (r.dataset for r in self.parts)))
+        by = "" if self.thing is None else f"By {self.thing}: "
+        return f"{by}{' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
 
 
 def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
@@ -140,34 +147,34 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
-    """One figure with the varied thing on the axis, one panel per data set and ε; and the same as a table.
+def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[plots.PlotFigure, ...]:
+    """One figure with the varied thing on the axis, one panel per data set and ε.
 
-    Of what varies between the methods of a task: one figure and one table for each setting that does.
+    Of what varies between the methods of a task: one figure for each setting that does.
     """
-    inside = _varied_within(sweep.parts[0])
+    inside, name = _varied_within(sweep.parts[0]), sweep.parts[0].name
     found = compare_rows([row for record in sweep.parts for row in record.rows])
     if sweep.thing is None or (sweep.thing in inside and len({r.label for r in sweep.parts}) == 1):
-        drawn = []
+        drawn: list[plots.PlotFigure] = []
         for thing, rows_of in inside.items():
             placed = [(place, row) for row in found if (place := rows_of.get(f"{row.method}/{row.variant}"))]
-            drawn.append(_drawn(sweep.parts[0].name, thing, [(at, row, line) for (at, line), row in placed], True, notice))
-        return tuple(f for figures, _ in drawn for f in figures), tuple(t for _, tables in drawn for t in tables)
+            drawn += _drawn(name, thing, [(at, row, line) for (at, line), row in placed], True, notice)
+        return tuple(drawn)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
     points = [(places[row.task, row.dataset], row, row.name) for row in found if (row.task, row.dataset) in places]
-    return _drawn(sweep.parts[0].name, sweep.thing, points, sweep.thing != "data set", notice)
+    return _drawn(name, sweep.thing, points, sweep.thing != "data set", notice)
 
 
 def _drawn(
     name: str, thing: str, places: Sequence[tuple[float | str, Row, str]], by_data: bool, notice: str | None
-) -> tuple[tuple[plots.PlotFigure, ...], tuple[SectionTable, ...]]:
+) -> tuple[plots.PlotFigure, ...]:
     """places: (value of the thing, row, its line)."""
     known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
     targets = {row.target for _, row, _ in known}
     common = {t for t in targets if len({at for at, row, _ in known if row.target == t}) > 1}
     several = by_data and len({row.dataset for _, row, _ in known}) > 1
     readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.target)}) > 1
-    points, said = [], {}
+    points = []
     for at, row, line in known:
         if common and row.target not in common:
             continue
@@ -176,17 +183,10 @@ def _drawn(
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
         tip, metric = f"ε proven {phrase_upper_bound(row.provable, 3)}", METRICS.get(row.metric, row.metric)
         points.append(charts.ChartPoint(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
-        said[panel, own, at] = format_row_mean(row, row.metric)
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]
     if not kept:
-        return (), ()
+        return ()
     caption = f"{begin_phrase(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
     heads, tag = ("Method", "Whom it trusts"), thing.replace(" ", "-")
-    figures = charts.draw_lines(f"{name}-by-{tag}", caption, kept, notice, across=thing, heads=heads, shared=True)
-    order = list(dict.fromkeys(one.x for one in kept))
-    order = order if any(isinstance(at, str) for at in order) else sorted(order, key=float)
-    header = ("panel", "row", *(at if isinstance(at, str) else f"{thing} = {phrase_number(at)}" for at in order))
-    lines = dict.fromkeys((one.panel, one.line) for one in kept)
-    rows = tuple((*line, *(said.get((*line, at), "—") for at in order)) for line in lines)
-    return figures, (SectionTable(f"By {thing}", header, rows, "Over several seeds: mean ± standard deviation."),)
+    return charts.draw_lines(f"{name}-by-{tag}", caption, kept, notice, across=thing, heads=heads, shared=True)

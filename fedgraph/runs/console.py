@@ -66,7 +66,6 @@ class Console:
     def follow(self, folder: Path, engine: Runtime) -> None:
         """Keep the state of the run in its folder, for whoever watches it; show it here, too, where this is a terminal."""
         self._teller = live.LiveWriter(folder, engine)
-        self._pace.workers_begin()
         if self._err.is_terminal and not self._err.quiet:
             self._view = Live(console=self._err, auto_refresh=False, transient=True)
             self._view.start()
@@ -168,16 +167,12 @@ def format_span(seconds: float) -> str:
 
 
 class _Pace:
-    """How long the cells that are left will take, from those that are done.
-
-    A cell that opens a lane (one more runs at once than before) waits for its worker to start, so its time stands for its kind
-    only until another cell has one. The dearest rows come first: a row of which no cell is done is like the middle one of the
-    others, the cheaper of two; while only one row has times, and most waiting cells are of others, nothing is said.
+    """How long the cells that are left will take: each as long as those of its kind, or as the middle one of the kinds known.
 
     Args:
         cells: that are to be run.
         clock: seconds.
-        workers: that will run cells side by side, of which none is up yet.
+        workers: that will run cells side by side.
     """
 
     def __init__(self, cells: Iterable[Cell] = (), clock: Callable[[], float] | None = None, workers: int = 1) -> None:
@@ -185,19 +180,13 @@ class _Pace:
         self._waiting = dict.fromkeys(cells)
         self._running: dict[Cell, ConsoleReports] = {}
         self._took: dict[CellKind, list[float]] = {}
-        self._first: dict[CellKind, float] = {}  # of cells that opened a lane
-        self._lanes, self._most, self._to_come = 1, 0, workers
-
-    def workers_begin(self) -> None:
-        """The workers are up; what runs until now runs in the driver."""
-        self._most, self._to_come = len(self._running), 1
+        self._lanes = workers
 
     def begin(self, cell: Cell) -> None:
         """The cell runs now."""
         self._waiting.pop(cell, None)
-        self._lanes = len(self._running) + 1
-        self._running[cell] = ConsoleReports(self._clock(), opens=self._lanes > self._most)
-        self._most = max(self._most, self._lanes)
+        self._running[cell] = ConsoleReports(self._clock())
+        self._lanes = max(self._lanes, len(self._running))
 
     def advance(self, cell: Cell, share: float) -> None:
         """So much of the cell is done, 0 … 1."""
@@ -210,49 +199,24 @@ class _Pace:
 
     def finish(self, cell: Cell) -> None:
         """The cell is done."""
-        reports = self._running.pop(cell)
-        took = self._clock() - reports.began
-        if reports.opens:
-            self._first[cell.kind] = min(took, self._first.get(cell.kind, took))
-        else:
-            self._took.setdefault(cell.kind, []).append(took)
+        self._took.setdefault(cell.kind, []).append(self._clock() - self._running.pop(cell).began)
 
     def left(self) -> float | None:
-        """Seconds until the last cell is done; None while too little is known."""
+        """Seconds until the last cell is done; None while nothing is known."""
         now = self._clock()
-        means = self._first | {kind: statistics.fmean(took) for kind, took in self._took.items()}
+        means = {kind: statistics.fmean(took) for kind, took in self._took.items()}
         for cell, reports in self._running.items():
-            if cell.kind not in means and (rest := reports.rest(now)) is not None:
-                means[cell.kind] = now - reports.began + rest
-        rows = {kind[:4] for kind in means}
-        unseen = sum(cell.kind[:4] not in rows for cell in self._waiting)
-        if not means or (len(rows) == 1 and 2 * unseen > len(self._waiting)):
+            if (rest := reports.rest(now)) is not None:
+                means.setdefault(cell.kind, now - reports.began + rest)
+        if not means:
             return None
-        rests = [self._rest(cell.kind, reports, now, means) for cell, reports in self._running.items()]
-        waiting = sum(self._whole(cell.kind, means) for cell in self._waiting)
-        lanes = max(self._lanes, self._to_come)
-        return max((sum(rests) + waiting) / lanes, max(rests, default=0.0))
-
-    @staticmethod
-    def _whole(kind: CellKind, means: dict[CellKind, float]) -> float:
-        if kind in means:
-            return means[kind]
-        rows: dict[tuple[str, ...], list[float]] = {}
-        for other, mean in means.items():
-            rows.setdefault(other[:4], []).append(mean)
-        if kind[:4] in rows:
-            return statistics.fmean(rows[kind[:4]])
-        return statistics.median_low(map(statistics.fmean, rows.values()))
-
-    def _rest(self, kind: CellKind, reports: ConsoleReports, now: float, means: dict[CellKind, float]) -> float:
-        """Its rounds say it best; else the others of its kind. A cell that is longer than those is half done, or only begins
-        where its worker starts first."""
-        if (rest := reports.rest(now)) is not None:
-            return rest
-        whole, passed = self._whole(kind, means), now - reports.began
-        if passed < whole:
-            return whole - passed
-        return whole if reports.opens and kind in means else passed
+        usual, rests = statistics.median_low(means.values()), []
+        for cell, reports in self._running.items():
+            rest, passed = reports.rest(now), now - reports.began
+            whole = means.get(cell.kind, usual)
+            rests.append(rest if rest is not None else whole - passed if passed < whole else passed)
+        waiting = sum(means.get(cell.kind, usual) for cell in self._waiting)
+        return max((sum(rests) + waiting) / self._lanes, max(rests, default=0.0))
 
 
 @dataclass
@@ -260,7 +224,6 @@ class ConsoleReports:
     """What a running cell said."""
 
     began: float  # when, in seconds
-    opens: bool = False  # whether it waits for its worker first
     first: tuple[float, float] | None = None  # time and share of its first report; None before it
     share: float = 0.0  # of its last report, 0 … 1
 

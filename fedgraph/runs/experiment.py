@@ -115,7 +115,7 @@ def _compute(
     workers = 1 if asked.engine == "serial" else asked.workers or os.cpu_count() or 1
     console.plan(total, total - len(todo), [cell for _, cell in todo], workers)
     begun = functools.partial(_begin, beginning, stages, reporting, console)
-    with reporting.told_how_to_go_on(), reporting.pages_of_what_is_done():
+    with reporting.page_where_it_breaks_off():
         for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):
             if charged is not None and not done.failed:
                 charged.note(done)
@@ -126,7 +126,6 @@ def _compute(
                 console.note_score(done, done.metrics)
                 if beginning.is_up():  # for whoever watches the engine's own counters
                     beginning.ready().spent(tuple(map(str, done.path)), done.epsilon_provable)
-            reporting.report_now_and_then()
         reporting.note_engine(beginning.ready())
         beginning.ready().close()
         console.close()

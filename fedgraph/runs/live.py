@@ -34,7 +34,6 @@ class LiveState:
     total: int  # cells in all; 0 where that is not known
     working: tuple[str, ...] = ()  # cells at work, in words
     left: str = ""  # what is left, and the best so far, in words
-    rates: Mapping[str, float] = field(default_factory=dict)  # messages a second, task by task; empty: as many as on average
     runtime: Mapping[str, object] = field(default_factory=dict)  # as its engine describes itself
 
 
@@ -47,19 +46,15 @@ class LiveWriter:
     def __init__(self, folder: Path, engine: Runtime) -> None:
         self._file, self._engine = folder / LIVE_FILE, engine
         self._began = time.time()
-        self._at, self._messages = 0.0, dict[str, int]()
+        self._at = 0.0
 
     def tell(self, done: int, total: int, working: Sequence[str], left: str) -> bool:
         """Whether it was time to write. A disk that is full is said by whoever writes results."""
         now = time.time()
-        seconds = now - self._at
-        if seconds < LIVE_SECONDS:
+        if now - self._at < LIVE_SECONDS:
             return False
-        runtime = self._engine.describe()
-        messages = {task: count.messages for task, count in _counts(runtime).items()}
-        rates = {task: (many - self._messages.get(task, 0)) / seconds for task, many in messages.items()}
-        self._at, self._messages = now, messages
-        state = LiveState("running", now - self._began, done, total, tuple(working), left, rates, runtime)
+        self._at = now
+        state = LiveState("running", now - self._began, done, total, tuple(working), left, self._engine.describe())
         with contextlib.suppress(OSError):
             store.write_atomically(self._file, json.dumps(portable(asdict(state))).encode())
         return True
@@ -80,7 +75,7 @@ def read(folder: Path) -> LiveState:
         return live
     done = len(list((folder / "cells").glob(f"*{store.STORED_CELL_ENDING}")))
     if live is not None:
-        return replace(live, status="interrupted", done=done, working=(), left="", rates={})
+        return replace(live, status="interrupted", done=done, working=(), left="")
     if made is None or running or done < made.cells:
         return LiveState("running" if running else "interrupted", 0.0, done, 0 if made is None else made.cells)
     return LiveState("finished", made.made.seconds or 0.0, done, done, runtime=made.runtime)
@@ -108,7 +103,7 @@ def view(state: LiveState, folder: Path) -> Group:
     rows = []
     for task in dict.fromkeys((*spent, *counts)):
         c, found = counts.get(task, RuntimeCount()), spent.get(task, [])
-        rate = state.rates.get(task, c.messages / c.seconds if c.seconds and not state.rates else 0.0)
+        rate = c.messages / c.seconds if c.seconds else 0.0
         sums = [f"{many:,}" for many in (len(found), c.rounds, c.calls, c.messages)]
         sums += [f"{rate:,.0f}", f"{c.bytes_up / 1e6:,.1f}", f"{c.bytes_down / 1e6:,.1f}"]
         rows.append((task, *sums, f"{max(filter(math.isfinite, found), default=0.0):.3g}", str(sum(map(math.isinf, found)))))

@@ -1,4 +1,4 @@
-"""The report of a run, at its end, now and then before, and where it is broken off; and what the run was made with."""
+"""The report of a run, at its end and where it is broken off; and what the run was made with."""
 
 from __future__ import annotations
 
@@ -36,7 +36,6 @@ _PACKAGES = (
 
 _GPU_DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")
 _TIMES = {"seconds", "clients_busy", "server_busy"}  # of ``RuntimeCount``
-_SECONDS_BETWEEN_PAGES = 300.0  # while cells run; a page takes a few seconds
 _FIRST_SAID = (
     "UNFINISHED RUN: this page was written when the run began. While it goes on, and after it was broken off, "
     "“fedgraph show {0}” prints what the finished cells say. The same command with “--resume {0}” (without --out) computes the "
@@ -57,7 +56,6 @@ class Reporting:
     kept: store.CellStore  # the finished ones
     where: Mapping[str, object]  # how the engine describes itself
     began: float  # ``time.time()`` at the start
-    latest: float = field(default_factory=time.monotonic)  # ``time.monotonic()`` of the latest page
     plans: Mapping[Cell, Mapping[str, object]] = field(default_factory=dict)  # row → what it declared, for ``outside``
 
     def environment(self) -> Environment:
@@ -113,34 +111,22 @@ class Reporting:
         self.where = {**self.where, **engine.describe()}
 
     @contextlib.contextmanager
-    def pages_of_what_is_done(self) -> Iterator[None]:
-        """Where what is inside breaks off (Ctrl-C, too), what is done has its page."""
+    def page_where_it_breaks_off(self) -> Iterator[None]:
+        """Where what is inside breaks off, what is done has its page, if one can be made; who interrupts it reads one line.
+
+        The line says how many cells are done, where their page is, and what to type.
+        """
         try:
             yield
-        except BaseException:
-            self.report_so_far()
-            raise
-
-    def report_now_and_then(self) -> None:
-        """A page of what is done, where the latest one is old."""
-        if time.monotonic() - self.latest > _SECONDS_BETWEEN_PAGES:
-            self.report_so_far()
-
-    def report_so_far(self) -> None:
-        """A page of what is done, without a word; where it cannot be made, the run goes on (or ends) as it would without."""
-        if any(self.kept.written(cell) for stage in self.stages for cell in stage.cells):
-            with contextlib.suppress(Exception):
-                self.report(Console(quiet=True), ended=False)
-        self.latest = time.monotonic()
-
-    @contextlib.contextmanager
-    def told_how_to_go_on(self) -> Iterator[None]:
-        """Whoever interrupts what is done inside reads how many cells are done, where their page is, and what to type."""
-        try:
-            yield
-        except KeyboardInterrupt:
+        except BaseException as error:
             cells = [cell for stage in self.stages for cell in stage.cells]
-            many, page = sum(map(self.kept.written, cells)), self.out / "report.html"
+            many = sum(map(self.kept.written, cells))
+            with contextlib.suppress(Exception, KeyboardInterrupt):
+                if many:
+                    self.report(Console(quiet=True), ended=False)
+            if not isinstance(error, KeyboardInterrupt):
+                raise
+            page = self.out / "report.html"
             where = f", and what they say is in {page}" if many and (self.out / "results.csv").exists() else ""
             words = f"{many} of {len(cells)} cells are done{where}; the same command with --resume {self.out} goes on"
             raise KeyboardInterrupt(words) from None

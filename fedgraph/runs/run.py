@@ -205,7 +205,7 @@ class Run:
         """One row by its name.
 
         Args:
-            row: As the page and ``table()`` name it, ``"label_hop, sums, ε=4"``; or its beginning, or a part of it, that only
+            row: As the page and ``table()`` name it, ``"label_hop, sums, ε=4"``; or words of it that only
                 one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
 
         Returns:

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 import fedgraph
 from fedgraph import plugins, privacy, seeds
-from fedgraph.cells.task_facts import LinkPredictionCellFacts
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
 from fedgraph.learning import links
 from fedgraph.learning.propagation import aggregation, walks
@@ -191,7 +190,7 @@ def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(libra
     asked = {"name": "cut", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": tasks}
     found = {}
     for row in fedgraph.run(asked, quiet=True).rows:
-        facts = row.head.facts_as(LinkPredictionCellFacts)
+        facts = row.head.facts
         shared = row.head.task == "protected" and row.head.world.trust is not Trust.CURATOR
         assert facts.cut_edges_shared == shared
         assert (Assumption.CUT_EDGES_SHARED in row.protection.assumptions) == shared

@@ -66,6 +66,39 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
     assert [one["title"] for one in asked] == ["row", "method", "result", "ε provable", "ε published", "trust", "if"]
 
 
+def test_of_one_epsilon_each_trust_is_a_column_and_no_mark_stands_at_another_epsilon() -> None:
+    cells = [cell("a", 0.6, trust=trust) for trust in (Trust.CURATOR, Trust.SUMS)] + [cell("weak", 0.3, trust=Trust.SUMS)]
+    (question,) = ask(*cells)
+    (spec,) = charts.PlotFigure("f", "", (charts.draw_question(question),)).specs
+    assert {(point["row"].partition(",")[0], point["x"]) for point in marks(spec, "point")} == {
+        ("a", "curator"), ("a", "sums"), ("weak", "sums"),
+    }  # fmt: skip
+    across = [layer["encoding"]["x"] for layer in spec["layer"] if "field" in layer["encoding"].get("x", {})]
+    assert {x["type"] for x in across} == {"nominal"}
+    assert question.star == "the row to use"
+    assert "smallest" not in page.render_report_page(content(*cells))
+
+
+def test_a_cost_is_what_a_reader_subtracts_and_one_belief_stands_beside_one_epsilon() -> None:
+    """96.5 and 84.4 are shown as 97 and 84, and ε = 3.95 was spent of 4."""
+    tested = NodeClassificationCellFacts(tested=4_000)
+    cells = cell("a", 0.844, epsilon=4.0, provable=3.95, facts=tested), cell("clear", 0.9651, epsilon=math.inf, facts=tested)
+    (question,) = ask(*cells)
+    ((_, (one,)),) = page.table_lines(question)
+    assert one.words == "costs 13"
+    text = page.render_report_page(content(*cells))
+    assert "98.3 % sure" in text
+    assert "98.1 % sure" not in text
+
+
+def test_the_code_word_of_a_relation_stands_in_the_folded_part_alone() -> None:
+    shown = page.render_report_page(content(cell("a", 0.7)))
+    words, folded = shown.partition('<details class="inline">')[::2]
+    assert "two worlds are compared, the real one and one with one node&#39;s row, label and edges replaced" in words
+    assert "node-replace" not in words
+    assert "(<code>node-replace</code>)" in folded
+
+
 def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     points = [
         charts.ChartPoint("p", "y", "a", 1.0, 0.5, 0.1),
@@ -140,7 +173,7 @@ def test_after_a_shrunk_run_the_whole_one_comes_first_and_nothing_is_recommended
         made={"Command": "fedgraph run 'my card.yaml' --quick --out runs/a --seeds 2"},
     )
     assert page.commands(short)[0][0] == "fedgraph run 'my card.yaml' --seeds 2"
-    assert 'data-say="smallest useful ε, of a shrunk run"' in page.render_report_page(short)
+    assert 'data-say="the row to use, but read the warning above"' in page.render_report_page(short)
 
 
 def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,10 +181,8 @@ def test_pictures_beyond_the_weight_of_a_page_are_named(monkeypatch: pytest.Monk
     monkeypatch.setattr(page, "_PICTURES", len(page._embed(maps[0].jpeg)))
     one = cell("features", 0.5, facts=NodeClassificationCellFacts(clients=3, protocol="inductive", split="random"))
     made = content(one, records=(record("t", [one]),))
-    (chapter,) = made.chapters
-    ((of, at, section),) = chapter.parts
-    part = (of, at, replace(section, figures=tuple(maps)))
-    text = page.render_report_page(replace(made, chapters=(replace(chapter, parts=(part,)),)))
+    ((of, section),) = made.parts
+    text = page.render_report_page(replace(made, parts=[(of, replace(section, figures=tuple(maps)))]))
     assert text.count('<img alt="Map."') == 1
     assert '<a href="map-2.png">' in text
 
@@ -187,9 +218,8 @@ def test_the_one_thing_that_varies_between_tasks_is_on_the_axis(
 ) -> None:
     (sweep, alone) = sweeps.group_sweeps([*parts, record("other rows", [cell("y", 0.5)])])
     assert (sweep.thing, sweep.at, alone.thing) == (thing, at, None)
-    figures, tables = sweeps.draw_sweep(sweep, None)
+    figures = sweeps.draw_sweep(sweep, None)
     assert [p["x"] for f in figures for p in marks(f.specs[0], "point")] == [f"{x:g}" if thing != "data set" else x for x in at]
-    assert all(len(table.rows[0]) == 2 + len(at) for table in tables)
 
 
 def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
@@ -204,11 +234,10 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     parts = [record("t", entries, name, methods=methods) for name in ("one", "two")]
     (sweep,) = sweeps.group_sweeps(parts)
     assert (sweep.thing, sweep.at) == ("steps", ("one", "two"))
-    (figure,), (table,) = sweeps.draw_sweep(sweep, None)
+    (figure,) = sweeps.draw_sweep(sweep, None)
     assert len(figure.specs) == 2
     points = [(p["colour"], p["x"]) for p in marks(figure.specs[0], "point")]
     assert points == [*(("m · prior default", x) for x in ("1", "5", "∞")), *(("m · prior 0", x) for x in ("1", "5"))]
-    assert table.header[-1] == "steps = ∞"
 
 
 def test_every_method_names_a_paper_that_can_be_followed() -> None:
@@ -216,9 +245,9 @@ def test_every_method_names_a_paper_that_can_be_followed() -> None:
 
     used = [references.describe_referenced_method(name) for name in plugins.names("methods")]
     used.append(references.describe_referenced_data("planetoid/citeseer"))
-    papers = references.collect_references([*used, references.describe_referenced_method("graph size")], geometry=True)
+    papers = [*(paper for entry in used for paper in entry.papers), *references.describe_comparison(geometry=True)]
     assert all(entry.papers for entry in used)
-    assert {paper.key for entry in used for paper in entry.papers} <= {paper.key for paper in papers}
+    assert references.describe_referenced_method("graph size").papers == ()
     for paper in papers:
         assert paper.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", paper.doi), paper
         assert not re.search(r"[{}@]", paper.text), paper
@@ -227,7 +256,7 @@ def test_every_method_names_a_paper_that_can_be_followed() -> None:
 
 def test_text_cannot_break_out_of_the_page() -> None:
     bad = [cell(f'"></script><i>{name}', 0.5, epsilon=epsilon) for name in "ab" for epsilon in (1.0, 8.0)]
-    text = page.render_page_of_runs(found_rows.group_rows(bad), ["one"])
+    text = page.render_report_page(content(*bad))
     assert "<i>" not in text
     assert text.count("</script>") == 3
 

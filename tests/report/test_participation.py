@@ -227,11 +227,11 @@ def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
 
 
 def test_what_is_not_private_wins_nothing() -> None:
-    section = participation.build(of(entries()), None)
-    (table,) = (t for t in section.tables if t.title.startswith("Each client at ε = 4"))
-    assert "features, the best of those that join" in table.note, "the ε of leaky is infinite although 4 was asked"
-    assert [row[table.header.index("gain")] for row in table.rows] == ["+0.200", "-0.050"]
-    assert len(section.letters) == 2
+    found = client_choices.read(of(entries()))
+    best = found.best(4.0, tuple(client_choices.JOINED))
+    assert best == ("features", "joined, sums only"), "the ε of leaky is infinite although 4 was asked"
+    assert found.value("leaky", 4.0, best[1]) == 0.99
+    assert len(participation.build(of(entries()), None).letters) == 2
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])

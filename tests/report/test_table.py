@@ -194,6 +194,12 @@ def test_a_name_may_be_typed_in_several_ways(typed: str, name: str) -> None:
     assert find_row_name(dict.fromkeys(NAMES, "") | {NAMES[4]: "pagerank citeseer"}, typed, "run") == name
 
 
+def test_words_of_a_name_come_before_those_of_its_method() -> None:
+    """Two rows of one method, of which one is called as the method is."""
+    names = {"Features, sums, ε=8": "features nodes d", "Net, sums, ε=8": "features nodes d"}
+    assert find_row_name(names, "features, sums", "run") == "Features, sums, ε=8"
+
+
 @pytest.mark.parametrize(
     ("typed", "told"),
     [

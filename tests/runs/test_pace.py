@@ -57,23 +57,3 @@ def test_cells_side_by_side_share_the_rest_but_the_longest_stays_whole() -> None
     pace.begin(cells[1])
     pace.begin(cells[2])
     assert pace.left() == pytest.approx((10 + 10 + 3 * 10) / 2)
-
-
-def test_the_start_of_a_worker_is_no_part_of_its_other_cells() -> None:
-    """A ceiling in the driver; then two workers start with their first cells, and compute one a second."""
-    clock = Clock()
-    cells = [cell("ceiling", 0), *(cell("a", s) for s in range(20))]
-    pace = _Pace(cells, clock, workers=2)
-    pace.begin(cells[0])
-    pace.workers_begin()
-    for one in cells[1:3]:
-        pace.begin(one)
-    clock.now = 8.0
-    pace.finish(cells[0])
-    pace.finish(cells[1])
-    assert pace.left() == pytest.approx(18 * 8 / 3 + 8 / 3), "nothing better is known; three ran until now"
-    pace.begin(cells[3])
-    clock.now = 9.0
-    pace.finish(cells[3])
-    pace.begin(cells[4])
-    assert pace.left() == pytest.approx((1 + 1 + 16 * 1) / 2)

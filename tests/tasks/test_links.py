@@ -52,7 +52,8 @@ def test_every_row_keeps_its_price_and_says_what_it_assumes(run: Run) -> None:
         assert Assumption.FEATURES_LABELS_PUBLIC in row.protection.assumptions
         private = row.head.method == "link_hops" and np.isfinite(row.head.epsilon)
         assert row.provable <= 4 if private else np.isinf(row.provable)
-        facts = row.head.facts_as(LinkPredictionCellFacts)
+        facts = row.head.facts
+        assert isinstance(facts, LinkPredictionCellFacts)
         assert facts.tested
         assert facts.negatives == 10_000
 
@@ -77,7 +78,7 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(link_clear, "prepare", watched)
     run = fedgraph.compare(library, ["link_clear"], epsilons=[1], trust=["curator"])
-    facts = run.rows[0].head.facts_as(LinkPredictionCellFacts)
+    facts = run.rows[0].head.facts
     assert facts.tested is not None
     assert len(held[0]) + facts.tested == library.num_edges
     assert 0.05 < facts.tested / library.num_edges < 0.15  # each edge by its own coin, so how many is no fixed number

@@ -23,7 +23,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
     rows = group_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
-    facts = rows[0].head.facts_as(GraphMetricsCellFacts)
+    facts = rows[0].head.facts
+    assert isinstance(facts, GraphMetricsCellFacts)
     sentences = [
         fill_phrase("graph_metrics", "collection", facts=facts, repeated=counted(len(rows[0].results), "repetition")),
         *_alike(rows, arrays),
@@ -156,9 +157,7 @@ def _plot_graph(
         .encode(x, y, altair.X2("x2"), altair.Y2("y2"))
     )
     dots = altair.Chart(pandas.DataFrame(places[list(nodes)], columns=["x", "y"]))
-    return lines + dots.mark_point(
-        filled=True, size=60, opacity=1, color=plots.PLOT_COLOURS[group % len(plots.PLOT_COLOURS)]
-    ).encode(x, y)
+    return lines + dots.mark_point(filled=True, size=60, opacity=1, color=f"hsl({137 * group % 360}, 60%, 45%)").encode(x, y)
 
 
 def _plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: tuple[str, float]) -> plots.Panel:
@@ -167,7 +166,7 @@ def _plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: 
     import pandas
 
     table = pandas.DataFrame([{"group": name, "value": float(v)} for name, values in groups.items() for v in np.ravel(values)])
-    boxes = altair.Chart(table, title=title, width=240, height=plots.HEIGHT).mark_boxplot(color=plots.PLOT_COLOURS[0])
+    boxes = altair.Chart(table, title=title, width=240, height=plots.HEIGHT).mark_boxplot(color="#1f6fb2")
     drawn = boxes.encode(altair.X("group:N", title=None, axis=altair.Axis(labelAngle=0)), altair.Y("value:Q", title=what))
     line = altair.Chart(pandas.DataFrame({"value": [level[1]], "label": [level[0]]}))
     named = line.mark_text(align="left", dx=4, dy=-7, color=plots.INK, fontSize=11).encode(

@@ -32,7 +32,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
 
 
 def _facts(row: Row) -> GraphStartsCellFacts:
-    return row.head.facts_as(GraphStartsCellFacts)
+    assert isinstance(row.head.facts, GraphStartsCellFacts)
+    return row.head.facts
 
 
 def _standard_error(values: Sequence[float]) -> float:

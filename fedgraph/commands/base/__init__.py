@@ -135,7 +135,7 @@ def add_scenario(to: argparse.ArgumentParser, quick: str) -> None:
 
 def add_row(to: argparse.ArgumentParser) -> None:
     """RUN and ROW."""
-    named = "a row's name, as fedgraph show prints it; its beginning is enough, and e=4 is ε=4"
+    named = "a row's name, as fedgraph show prints it; some of its words are enough, and e=4 is ε=4"
     to.add_argument("run", type=Path, metavar="RUN", help="folder of a finished run")
     to.add_argument("row", metavar="ROW", help=named)
 

@@ -2,47 +2,49 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from fedgraph.cells import Result
 from fedgraph.federation import WorldKind
 from fedgraph.privacy import Trust, Unit
 from fedgraph.report import charts, client_choices, owner_letters
-from fedgraph.report.client_choices import ALONE, CURATOR, ClientChoices, OwnFit, join
-from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
+from fedgraph.report.client_choices import ALONE, CURATOR, FITS, JOINED, ClientChoices, join
+from fedgraph.report.phrases import load_template, phrase_number
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
-_PART = "participation"
-_DRAWN = (ALONE, *(join(Trust.SUMS, own) for own in OwnFit), join(Trust.OWN_CLIENT), CURATOR)
+_DRAWN = (ALONE, *(join(Trust.SUMS, own) for own in FITS), join(Trust.OWN_CLIENT), CURATOR)
 _PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTITY: "owner with all its records"}
 
 
 def build(records: SectionRecords, notice: str | None) -> Section:
-    """The table of everybody, one table of clients for each ε, a chart, the letters; nothing where owners are not compared."""
+    """The table of everybody, a chart, the letters; nothing where owners are not compared."""
     if not any(e.facts.results for e in records.entries):
         return Section()
     beside: list[ClientChoices] = []
+    unit = None
     if records.kind == "link_prediction":
         unit, entries = _of_one_unit(records.entries)
         records = replace(records, entries=tuple(entries))
-        found = replace(client_choices.read(records), unit=unit.value)
         beside = [also for metric in client_choices.OTHER_METRICS if (also := client_choices.read(records, metric)).values]
-        sentences = [fill_phrase(_PART, "ties", unit=_PROTECTED[unit])]
-    else:
-        found = client_choices.read(records)
-        sentences = [_held(records, found), *_same_people(records, len(found.clients))]
-    ranked = []
+    found = client_choices.read(records, unit=unit.value if unit else "")
+    tables = [_everybody(found)]
     if found.metric == client_choices.RECALL:
-        ranked = [_everybody(client_choices.read(records, client_choices.PRECISION))]
-    tables = [_everybody(found), *ranked, *(_clients(found, e) for e in found.epsilons)]
+        tables.append(_everybody(client_choices.read(records, client_choices.PRECISION)))
+    facts, one = records.entries[0].facts, records.entries[0].facts.one
+    text = load_template("owners.txt", escaped=False).render(
+        f=found, kind=records.kind, label=records.label, facts=facts, metric=client_choices.METRICS[found.metric],
+        protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)), both=_both_sides(found),
+        gained=_gained(found), named=_named, fewest=client_choices.FEWEST_SEEDS, count=counted, number=phrase_number,
+        seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
+    )  # fmt: skip
+    first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
     letters = owner_letters.write_owner_letters(found, records.dataset, beside)
-    one = records.entries[0].facts.one
-    first = (_undecided if found.undecided else _first)(found, records.label, one)
-    said, figures = tuple(in_words_of(one, sentence) for sentence in sentences), _figure(records.name, found, notice, one)
+    figures, said = _figure(records.name, found, notice, one), tuple(in_words_of(one, line) for line in said)
     return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), figures, letters, first)
 
 
@@ -54,75 +56,32 @@ def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
     return unit, same
 
 
-def _held(records: SectionRecords, found: ClientChoices) -> str:
-    sizes = found.clients.values()
-    alerts = "" if found.alerts is None else f" ({100 * found.alerts:g} of 100 nodes are looked at)"
-    said = fill_phrase(
-        _PART, "hold", clients=len(sizes), nodes=sum(sizes), least=min(sizes), most=max(sizes), facts=records.entries[0].facts,
-        what=client_choices.METRICS[found.metric] + alerts, delta=found.delta,
-        seeds=counted(len({e.seed for e in records.entries}), "seed"),
-    )  # fmt: skip
-    share = found.usual.get(client_choices.EVERYBODY)
-    if share is None or found.metric != client_choices.ACCURACY:
-        return said
-    return (
-        f"{said} Naming the largest class of everybody's tested nodes always would be right for {share:.3f} (majority share)."
-    )
-
-
-def _same_people(records: SectionRecords, clients: int) -> list[str]:
+def _trainings(records: SectionRecords, clients: int) -> int:
+    """How often each row trains on the same people."""
     worlds = {entry.world for entry in records.entries if entry.world.kind is not WorldKind.ALONE}
     without = Counter(world.without for world in worlds if world.without is not None)
-    own = len(worlds) - (min(without.values()) if len(without) == clients else 0)
-    return [fill_phrase(_PART, "same_people", own=own)] if own > 1 else []
+    return len(worlds) - (min(without.values()) if len(without) == clients else 0)
 
 
-def _undecided(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
-    """Both sides beside each other, where nobody is advised."""
-    kept, told = found.inside(), []
-    if kept is not None:
-        told.append(f"alone {100 * (found.value(*kept) or 0):.0f}")
+def _both_sides(found: ClientChoices) -> list[str]:
+    """What is reached alone, and joined at each finite ε, over everybody's nodes."""
+    kept = found.inside()
+    told = [] if kept is None else [f"alone {100 * (found.value(*kept) or 0):.0f}"]
     for epsilon in filter(math.isfinite, found.epsilons):
-        if (best := found.best(epsilon, client_choices.JOINED)) is not None:
+        if (best := found.best(epsilon, tuple(JOINED))) is not None:
             value = found.value(best[0], epsilon, best[1]) or 0.0
-            told.append(f"{best[1].words}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
-    if len(told) < 2:
-        return ()
-    short, seeds = "a short run of " if found.short else "", counted(found.seeds, "seed")
-    wanted = client_choices.FEWEST_SEEDS
-    said = fill_phrase(
-        _PART,
-        "undecided",
-        label=label,
-        short=short,
-        seeds=seeds,
-        wanted=wanted,
-        told="; ".join(told),
-        what=_what(found).capitalize(),
-    )
-    return (in_words_of(one, said),)
+            told.append(f"{best[1]}: {100 * value:.0f} at ε = {phrase_number(epsilon)}")
+    return told
 
 
-def _what(found: ClientChoices) -> str:
-    """What numbers of 100 count."""
-    said = {client_choices.RECALL: "nodes found", client_choices.AUC: "pairs that a hidden edge is put above, out"}
-    return said.get(found.metric, "right answers")
-
-
-def _first(found: ClientChoices, label: str, one: str) -> tuple[str, ...]:
+def _gained(found: ClientChoices) -> list[tuple[float, dict[str, float], list[str], list[str]]]:
+    """For each finite ε: it, the gain of each client, who gains (most first), who loses (most first)."""
     told = []
-    for epsilon in (e for e in found.epsilons if math.isfinite(e)):
-        gains = {c: g for c in found.clients if (g := found.gain(c, epsilon)) is not None}
-        better = sorted((c for c, g in gains.items() if g > 0), key=lambda c: -gains[c])
-        worse = sorted((c for c, g in gains.items() if g < 0), key=lambda c: gains[c])
-        if not gains:
-            continue
-        named = f" ({_named(better, gains)})" if better else ""
-        lost = f", {len(worse)} lose{'s' if len(worse) == 1 else ''} ({_named(worse, gains)})" if worse else ", none loses"
-        told.append(f"at ε = {phrase_number(epsilon)}, {len(better) or 'none'} of {len(gains)} gain{named}{lost}")
-    if not told:
-        return ()
-    return (fill_phrase(_PART, "first", label=label, told="; ".join(told), what=in_words_of(one, _what(found))),)
+    for epsilon in filter(math.isfinite, found.epsilons):
+        if gains := {c: g for c in found.clients if (g := found.gain(c, epsilon)) is not None}:
+            better, worse = (sorted((c for c in gains if s * gains[c] > 0), key=lambda c: -abs(gains[c])) for s in (1, -1))
+            told.append((epsilon, gains, better, worse))
+    return told
 
 
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
@@ -136,46 +95,17 @@ def _everybody(found: ClientChoices) -> SectionTable:
         for choice in found.present(client_choices.EVERY):
             cells = [found.spread(learner, e, choice) for e in found.epsilons]
             if any(c != "—" for c in cells):
-                body.append((learner, choice.words, *cells, found.toward.get(choice, "")))
+                body.append((learner, choice, *cells, found.toward(choice)))
     header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
-    adapted = any(choice.own.value for choice in found.present(client_choices.EVERY))
-    note = fill_phrase(_PART, "everybody") + (f" {fill_phrase(_PART, 'own')}" if adapted else "")
-    return SectionTable(f"Each choice, {client_choices.METRICS[found.metric]}", header, tuple(body), note)
-
-
-def _clients(found: ClientChoices, epsilon: float) -> SectionTable:
-    title = f"Each client at ε = {phrase_number(epsilon)}, {client_choices.METRICS[found.metric]}"
-    picked = found.best(epsilon, (*client_choices.JOINED, CURATOR))
-    if picked is None:
-        return SectionTable(title, (), ())
-    learner, choice = picked
-    inside, here = found.inside(), found.best(epsilon, (ALONE,))
-
-    def gain(client: str) -> str:
-        joins, base = found.value(learner, epsilon, choice, client), found.value(*inside, client) if inside else None
-        return "—" if joins is None or base is None else f"{joins - base:+.3f}"
-
-    columns: dict[str, Callable[[str], str]] = {"client": str, "nodes": lambda c: f"{found.clients[c]:,}"}
-    if found.metric == client_choices.ACCURACY and found.usual:
-        columns["majority share"] = lambda c: _share(found.usual.get(c))
-    columns["alone, kept inside"] = lambda c: _share(found.value(*inside, c) if inside else None)
-    noised = f"alone at ε = {phrase_number(epsilon)}"
-    columns[noised] = lambda c: _share(found.value(here[0], epsilon, ALONE, c) if here else None)
-    for other in found.present(client_choices.OF_ONE_CLIENT):
-        columns[other.words] = lambda c, other=other: _share(found.value(learner, epsilon, other, c))  # type: ignore[misc]
-    columns |= {"gain": gain, "ε provable": lambda c: phrase_upper_bound(found.price(learner, epsilon, choice, c), 3)}
-    note = fill_phrase(_PART, "clients", learner=f"{learner}, the best of those that join", choice=choice.words)
-    return tabulate_section(title, list(found.clients), columns, note)
-
-
-def _share(value: float | None) -> str:
-    """A share of 1 as tables of clients show it."""
-    return "—" if value is None else f"{value:.3f}"
+    adapted = any(choice.endswith(FITS[1:]) for choice in found.present(client_choices.EVERY))
+    own = " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
+    note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
+    return SectionTable(f"Each choice, {client_choices.METRICS[found.metric]}", header, tuple(body), note + own * adapted)
 
 
 def _figure(name: str, found: ClientChoices, notice: str | None, one: str) -> tuple[PlotFigure, ...]:
     points = [
-        charts.ChartPoint(learner, in_words_of(one, client_choices.METRICS[found.metric]), choice.words, epsilon, value)
+        charts.ChartPoint(learner, in_words_of(one, client_choices.METRICS[found.metric]), choice, epsilon, value)
         for learner in found.learners
         for choice in found.present(_DRAWN)
         for epsilon in found.epsilons

@@ -3,12 +3,6 @@
   const $ = (selector, from = document) => [...from.querySelectorAll(selector)];
   document.documentElement.classList.remove("bare");
 
-  // narrow screens show a table's rows as cards: every cell is told the head of its column
-  for (const plain of $("table.plain")) {
-    const heads = [...plain.tHead.rows[0].cells].map((head) => head.textContent);
-    for (const row of plain.tBodies[0].rows) [...row.cells].forEach((cell, i) => { cell.dataset.label = heads[i]; });
-  }
-
   // whoever follows a link into something folded sees it opened
   function show(id) {
     const target = id && document.getElementById(id);
@@ -42,20 +36,6 @@
   Promise.all($("#answer .chart").map(draw)).then(() => $(".still").forEach((still) => still.remove()));
   $(".chart:not([data-drawn])").forEach((place) => seen.observe(place));
   addEventListener("beforeprint", () => $("details[open] .chart, section > figure .chart").forEach(draw));
-
-  // commands can be copied
-  for (const button of $("button.copy")) {
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      const text = button.previousElementSibling.textContent;
-      try { await navigator.clipboard.writeText(text); } catch {
-        getSelection().selectAllChildren(button.previousElementSibling);
-        document.execCommand("copy");
-      }
-      button.textContent = "copied";
-      setTimeout(() => { button.textContent = "copy"; }, 1500);
-    });
-  }
 
   // a click on the head of a column sorts the table of all rows
   const all = document.getElementById("everything");
