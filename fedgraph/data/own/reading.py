@@ -375,8 +375,10 @@ def collection_as_rows(collection: GraphCollection) -> Graph:
 
 def _cells(holder: Holder, column: str) -> list[str]:
     """The cells of the n people; "" for whoever has no row."""
-    own = np.array([*holder.table.texts(column), ""], dtype=object)
-    return list(own[holder.rows])
+    texts = holder.table.texts(column)
+    if len(texts) == holder.rows.size and np.array_equal(holder.rows, np.arange(len(texts))):
+        return texts
+    return list(np.array([*texts, ""], dtype=object)[holder.rows])
 
 
 def _texts_of(cells: Iterable[str]) -> list[str | None]:

@@ -230,7 +230,9 @@ def _likely(table: Table) -> list[str]:
 
 def _keys(table: Table) -> dict[str, set[str]]:
     """Columns in which (nearly) every row has a cell of its own, with what they hold; the number of a row under "" is one."""
-    found = {}
+    if (told := table.keys.get(tuple(table.names))) is not None:
+        return told
+    found = table.keys[tuple(table.names)] = {}
     for name in _likely(table):
         cells = table.ids(name)
         different = set(cells) - {""}
@@ -639,8 +641,11 @@ def _holders(
         if not len(table.frame) and not is_labels(table):
             found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
         rows: dict[str, int] = {}
-        unknown, apart = [], _tells_apart(table, column)
-        for row, one in enumerate(table.ids(column)):
+        unknown, apart, every = list[tuple[int, str]](), _tells_apart(table, column), table.ids(column)
+        sound = len(mine) == len(every) and (not number or mine <= ids.keys())
+        rows |= dict(zip(every, range(len(every)), strict=True)) if sound else {}
+        ids |= rows if not number else {}
+        for row, one in enumerate(() if sound else every):
             if not one:
                 found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")
             elif one in rows:

@@ -58,6 +58,7 @@ _NO_DATA = re.compile(
 )
 _TABLES = frozenset({".csv", ".tsv", ".parquet", ".xlsx", ".jsonl", ".ndjson"})
 _NOTES = frozenset({"", ".txt", ".text", ".json", ".xml", ".info", ".dat"})  # of other files no fault is passed over
+_LARGE = 1_000_000  # characters of a text from which on it is read at once, where all its lines are alike
 _FEW_LINES = 40  # of a text beside tables that may be notes
 _FIT = 0.8  # share of lines of one width from which on a text is a damaged table, and no notes
 _NAMES = "feature_names.txt"  # what the columns of a file of arrays are called, one a line
@@ -188,6 +189,7 @@ class Table:
     unused: tuple[str, ...] = ()
     ordered: bool = False
     numbered: bool = False
+    keys: dict[tuple[str, ...], dict[str, set[str]]] = field(default_factory=dict, init=False, repr=False)  # found by ``roles``
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -597,6 +599,8 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:
             return None
         separator = ","
+    if separator and len(body) > _LARGE and (even := _even(body, separator, where, skipped)) is not None:
+        return even
     rows: list[tuple[int, list[str]]] = []
     try:
         rows.extend((number + skipped, cells) for number, cells in _lines_of(body, separator))
@@ -613,6 +617,32 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         said = f"{counted(len(taken), 'line')} between others taken for a comment, such as {' '.join(taken[0][1])[:40]!r}"
         table.remarks.append(f"{Path(where).name}:{taken[0][0]}: {said}")
     return table
+
+
+def _even(body: str, separator: str, where: str, skipped: int) -> Table | None:
+    """A large table whose lines are all as wide, read at once; None where some line has to be looked at.
+
+    skipped: lines above it.
+    """
+    at = re.escape(separator)
+    body = body.replace("\r\n", "\n").rstrip("\n")
+    strange = rf'"|\r|^[#%]|^{at}*$|^[^\S\t]|[^\S\n\t]$|{at}[^\S\t\n]|[^\S\t\n]{at}' + ("" if separator == "\t" else r"|\t")
+    if re.search(strange, body, re.MULTILINE):
+        return None
+    flat = body.replace("\n", separator).split(separator)
+    width, count = body.partition("\n")[0].count(separator) + 1, body.count("\n") + 1
+    ends = np.cumsum([line.count(separator) + 1 for line in body.split("\n")])
+    if count <= _SAMPLE + 1 or len(flat) != width * count or not np.array_equal(ends, width * np.arange(1, count + 1)):
+        return None
+    sample = [(row + 1 + skipped, flat[row * width : (row + 1) * width]) for row in (*range(_SAMPLE + 1), count - 1)]
+    faults = DataFileFaults()
+    few = _of_rows(sample, where, faults)
+    first = next(filter(None, flat[-width:]), "")
+    if faults.count or few.remarks or len(few.names) != width or _TOTAL.fullmatch(first.rstrip(": ")):
+        return None
+    cells = {name: flat[place + width * few.headed :: width] for place, name in enumerate(few.names)}
+    lines = np.arange(few.headed, count, dtype=np.int64) + 1 + skipped
+    return replace(few, frame=pd.DataFrame(cells, dtype=object), lines=lines)
 
 
 def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:

@@ -362,3 +362,32 @@ def test_a_property_with_several_values_is_refused_and_not_cut(tmp_path: Path) -
     (tmp_path / "g.json").write_text("\n".join(json.dumps(vertex | {"id": number}) for number in range(2)), encoding="utf-8")
     with pytest.raises(DataError, match="property 'team' of vertex 0 has 2 values; allowed: one value for each property"):
         read(tmp_path / "g.json")
+
+
+@pytest.mark.parametrize(("separator", "header"), [(",", True), ("\t", False)])
+def test_a_large_table_is_read_as_a_small_one_is(separator: str, header: bool, tmp_path: Path) -> None:
+    count, rng = 24_000, np.random.default_rng(3)
+    ids = rng.permutation(np.arange(10**9, 10**9 + count))
+    people = pd.DataFrame({"id": ids, "age": rng.integers(18, 80, count), "city": rng.choice(["Gent", "Graz"], count)})
+    people["fact of them"], people["party"] = rng.random(count).round(12), rng.choice(["red", "blue"], count)
+    ties = pd.DataFrame({"source": rng.choice(ids, 50_000), "target": rng.choice(ids, 50_000)})
+    found = []
+    for quoted in (False, True):  # which is read line by line
+        folder = tmp_path / str(quoted)
+        folder.mkdir()
+        for name, table in (("people", people), ("ties", ties)):
+            text = table.to_csv(index=False, header=header, sep=separator)
+            (folder / f"{name}.csv").write_text(text.rstrip("\n") + "\n" if not quoted else text.replace("Gent", '"Gent"', 1))
+        found.append(read(folder, label="party" if header else "column 5").graph)
+    plain, careful = found
+    assert isinstance(plain, Graph)
+    assert isinstance(careful, Graph)
+    assert plain.ids == careful.ids == tuple(map(str, ids))
+    assert (plain.adjacency != careful.adjacency).nnz == 0
+    assert (plain.features != careful.features).nnz == 0
+    assert np.array_equal(plain.labels, careful.labels)
+    lines = (tmp_path / "False" / "ties.csv").read_text().splitlines()
+    lines[40_000] = f"{ids[0]}{separator}7"
+    (tmp_path / "False" / "ties.csv").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"ties\.csv:40001: unknown node '7'"):
+        read(tmp_path / "False", label="party" if header else "column 5")
