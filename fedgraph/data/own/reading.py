@@ -182,7 +182,7 @@ def of_roles(
     ids = () if roles.holders and roles.holders[0].table.numbered else tuple(roles.ids)
     graph = replace(
         graph, masks=masks, columns_from_rows=from_rows, features_from_edges=from_edges,
-        names=GraphNames(ids, read.names if headed else (), labels.classes, one="person"),
+        names=GraphNames(ids, read.names if headed else (), labels.classes, "person", "" if label is None else label.column),
         columns=own_columns.own_column_scales(matrix, read.names, read.bounded),
     )  # fmt: skip
     if owners.size:
