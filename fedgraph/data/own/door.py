@@ -143,10 +143,8 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
             return federation.read(path, rules, labelled and rules.label != "")
         if len(folders) > 1 and set.intersection(*({one.name for one in folder.iterdir()} for folder in folders)):
             names = ", ".join(one.name for one in folders[:4])
-            found = f"{', '.join(files[:4])} beside the folders {names}, which hold files of the same names"
-            raise DataError(
-                f"{path}: {found}; allowed: a folder for each owner and nothing beside, or one graph's tables alone"
-            )
+            both = f"{', '.join(files[:4])} beside the folders {names}, which hold files of the same names"
+            raise DataError(f"{path}: {both}; allowed: a folder for each owner and nothing beside, or one graph's tables alone")
     found = tables.gather_files(path)
     if not found.tables:
         found.faults.refuse()

@@ -163,8 +163,8 @@ def of_roles(
     for column in dict.fromkeys(
         c for h in roles.holders for c in h.table.names if owners_of is None and _OWNERS.fullmatch(plain_name(c))
     ):
-        said = "is taken for a fact of people: if it names who holds their rows, write a folder for each owner (a federation)"
-        notes += [f"column {column!r} {said}"] if label is None or column != label.column else []
+        taken = "is taken for a fact of people: if it names who holds their rows, write a folder for each owner (a federation)"
+        notes += [f"column {column!r} {taken}"] if label is None or column != label.column else []
     classes = counted(len(labels.classes), "class") if labels.classes else "no labels"
     many = f"{counted(n, 'person')}, {counted(cleaned.adjacency.nnz // 2, 'tie')}"
     detail = [f"{title}: {many}, {classes}", *labels.remarks]

@@ -250,8 +250,8 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     if ends is not None:
         having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
         if len(having) > 1:  # tables without a header have columns of the same names: those of ties hold ids of others
-            every = [[key for one in tables if one is not table for key in _keys(one).values()] for table, _ in having]
-            held = [one for one, keys in zip(having, every, strict=True) if _cover(one[0], one[1], keys) >= _MOSTLY]  # type: ignore[arg-type]
+            others_keys = [[key for one in tables if one is not table for key in _keys(one).values()] for table, _ in having]
+            held = [one for one, own in zip(having, others_keys, strict=True) if _cover(*one, own) >= _MOSTLY]  # type: ignore[arg-type]
             having = held if len(held) == 1 else having
         if len(having) != 1:
             found = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in tables)
@@ -298,7 +298,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked += "The columns have no names" if wide else "Nobody stands in both columns, and they have no names"
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
-    if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.ids(side)):
+    if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in {*table.ids(side)} - {""}):
         people = [pair for pair in pairs if not any(_THINGS.search(plain_name(name)) for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
         sizes = sorted(len(set(table.ids(side))) for side in (one, two))
