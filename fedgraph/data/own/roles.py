@@ -434,10 +434,11 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
-    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
+    """Pairs of named columns in which the same people may stand: words; numbers of few columns, or of some called as ids."""
     likely = [name for name in _likely(table) if table.headed and not _THINGS.search(plain_name(name))]
     held = {name: set(table.ids(name)) - {""} for name in likely}
-    words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
+    short = len(table.names) <= _LIST
+    words = {name for name, own in held.items() if short or is_id_name(name) or not all(map(str.isdigit, own))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
     return [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
