@@ -114,12 +114,8 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
         try:
             found.faults.refuse()
         except DataError as error:
-            own = (
-                ""
-                if "unknown node" not in str(error)
-                else f"\n{folder}: ties to other clients' nodes stand in cross.csv, by hash"
-            )
-            raise DataError(f"{error}{own}") from error
+            hint = f"\n{folder}: ties to other clients' nodes stand in cross.csv, by hash" * ("unknown node" in str(error))
+            raise DataError(f"{error}{hint}") from error
     starts = np.concatenate([[0], np.cumsum([part.size for part in parts])])
     crossing, said = _between(apart, starts, names)
     roles, owner = join_parts(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it

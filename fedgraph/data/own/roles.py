@@ -326,13 +326,11 @@ def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
     first, last = (one[0], two[0]), (one[-1], two[-1])
     if not ties.headed and max(counts[name] for name in first) == 1 and not any(re.search(r"\d", name) for name in first):
         asked = f"{ties.place(0)}: are {first[0]!r} and {first[1]!r} names of columns, or a tie? Neither is there again. Say "
-        raise ReadingQuestion(
-            f"{asked}--ends {shlex.join(first)}, or for a tie --ends {shlex.join(pair)}", "ends", [first, pair]
-        )
-    made = Counter(re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name)) for name in counts)
-    if max(counts[name] for name in last) == 1 and any(
-        made[re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name))] <= 2 for name in last
-    ):
+        asked += f"--ends {shlex.join(first)}, or for a tie --ends {shlex.join(pair)}"
+        raise ReadingQuestion(asked, "ends", [first, pair])
+    made = {name: re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name)) for name in counts}
+    alike = Counter(made.values())
+    if max(counts[name] for name in last) == 1 and min(alike[made[name]] for name in last) <= 2:
         said = f"{last[0][:40]!r} and {last[1][:40]!r} stand in the last line alone, and are no names like others"
         raise DataError(f"{ties.place(len(one) - 1)}: {said}; allowed: ties alone, or a table of people beside that names both")
 
@@ -419,10 +417,8 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
         raise DataError(said)
     if len(tables) == 1 and (pairs := _meeting(tables[0])):
         (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
-        asked = (
-            f"{tables[0].where}: are {one!r} and {two!r} the ends of ties{f' (or {either})' if either else ''}? The same names "
-        )
-        asked += f"stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
+        asked = f"{tables[0].where}: are {one!r} and {two!r} the ends of ties{f' (or {either})' if either else ''}? The same "
+        asked += f"names stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
         raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
@@ -434,11 +430,10 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 
 
 def _meeting(table: Table) -> list[tuple[str, str]]:
-    """Pairs of named columns in which the same people may stand: words; numbers of few columns, or of some called as ids."""
+    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
     likely = [name for name in _likely(table) if table.headed and not _THINGS.search(plain_name(name))]
     held = {name: set(table.ids(name)) - {""} for name in likely}
-    short = len(table.names) <= _LIST
-    words = {name for name, own in held.items() if short or is_id_name(name) or not all(map(str.isdigit, own))}
+    words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
     return [
         (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
@@ -524,17 +519,14 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     names, n = table.names, len(table.frame)
     if table.matrix is not None or n < 2 or len(names) < n or (not table.headed and len(names) > n):
         return [table]
-    key, beside = "", list[str]()
+    beside = list[str]()
     if table.headed:
         called = {id_text(name): name for name in names}
-        keys = [
-            name
-            for name in names[: len(names) - n + 1][:_FEW_TIES]
-            if len(ids := {*table.ids(name)}) == n and ids <= called.keys()
-        ]
-        if len(keys) != 1:
+        able = names[: len(names) - n + 1][:_FEW_TIES]
+        key = next((name for name in able if len(ids := {*table.ids(name)}) == n and ids <= called.keys()), None)
+        if key is None:
             return [table]
-        key, rows = keys[0], table.ids(keys[0])
+        rows = table.ids(key)
         columns = [id_text(name) for name in names if name != key and id_text(name) in set(rows)]
         body = table.frame[[called[one] for one in columns]]
         beside = [name for name in names if name != key and id_text(name) not in set(rows)]
@@ -560,15 +552,13 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     apart = weights[~np.eye(n, dtype=bool)]
     people: list[Table] = []
     if not table.headed:
-        people = [
-            other for other in every if other is not table and len(other.frame) == n and next(filter(None, _keys(other)), "")
-        ]
+        people = [one for one in every if one is not table and len(one.frame) == n and any(_keys(one))]
         plain = n >= _FEW_TIES and set(np.unique(weights)) == {0.0, 1.0}
         if not (n > 2 and (np.diag(weights) == 0).all() and (plain or (people and (weights == weights.T).all()))):
             return [table]
-        rows = columns = (
-            people[0].ids(people[0].id or next(filter(None, _keys(people[0])))) if people else [str(k + 1) for k in range(n)]
-        )
+        rows = columns = [str(place) for place in range(1, n + 1)]
+        if people:
+            rows = columns = people[0].ids(people[0].id or next(filter(None, _keys(people[0]))))
     if n > 3 and apart.all() and np.unique(apart).size > 2:
         said = f"a matrix in which everybody is tied to everybody ({apart.min():g} … {apart.max():g}): distances, or likeness?"
         raise DataError(f"{table.where}: {said} allowed: 0 where there is no tie")

@@ -85,8 +85,7 @@ SIDES = (
     ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
     ("head", "tail"), ("citing", "cited"), ("follower", "followee"), ("follower", "following"), ("caller", "callee"),
     ("buyer", "seller"), ("outv", "inv"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"),
-    ("ego", "alter"), ("nominator", "nominee"),
-    ("u", "v"),
+    ("ego", "alter"), ("nominator", "nominee"), ("u", "v"),
 )  # fmt: skip
 WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
 _LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
@@ -452,9 +451,7 @@ def _unpack(content: bytes, where: str, found: Gathered) -> None:
         files = {name: read for name, read in files.items() if "__MACOSX" not in name}
         again = Counter(Path(name).name for name in files if not (is_note(Path(name).name) or Path(name).name.startswith(".")))
         if several := [name for name, count in again.items() if count > 1]:
-            raise DataError(
-                f"{where}: {several[0]} lies in several folders; allowed: the archive unpacked, as a folder per owner"
-            )
+            raise DataError(f"{where}: {several[0]} lies in several folders; allowed: the archive unpacked, a folder per owner")
         _read_files(files, where, False, found)
     except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, RuntimeError, NotImplementedError) as error:
         raise DataError(f"{where}: not a whole archive ({error})") from error
@@ -509,7 +506,7 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
         found.tables += _gml(text, where)
-    elif re.match(r"\*(vertices|network|partition|vector|arcs|edges)", start, re.IGNORECASE):
+    elif re.match(r"(%.*\s+)*\*(vertices|network|partition|vector|arcs|edges)", start, re.IGNORECASE):
         found.tables += _pajek(text, where, ending)
     elif re.match(r"dl\b", start, re.IGNORECASE):
         found.tables += _ucinet(text, where)
@@ -1101,10 +1098,9 @@ def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
             raise DataError(f"{where}: not a Pajek network that can be read ({line[:60]!r})") from error
     if strange := [one for tie in ties for one in tie[:2] if not 1 <= one <= n] or [one for one in names if not 1 <= one <= n]:
         raise DataError(f"{where}: names node {strange[0]}; allowed: 1 … {n}, as *Vertices says")
-    ids = [names.get(number, str(number)) for number in range(1, n + 1)]
-    cells_of = {"id": ids}
-    if len(set(ids)) < n:  # names are no ids
-        cells_of, ids = {"id": [str(number) for number in range(1, n + 1)], "name": ids}, [str(k) for k in range(1, n + 1)]
+    called = [names.get(number, str(number)) for number in range(1, n + 1)]
+    ids = called if len(set(called)) == n else [str(number) for number in range(1, n + 1)]
+    cells_of = {"id": ids} | ({} if ids is called else {"name": called})
     tied = pd.DataFrame([(ids[a - 1], ids[b - 1], of) for a, b, of in ties], columns=["source", "target", "kind"], dtype=object)
     remarks = ["the direction of ties is not used"] if directed else []
     return [
@@ -1256,11 +1252,12 @@ def _of_json(found: Any, where: str) -> list[Table]:
     if found.keys() == {"columns", "index", "data"}:  # as pandas splits a table
         return [frame_table(pd.DataFrame(found["data"], columns=found["columns"]), where)]
     inside = [one for key, one in found.items() if isinstance(one, (list, Mapping)) and one and key != "schema"]
-    if len(inside) == 1 and len(values) > 1 and (isinstance(inside[0], list) or len(inside[0]) > 1):
+    beside = "schema" in found or not all(isinstance(one, (list, Mapping)) for one in values)
+    if len(inside) == 1 and beside and (isinstance(inside[0], list) or len(inside[0]) > 1):
         return _of_json(inside[0], where)  # what a program says beside is no data
     if values and all(isinstance(one, list) and one and all(isinstance(row, Mapping) for row in one) for one in values):
         return [frame_table(pd.json_normalize(rows), f"{where}/{key}") for key, rows in found.items()]
-    if values and all(isinstance(one, Mapping) and list(one) == [str(k) for k in range(len(one))] for one in values):
+    if values and all(isinstance(one, Mapping) and one and list(one) == [str(k) for k in range(len(one))] for one in values):
         return [frame_table(pd.DataFrame({key: list(one.values()) for key, one in found.items()}), where)]
     if values and all(isinstance(value, list) for value in values):
         if len({len(value) for value in values}) == 1 and len(values) < len(values[0]) and len(values[0]) > 1:

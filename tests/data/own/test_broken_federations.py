@@ -231,5 +231,5 @@ def test_ties_between_owners_are_refused_where_they_cannot_be_read(tmp_path: Pat
 def test_an_archive_of_several_owners_is_to_be_unpacked(tmp_path: Path) -> None:
     _clubs(tmp_path / "banks")
     shutil.make_archive(str(tmp_path / "banks"), "zip", tmp_path / "banks")
-    with pytest.raises(DataError, match=r"lies in several folders; allowed: the archive unpacked, as a folder per owner"):
+    with pytest.raises(DataError, match=r"lies in several folders; allowed: the archive unpacked, a folder per owner"):
         read(tmp_path / "banks.zip")
