@@ -591,7 +591,7 @@ def _holders(
     longest = max(len(table.frame) for table in others)
     if id is None and not any(table.headed or table.matrix is not None or table.implied is not None for table in others):
         held = any(wanted <= {*table.ids(name)} for table in others for name in _likely(table))
-        if not held and all(one.isdigit() and int(one) < longest for one in wanted):
+        if not held and "0" in wanted and all(one.isdigit() and int(one) < longest for one in wanted):
             asked = f"{others[0].where}: no column holds the ends of ties, and there are {longest:,} rows: are people numbers "
             raise ReadingQuestion(f"{asked}of rows, from 0? If so, say --id {ROW}; else add a column of ids", "id", [ROW])
     for table in others:

@@ -624,7 +624,7 @@ def _even(body: str, separator: str, where: str, skipped: int) -> Table | None:
     at = re.escape(separator)
     body = body.replace("\r\n", "\n").rstrip("\n")
     strange = rf'"|\r|^[#%]|^{at}*$|^[^\S\t]|[^\S\n\t]$|{at}[^\S\t\n]|[^\S\t\n]{at}' + ("" if separator == "\t" else r"|\t")
-    if re.search(strange, body, re.MULTILINE):
+    if re.search(strange, body, re.MULTILINE) or f"\n{body.partition(chr(10))[0]}\n" in body:
         return None
     flat = body.replace("\n", separator).split(separator)
     width, count = body.partition("\n")[0].count(separator) + 1, body.count("\n") + 1
@@ -656,6 +656,9 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     while headed and width > 1 and not head[-1] and all(len(cells) < width or not cells[width - 1] for _, cells in body):
         width -= 1  # a separator at the end of each line
         head, body = head[:width], [(number, cells[:width]) for number, cells in body]
+    if headed and (again := sum(cells == head for _, cells in body)):
+        remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
+        body = [(number, cells) for number, cells in body if cells != head]
     if headed and len(body) > 2 and _is_total(body):
         remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
         width -= bool(width == len(head) and _TOTAL.fullmatch(head[-1]))

@@ -226,6 +226,7 @@ SUMS = "was taken for sums of the others, and left out"
     [
         ({"people": "id,team\na,x\nb,y\nc,x\nTotal,\n", "ties": "source,target\na,b\nb,c\n"}, SUMS),
         ({"ties": "from;to;euro\na;b;1,50\nb;c;2,50\na;b;1\nSumme;;5,00\n"}, SUMS),
+        ({"ties": "from,to\na,b\nfrom,to\nb,c\n"}, "its header stands there 1 more time, which is no row"),
         ({"ties": ",a,b,c,Total\na,0,1,0,1\nb,1,0,1,2\nc,0,1,0,1\nTotal,1,2,1,4\n"}, SUMS),
         ({"ties": "x,a,b,c\na,x,x,\nb,,,\nc,,x,x\n"}, "3, named by"),
         ({"ties": "source,target\na,b\nb,c\na,a\nNULL,NULL\n"}, "'NULL' is a person like others: if it stands for nobody"),
