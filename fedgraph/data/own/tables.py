@@ -219,7 +219,9 @@ class Table:
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
         if column not in self._ids:
-            self._ids[column] = [id_text(cell) if "." in cell or not cell.isascii() else cell for cell in self.frame[column]]
+            cells = self.texts(column)
+            plain = (every := "".join(cells)).isascii() and "." not in every
+            self._ids[column] = cells if plain else [id_text(cell) for cell in cells]
         return self._ids[column]
 
 
