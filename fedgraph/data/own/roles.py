@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -765,9 +764,10 @@ def _people_and_ties(table: Table) -> list[Table]:
         frame = table.frame[rows].reset_index(drop=True)
         frame = frame[[name for name in frame if (frame[name] != "").any() or name in ("_id", "_start", "_end")]]
         lines = table.lines[rows] if table.lines.size else table.lines
-        more: dict[str, Any] = {"id": "_id"} if role == "nodes" else {"ends": ("_start", "_end")}
-        frame = frame.drop(columns=["_start", "_end"] if role == "nodes" else ["_id"])
-        found.append(replace(table, frame=frame, lines=lines, role=role, **more))
+        if role == "nodes":
+            found.append(replace(table, frame=frame.drop(columns=["_start", "_end"]), lines=lines, role=role, id="_id"))
+        else:
+            found.append(replace(table, frame=frame.drop(columns="_id"), lines=lines, role=role, ends=("_start", "_end")))
     return found
 
 

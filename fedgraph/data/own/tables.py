@@ -1232,10 +1232,6 @@ def _json(text: str, where: str) -> list[Table]:
                 found += [json.loads(line)] if line.strip() else []
             except (ValueError, RecursionError) as wrong:
                 raise DataError(f"{where}:{number}: not JSON ({wrong})") from wrong
-    return _of_json(found, where)
-
-
-def _of_json(found: Any, where: str) -> list[Table]:
     every = found.get("vertices", [found]) if isinstance(found, dict) else found
     if isinstance(every, list) and any(isinstance(one, dict) and {"id", "label", "outE"} <= one.keys() for one in every):
         return _graphson(every, where)
@@ -1259,7 +1255,7 @@ def _of_json(found: Any, where: str) -> list[Table]:
     inside = [one for key, one in found.items() if isinstance(one, (list, Mapping)) and one and key != "schema"]
     beside = "schema" in found or not all(isinstance(one, (list, Mapping)) for one in values)
     if len(inside) == 1 and beside and (isinstance(inside[0], list) or len(inside[0]) > 1):
-        return _of_json(inside[0], where)  # what a program says beside is no data
+        return _json(json.dumps(inside[0]), where)  # what a program says beside is no data
     if values and all(isinstance(one, list) and one and all(isinstance(row, Mapping) for row in one) for one in values):
         return [frame_table(pd.json_normalize(rows), f"{where}/{key}") for key, rows in found.items()]
     if values and all(isinstance(one, Mapping) and one and list(one) == [str(k) for k in range(len(one))] for one in values):
