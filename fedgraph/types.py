@@ -84,6 +84,7 @@ class GraphNames:
     classes: tuple[str, ...] = ()  # c of them, in the order of their numbers
     # what one node is: ``person`` in somebody's own data, ``graph`` in a table that has a row for each graph of a collection
     one: str = "node"
+    label: str = ""  # of what the classes are
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +292,8 @@ def describe_graph_size(graph: Graph | GraphCollection) -> str:
     one = graph.names.one
     nodes = counted(graph.num_nodes, one) + (" as rows" if one == "graph" else "")
     counts = f"{nodes}, {in_words_of(one, counted(graph.num_edges, 'edge'))}, {counted(graph.num_features, 'feature')}"
-    return f"{graph.name}: {counts}, " + (counted(graph.num_classes, "class") if graph.num_classes else "no labels")
+    classes = counted(graph.num_classes, "class") + (f" of {graph.names.label}" if graph.names.label else "")
+    return f"{graph.name}: {counts}, {classes if graph.num_classes else 'no labels'}"
 
 
 def counted(count: int, one: str) -> str:

@@ -93,6 +93,10 @@ def write_report(
     for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
         _text(out / "owners" / file, letter)
+    told = {graph.names.label: graph.names.classes for graph in graphs.values() if isinstance(graph, Graph)}
+    for label, classes in told.items() if content.questions else ():
+        if label and len(told) == 1:  # of what so many are right
+            screen.print(f"predicted: {label} ({', '.join(classes[:4])}{', …' if len(classes) > 4 else ''})")
     for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
         screen.print(line)
     for line in content.spent[:_MOST_SPENT]:

@@ -27,8 +27,9 @@ _SHARE_BETWEEN_LINES = 0.25  # of the time so far
 _BAR = 24  # letters of the bar
 _SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
 _COMPARED = {  # the first that a cell has says how good it is
-    "average_precision_positive": "average precision", "accuracy": "accuracy", "ari": "ARI", "auc": "AUC",
+    "average_precision_positive": "average precision", "accuracy": "accuracy", "ari": "ARI", "auc": "AUC", "auroc": "AUROC",
 }  # fmt: skip
+_RARE = {"auroc", "recall_at_alerts"}
 
 
 class Console:
@@ -107,10 +108,14 @@ class Console:
     def note_score(self, cell: Cell, metrics: Mapping[str, float]) -> None:
         """What a finished cell reached; the best private one by the same measure, of the same task and data, is shown."""
         name = next((name for name in _COMPARED if name in metrics), "")
+        rare = name == "accuracy" and metrics.keys() >= _RARE  # there accuracy says little, and the page leads with this
+        name = "auroc" if rare else name
         if not name or not math.isfinite(cell.epsilon) or not math.isfinite(metrics[name]):
             return
         asked = (cell.task, cell.dataset, name)
-        self._best[asked] = max(self._best.get(asked, (-math.inf, "")), (metrics[name], cell.words.rpartition(",")[0]))
+        found = f", finds {100 * metrics['recall_at_alerts']:.0f} of 100 of the rare class" if rare else ""
+        mine = metrics[name], f"{cell.words.rpartition(',')[0]}{found}"
+        self._best[asked] = max(self._best.get(asked, (-math.inf, "")), mine)
         value, row = self._best[asked]
         self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
 

@@ -70,3 +70,11 @@ def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     console.print("x")
     out = capsys.readouterr()
     assert out.out + out.err == ""
+
+
+def test_the_best_of_a_rare_class_is_told_by_what_the_page_leads_with() -> None:
+    console = Console(quiet=True)
+    for auroc, recall in ((0.61, 0.1), (0.89, 0.45), (0.7, 0.3)):
+        console.note_score(CELL, {"accuracy": 0.93, "auroc": auroc, "recall_at_alerts": recall})
+    assert "best so far of price: AUROC 0.89 (" in console._bar(200)
+    assert "finds 45 of 100 of the rare class)" in console._bar(200)

@@ -134,9 +134,17 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
     if path.is_dir():
         if collections.is_graph_folder(path):
             return collections.read(path, rules)
-        inside = [one for one in path.iterdir() if not one.name.startswith(".")]
-        if len([one for one in inside if one.is_dir()]) > 1 and not any(one.suffix in (".csv", ".txt") for one in inside):
+        inside = sorted(one for one in path.iterdir() if not one.name.startswith((".", "__")))
+        folders = [one for one in inside if one.is_dir()]
+        files = [one.name for one in inside if one.is_file() and not tables.is_note(one.name)]
+        if len(folders) == 1 and not files:  # as an archive is unpacked
+            return _read_path(folders[0], rules, name or f"own/{path.resolve().name}", labelled)
+        if len(folders) > 1 and not files:
             return federation.read(path, rules, labelled and rules.label != "")
+        if len(folders) > 1 and set.intersection(*({one.name for one in folder.iterdir()} for folder in folders)):
+            names = ", ".join(one.name for one in folders[:4])
+            both = f"{', '.join(files[:4])} beside the folders {names}, which hold files of the same names"
+            raise DataError(f"{path}: {both}; allowed: a folder for each owner and nothing beside, or one graph's tables alone")
     found = tables.gather_files(path)
     if not found.tables:
         found.faults.refuse()

@@ -111,7 +111,11 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
         every.tables += found.tables
         every.checksums |= {f"{folder.relative_to(path)}/{name}": digest for name, digest in found.checksums.items()}
         every.aside |= {f"{folder.name}/{name}": why for name, why in found.aside.items()}
-        found.faults.refuse()
+        try:
+            found.faults.refuse()
+        except DataError as error:
+            hint = f"\n{folder}: ties to other clients' nodes stand in cross.csv, by hash" * ("unknown node" in str(error))
+            raise DataError(f"{error}{hint}") from error
     starts = np.concatenate([[0], np.cumsum([part.size for part in parts])])
     crossing, said = _between(apart, starts, names)
     roles, owner = join_parts(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it

@@ -60,6 +60,7 @@ _WANTED = re.compile(
     r"fraud|scam|illicit|suspicious|launder|spam|bot$|churn|outcome|diagnos|disease|infect|dep(artmen)?t$|communit|faction|"
     r"party|subject|topic|field|risk|group|categor|label|class|target"
 )
+_OWNERS = re.compile(r"(bank|site|hospital|clinic|branch|owner|institution|organi[sz]ation|centre|center)(id|name|code)?")
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
@@ -159,6 +160,11 @@ def of_roles(
     from_edges, seen = own_columns.notice_edge_columns(rules, matrix, cleaned.adjacency, read.names)
     notes = [*(remark for table in found.tables for remark in table.remarks), *roles.ties.remarks, *roles.remarks]
     notes = [*read.remarks, *dict.fromkeys(notes), *remarks, *seen]
+    for column in dict.fromkeys(
+        c for h in roles.holders for c in h.table.names if owners_of is None and _OWNERS.fullmatch(plain_name(c))
+    ):
+        taken = "is taken for a fact of people: if it names who holds their rows, write a folder for each owner (a federation)"
+        notes += [f"column {column!r} {taken}"] if label is None or column != label.column else []
     classes = counted(len(labels.classes), "class") if labels.classes else "no labels"
     many = f"{counted(n, 'person')}, {counted(cleaned.adjacency.nnz // 2, 'tie')}"
     detail = [f"{title}: {many}, {classes}", *labels.remarks]
@@ -176,7 +182,7 @@ def of_roles(
     ids = () if roles.holders and roles.holders[0].table.numbered else tuple(roles.ids)
     graph = replace(
         graph, masks=masks, columns_from_rows=from_rows, features_from_edges=from_edges,
-        names=GraphNames(ids, read.names if headed else (), labels.classes, one="person"),
+        names=GraphNames(ids, read.names if headed else (), labels.classes, "person", "" if label is None else label.column),
         columns=own_columns.own_column_scales(matrix, read.names, read.bounded),
     )  # fmt: skip
     if owners.size:
@@ -369,8 +375,10 @@ def collection_as_rows(collection: GraphCollection) -> Graph:
 
 def _cells(holder: Holder, column: str) -> list[str]:
     """The cells of the n people; "" for whoever has no row."""
-    own = np.array([*holder.table.texts(column), ""], dtype=object)
-    return list(own[holder.rows])
+    texts = holder.table.texts(column)
+    if len(texts) == holder.rows.size and np.array_equal(holder.rows, np.arange(len(texts))):
+        return texts
+    return list(np.array([*texts, ""], dtype=object)[holder.rows])
 
 
 def _texts_of(cells: Iterable[str]) -> list[str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,12 +40,18 @@ ROW = "row"  # ``--id row``: people are their rows, numbered from 0
 _PARTS = dict.fromkeys(("train", "training"), "train") | dict.fromkeys(("validation", "valid", "val"), "validation")
 _PARTS |= {"test": "test"}
 _SHORTENED = re.compile(r"\d([.,]\d+)?E\+\d+")  # as spreadsheets write 491517308974
+_SHARED = 5  # people in both of two columns from which on these may be ends
 _FEW_TIES = 10  # below it ends may well be all different
 _WIDE = 40  # columns of which all may be an id or an end; of wider tables the first, the last, and those that are called so
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
 _LIST = 4  # columns of a list of ties without a header
 _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
 _WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
+# what people share, or what is said of a tie, where numbers alone would be ids
+_THINGS = re.compile(
+    r"bed|ward|room|event|meeting|product|item|movie|film|book|song|artist|shop|store|merchant|device|household|hospital|school|"
+    r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
+)
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
 
 
@@ -124,7 +131,8 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     if ends is not None and (isinstance(ends, str) or len(ends) != 2):
         raise ScenarioError(f"ends is {ends!r}; allowed: the names of two columns")
     remarks: list[str] = []
-    tables = [one for table in found.tables for one in _matrix_as_ties(spread(table, found.faults), found.tables)]
+    tables = [one for table in found.tables for one in _people_and_ties(table)]
+    tables = [one for table in tables for one in _matrix_as_ties(spread(table, found.faults), tables)]
     tables = [_named_ties(table) for table in tables]
     if not any(_names_ends(table) for table in tables):  # a group of people may be called as their column is
         tables = [_first_again(table, remarks) for table in tables]
@@ -133,6 +141,10 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     tables = [table for table in tables if table not in masks]
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
+    if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
+        ties, pair = _with_header(ties, pair)
+    elif ends is None and not others:
+        _require_alike(ties, pair)
     ties = _listed_ends(ties, pair, others, remarks)
     wanted = {*ties.ids(pair[0]), *ties.ids(pair[1])} - {""}
     if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
@@ -217,7 +229,9 @@ def _likely(table: Table) -> list[str]:
 
 def _keys(table: Table) -> dict[str, set[str]]:
     """Columns in which (nearly) every row has a cell of its own, with what they hold; the number of a row under "" is one."""
-    found = {}
+    if (told := table.keys.get(tuple(table.names))) is not None:
+        return told
+    found = table.keys[tuple(table.names)] = {}
     for name in _likely(table):
         cells = table.ids(name)
         different = set(cells) - {""}
@@ -234,6 +248,10 @@ def _keys(table: Table) -> dict[str, set[str]]:
 def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tuple[Table, tuple[str, str]]:
     if ends is not None:
         having = [(table, pair) for table in tables if None not in (pair := (_named(table, ends[0]), _named(table, ends[1])))]
+        if len(having) > 1:  # tables without a header have columns of the same names: those of ties hold ids of others
+            others_keys = [[key for one in tables if one is not table for key in _keys(one).values()] for table, _ in having]
+            held = [one for one, own in zip(having, others_keys, strict=True) if _cover(*one, own) >= _MOSTLY]  # type: ignore[arg-type]
+            having = held if len(held) == 1 else having
         if len(having) != 1:
             found = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in tables)
             many = "several tables have" if having else "no table has"
@@ -279,11 +297,41 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         asked += "The columns have no names" if wide else "Nobody stands in both columns, and they have no names"
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
+    if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in {*table.ids(side)} - {""}):
+        people = [pair for pair in pairs if not any(_THINGS.search(plain_name(name)) for name in pair)]
+        (one, two), few = (people or pairs)[0], 1 / 3
+        sizes = sorted(len(set(table.ids(side))) for side in (one, two))
+        if not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]):
+            asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
+            asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
+            raise ReadingQuestion(asked, "ends", [(one, two)])
+        pairs = people
     if len(pairs) > 1:
         either = " or ".join(f"{one} and {two}" for one, two in pairs[:4])
         asked = f"{table.where}: which columns are the ends of ties: {either}? Say --ends {shlex.join(pairs[0])}, or others"
         raise ReadingQuestion(asked, "ends", pairs)
     return table, pairs[0]
+
+
+def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
+    """Asks where the first line of a list alone may name its columns; ``DataError`` where the last one is written below it.
+
+    Nobody who stands there is there again, and the last one has a name that is made as no other.
+    """
+    one, two = ties.ids(pair[0]), ties.ids(pair[1])
+    counts = Counter([*one, *two])
+    if len(one) < _FEW_TIES or len(counts) >= 2 * len(one):
+        return
+    first, last = (one[0], two[0]), (one[-1], two[-1])
+    if not ties.headed and max(counts[name] for name in first) == 1 and not any(re.search(r"\d", name) for name in first):
+        asked = f"{ties.place(0)}: are {first[0]!r} and {first[1]!r} names of columns, or a tie? Neither is there again. Say "
+        asked += f"--ends {shlex.join(first)}, or for a tie --ends {shlex.join(pair)}"
+        raise ReadingQuestion(asked, "ends", [first, pair])
+    made = {name: re.sub(r"\d+", "0", re.sub(r"[^\W\d_]+", "a", name)) for name in counts}
+    alike = Counter(made.values())
+    if max(counts[name] for name in last) == 1 and min(alike[made[name]] for name in last) <= 2:
+        said = f"{last[0][:40]!r} and {last[1][:40]!r} stand in the last line alone, and are no names like others"
+        raise DataError(f"{ties.place(len(one) - 1)}: {said}; allowed: ties alone, or a table of people beside that names both")
 
 
 def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
@@ -328,7 +376,9 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     if not table.headed and 2 <= len(names) <= _LIST and not keys:
         outer = (names[0], names[-1])  # of ``Ann -- Bob`` and ``Ann;knows;Bob``
         words = any(cell and not cell.isdigit() for cell in table.ids(names[1]))  # numbers between them may be ends, too
-        return 0.5, [outer if words and not _shared_ids(table, first) and _shared_ids(table, outer) else first]
+        inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
+        shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
+        return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
     return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == 2 else None
 
 
@@ -364,12 +414,29 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
             return told, ("source", "target")
     if said := _strangers(tables):
         raise DataError(said)
+    if len(tables) == 1 and (pairs := _meeting(tables[0])):
+        (one, two), either = pairs[0], " or ".join(f"{a} and {b}" for a, b in pairs[1:4])
+        asked = f"{tables[0].where}: are {one!r} and {two!r} the ends of ties{f' (or {either})' if either else ''}? The same "
+        asked += f"names stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
+        raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
     place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
     raise DataError(
         f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
-        "table such as source,target (its header alone where nobody has a tie), or --ends ONE TWO"
+        "table such as source,target (its header alone where nobody has a tie; of people who share an event or a bed, their "
+        "pairs), or --ends ONE TWO"
     )
+
+
+def _meeting(table: Table) -> list[tuple[str, str]]:
+    """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
+    likely = [name for name in _likely(table) if table.headed and not _THINGS.search(plain_name(name))]
+    held = {name: set(table.ids(name)) - {""} for name in likely}
+    words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
+    pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
+    return [
+        (one, two) for one, two in pairs if len(held[one] & held[two]) >= max(_SHARED, len(held[one]) / 4, len(held[two]) / 4)
+    ]
 
 
 def _strangers(tables: Sequence[Table]) -> str:
@@ -418,12 +485,13 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
             for row in cells
         ]
         listed = [one for own in lists for one in own if one]
+        given = [one for one in listed if not re.fullmatch(r"-\d+", one)] if len(names) > 1 else listed  # without codes
         for key, ids in keys.items():
             if key in (*names, "") or key not in table.names or len(listed) <= len(table.frame) / 4:
                 continue
             if names[0] in keys and table.names.index(key) > table.names.index(names[0]):
                 continue  # of two columns that may be ids the first is
-            share = sum(one in ids for one in listed) / len(listed)
+            share = sum(one in ids for one in given) / max(1, len(given))
             words = not any(one.isdigit() for one in ids)
             if len(names) == 1:
                 found = share >= _NEARLY and (words or any(len(own) > 1 for own in lists))
@@ -448,18 +516,24 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     """An adjacency matrix, whose columns are called as its rows are, as a table of ties and one of people; else the table."""
     names, n = table.names, len(table.frame)
-    if table.matrix is not None or n < 2 or not n <= len(names) <= n + 1:
+    if table.matrix is not None or n < 2 or len(names) < n or (not table.headed and len(names) > n):
         return [table]
-    if len(names) == n + 1 and table.headed:
-        rows, columns = table.ids(names[0]), list(map(id_text, names[1:]))
-        if set(rows) != set(columns):
+    beside = list[str]()
+    if table.headed:
+        called = {id_text(name): name for name in names}
+        able = names[: len(names) - n + 1][:_FEW_TIES]
+        key = next((name for name in able if len(ids := {*table.ids(name)}) == n and ids <= called.keys()), None)
+        if key is None:
             return [table]
-        body = table.frame.iloc[:, 1:]
-    elif len(names) == n and not table.headed:
+        rows = table.ids(key)
+        columns = [id_text(name) for name in names if name != key and id_text(name) in set(rows)]
+        body = table.frame[[called[one] for one in columns]]
+        beside = [name for name in names if name != key and id_text(name) not in set(rows)]
+        if len(columns) != n:
+            return [table]
+    else:
         rows = columns = list(map(str, range(n)))
         body = table.frame
-    else:
-        return [table]
     cells = body.to_numpy(dtype=object).astype(str)
     cells = np.where(np.isin(cells, list(NOTHING)), "0", cells)
     if table.headed:
@@ -474,23 +548,31 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
             return [table]
         said = f"a matrix of people whose cells are no numbers ({str(error).replace('np.str_', '')})"
         raise DataError(f"{table.where}: {said}; allowed: numbers, or one mark such as x") from error
+    apart = weights[~np.eye(n, dtype=bool)]
+    people: list[Table] = []
     if not table.headed:
-        people = [other for other in every if other is not table and len(other.frame) == n]
-        if not (n > 2 and (weights == weights.T).all() and (np.diag(weights) == 0).all() and people):
+        people = [one for one in every if one is not table and len(one.frame) == n and any(_keys(one))]
+        plain = n >= _FEW_TIES and set(np.unique(weights)) == {0.0, 1.0}
+        if not (n > 2 and (np.diag(weights) == 0).all() and (plain or (people and (weights == weights.T).all()))):
             return [table]
-        keys = _keys(people[0])
-        key = people[0].id or next((name for name in keys if name), None)
-        rows = columns = people[0].ids(key) if key else rows
+        rows = columns = [str(place) for place in range(1, n + 1)]
+        if people:
+            rows = columns = people[0].ids(people[0].id or next(filter(None, _keys(people[0]))))
+    if n > 3 and apart.all() and np.unique(apart).size > 2:
+        said = f"a matrix in which everybody is tied to everybody ({apart.min():g} … {apart.max():g}): distances, or likeness?"
+        raise DataError(f"{table.where}: {said} allowed: 0 where there is no tie")
     at = np.argwhere(weights != 0)
     frame = pd.DataFrame(
         {"source": np.array(rows, dtype=object)[at[:, 0]], "target": np.array(columns, dtype=object)[at[:, 1]]}, dtype=object
     )
-    ordered = [] if table.headed else [f"rows of the matrix {table.title} are the people in the order of {people[0].title}"]
+    whose = f"people in the order of {people[0].title}" if people else "people, numbered from 1"
+    ordered = [] if table.headed else [f"rows of the matrix {table.title} are the {whose}"]
     range_ = f"{weights.min():g} … {weights.max():g}"
     weighted = [f"weights of ties ({range_}) are not used: each cell but 0 is a tie"] if np.unique(weights).size > 2 else []
     tied = Table(table.where, frame, role="edges", ends=("source", "target"), remarks=[*table.remarks, *ordered, *weighted])
-    named = Table(table.where, pd.DataFrame({"id": rows}, dtype=object), role="nodes", id="id", ordered=True)
-    return [named, tied] if table.headed else [tied]
+    facts = {"id" if "id" not in beside else " id": rows} | {name: table.texts(name) for name in beside}
+    named = Table(table.where, pd.DataFrame(facts, dtype=object), role="nodes", id=next(iter(facts)), ordered=True)
+    return [tied] if people else [named, tied]
 
 
 # Who the people are
@@ -505,8 +587,17 @@ def _holders(
         raise ScenarioError(f"--id {id}: no table of people has such a column; found: {listed}")
     chosen: list[tuple[Table, str, set[str]]] = []
     nameless: list[tuple[Table, DataError]] = []
+    longest = max(len(table.frame) for table in others)
+    if id is None and not any(table.headed or table.matrix is not None or table.implied is not None for table in others):
+        held = any(wanted <= {*table.ids(name)} for table in others for name in _likely(table))
+        if not held and "0" in wanted and all(one.isdigit() and int(one) < longest for one in wanted):
+            asked = f"{others[0].where}: no column holds the ends of ties, and there are {longest:,} rows: are people numbers "
+            raise ReadingQuestion(f"{asked}of rows, from 0? If so, say --id {ROW}; else add a column of ids", "id", [ROW])
     for table in others:
         if id == ROW and ROW not in table.names:
+            if 2 * len(table.frame) < longest and not is_labels(table):
+                found.aside[table.title] = "no row for each of the people"
+                continue
             table = _numbered(table)
             chosen.append((table, "", set(table.ids(""))))
             continue
@@ -540,12 +631,15 @@ def _holders(
         if not len(table.frame) and not is_labels(table):
             found.faults.note(table.where, "a header but no nodes; allowed: one line per node")
         rows: dict[str, int] = {}
-        unknown = []
-        for row, one in enumerate(table.ids(column)):
+        unknown, apart, every = list[tuple[int, str]](), _tells_apart(table, column), table.ids(column)
+        sound = len(mine) == len(every) and (not number or mine <= ids.keys())
+        rows |= dict(zip(every, range(len(every)), strict=True)) if sound else {}
+        ids |= rows if not number else {}
+        for row, one in enumerate(() if sound else every):
             if not one:
                 found.faults.note(table.place(row), f"a node without an id in column {column!r}; allowed: any text")
             elif one in rows:
-                found.faults.note(table.place(row), f"node {one!r} appears a second time; allowed: once")
+                found.faults.note(table.place(row), f"node {one!r} appears a second time; allowed: once{apart}")
             elif number and one not in ids and one not in holders[0].table.lost:
                 unknown.append((row, one))
             else:
@@ -563,6 +657,18 @@ def _holders(
         if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
+
+
+def _tells_apart(table: Table, key: str) -> str:
+    """What to do where ids stand several times, and another column says of what they are, such as of which site or year."""
+    ids = table.ids(key)
+    if len(set(ids)) == len(ids):
+        return ""
+    for name in (name for name in table.names[:_WIDE] if name != key):
+        cells = table.texts(name)
+        if 1 < len(set(cells)) <= len(cells) / 2 and len(set(zip(ids, cells, strict=True))) == len(ids):
+            return f" (in each {name!r} it stands once: keep one, or let both together be the id, in ties, too)"
+    return ""
 
 
 def is_labels(table: Table) -> bool:
@@ -637,11 +743,32 @@ def _without_header(
     if one[0] in position or two[0] in position or not all(end in position for side in (one, two) for end in side[1:]):
         return ties, pair
     remarks.append(f"the first line of {ties.title}, {one[0]!r} and {two[0]!r}, was taken for names of columns")
-    called = one[0], two[0]
+    return _with_header(ties, pair)
+
+
+def _with_header(ties: Table, pair: tuple[str, str]) -> tuple[Table, tuple[str, str]]:
+    """With its first row as names of its ends."""
+    called = ties.ids(pair[0])[0], ties.ids(pair[1])[0]
     if not all(called) or called[0] == called[1] or not set(called).isdisjoint(ties.names):
         called = pair
     frame = ties.frame.iloc[1:].reset_index(drop=True).rename(columns=dict(zip(pair, called, strict=True)))
     return replace(ties, frame=frame, lines=ties.lines[1:]), called
+
+
+def _people_and_ties(table: Table) -> list[Table]:
+    """Both, of one table that holds them, as Neo4j exports everything: ``_id``, or ``_start`` and ``_end``, is filled."""
+    if not {"_id", "_start", "_end"} <= set(table.names):
+        return [table]
+    tied, found = (table.frame["_start"] != "").to_numpy(dtype=bool), []
+    for rows, role in ((~tied, "nodes"), (tied, "edges")):
+        frame = table.frame[rows].reset_index(drop=True)
+        frame = frame[[name for name in frame if (frame[name] != "").any() or name in ("_id", "_start", "_end")]]
+        lines = table.lines[rows] if table.lines.size else table.lines
+        if role == "nodes":
+            found.append(replace(table, frame=frame.drop(columns=["_start", "_end"]), lines=lines, role=role, id="_id"))
+        else:
+            found.append(replace(table, frame=frame.drop(columns="_id"), lines=lines, role=role, ends=("_start", "_end")))
+    return found
 
 
 def _named_ties(table: Table) -> Table:
@@ -667,6 +794,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
         if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
             raise DataError(f"{ties.where}: ends such as {marked[0]!r} have a decimal comma; allowed: ids as they are")
         whole = set[str]().union(*(key for other in others for key in _keys(other).values()))
+        if not whole and 2 * sum(cell.count(",") == 1 for side in pair for cell in ties.ids(side)) > 2 * len(cells):
+            continue  # a family's name stands in front
         known = whole.union(*(ties.ids(side) for side in pair))
         lists = [[id_text(one.strip()) for one in re.split("[,;|]", cell) if one.strip()] or [""] for cell in cells]
         sure = any(len(own) > 1 and known.issuperset(own) for own in lists) or any(re.search("[;|]", cell) for cell in marked)

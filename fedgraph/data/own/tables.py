@@ -58,6 +58,7 @@ _NO_DATA = re.compile(
 )
 _TABLES = frozenset({".csv", ".tsv", ".parquet", ".xlsx", ".jsonl", ".ndjson"})
 _NOTES = frozenset({"", ".txt", ".text", ".json", ".xml", ".info", ".dat"})  # of other files no fault is passed over
+_LARGE = 1_000_000  # characters of a text from which on it is read at once, where all its lines are alike
 _FEW_LINES = 40  # of a text beside tables that may be notes
 _FIT = 0.8  # share of lines of one width from which on a text is a damaged table, and no notes
 _NAMES = "feature_names.txt"  # what the columns of a file of arrays are called, one a line
@@ -67,6 +68,8 @@ _KINDS = frozenset(
     {"id", "start_id", "end_id", "label", "type", "int", "integer", "long", "float", "double", "boolean", "bool", "byte",
      "short", "char", "string", "date", "datetime", "ignore"}
 )  # fmt: skip
+_FOREIGN = re.compile(rb"[\x80-\xff]{4}|[\x81\x8d\x8f\x90\x9d]")  # letters of other scripts, or bytes that are no Latin letter
+_DRAWN = re.compile(r"[\s|+:=*-]*(--|==)[\s|+:=*-]*|\(?\d+ rows?\)?( in set.*)?")  # around a table by a database's client
 _WHOLE = re.compile(r"[+-]?\d+\.0+")
 _NUMBERED = re.compile(r'"?#"?\s*[,;|\t]')  # a header whose first column numbers the rows
 _TOTAL = re.compile(r"(grand[ -]?|sub-?)?totals?|sum(me)?|gesamt(summe)?|insgesamt|somme|totaal|suma", re.IGNORECASE)
@@ -81,7 +84,8 @@ SIDES = (
     ("source", "target"), ("src", "dst"), ("src", "dest"), ("from", "to"), ("orig", "dest"), ("origin", "destination"),
     ("sender", "receiver"), ("sender", "recipient"), ("payer", "payee"), ("start", "end"), ("startid", "endid"),
     ("head", "tail"), ("citing", "cited"), ("follower", "followee"), ("follower", "following"), ("caller", "callee"),
-    ("buyer", "seller"), ("outv", "inv"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"), ("u", "v"),
+    ("buyer", "seller"), ("outv", "inv"), ("debtor", "creditor"), ("giver", "receiver"), ("von", "nach"),
+    ("ego", "alter"), ("nominator", "nominee"), ("u", "v"),
 )  # fmt: skip
 WEAK_SIDES = (("1", "2"), ("a", "b"), ("0", "1"), ("i", "j"), ("left", "right"), ("x", "y"))
 _LABEL_NAMES = ("label", "labels", "y", "class", "classes", "target", "mltarget", "group", "category")
@@ -184,6 +188,7 @@ class Table:
     unused: tuple[str, ...] = ()
     ordered: bool = False
     numbered: bool = False
+    keys: dict[tuple[str, ...], dict[str, set[str]]] = field(default_factory=dict, init=False, repr=False)  # found by ``roles``
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -214,7 +219,9 @@ class Table:
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
         if column not in self._ids:
-            self._ids[column] = [id_text(cell) if "." in cell or not cell.isascii() else cell for cell in self.frame[column]]
+            cells = self.texts(column)
+            plain = (every := "".join(cells)).isascii() and "." not in every
+            self._ids[column] = cells if plain else [id_text(cell) for cell in cells]
         return self._ids[column]
 
 
@@ -274,6 +281,8 @@ def gather_files(path: Path) -> Gathered:
     names = [path.name] if single else sorted(one.name for one in path.iterdir() if one.is_file())
     _read_files({name: partial(raw.read, name) for name in names}, str(raw.folder), single, found)
     found.checksums = raw.checksums
+    inside = [] if single else [one.name for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__"))]
+    found.aside |= {f"{one}/": "a folder, which is not looked into" for one in sorted(inside)}
     if single and not found.tables:
         found.faults.refuse()
         said = found.aside.get(path.name, "holds no table")
@@ -291,10 +300,10 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         if below != name and below in files:
             files[below] = partial(_joined_files, files.pop(name), files[below])
     for name, read in files.items():
-        title, ending = Path(name).name, Path(name).suffix.casefold()
+        title = Path(name).name
         if title == _NAMES or (not single and title.startswith((".", "~", "__"))):
             continue
-        if not single and (ending in _ASIDE or (_NO_DATA.match(title.casefold()) and ending not in _TABLES)):
+        if not single and is_note(title):
             found.aside[name] = "no data"
             continue
         own, content = Gathered(), b""
@@ -317,6 +326,12 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
     for name in (name for name in files if whole and Path(name).name == _NAMES):
         whole[0].called = _read_names(files[name](), f"{folder}/{name}", len(whole[0].called))
         whole[0].headed = True
+
+
+def is_note(name: str) -> bool:
+    """Whether a file beside tables holds no data, as its name says."""
+    ending = Path(name).suffix.casefold()
+    return ending in _ASIDE or bool(_NO_DATA.match(name.casefold()) and ending not in _TABLES)
 
 
 def _joined_files(head: Callable[[], bytes], body: Callable[[], bytes]) -> bytes:
@@ -373,6 +388,10 @@ _TEXTS = (
      "triples (RDF); allowed: those of one kind as a table source,target, and facts of people as a table with a column each"),
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
+    (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
+    (r'\A\s*\[\s*\{\s*"(CXVersion|numberVerification)"',
+     "a CX network; allowed: the same exported by Cytoscape as Cytoscape.js JSON (.cyjs), or its tables as CSV"),
+    (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
 
@@ -431,7 +450,11 @@ def _unpack(content: bytes, where: str, found: Gathered) -> None:
             files = {one.name: partial(_of_tar, tar, one) for one in members}
         if sum(size for _, size in parts) > _MOST_UNPACKED:
             raise DataError(f"{where}: larger than {_MOST_UNPACKED:,} bytes when unpacked")
-        _read_files({name: read for name, read in files.items() if "__MACOSX" not in name}, where, False, found)
+        files = {name: read for name, read in files.items() if "__MACOSX" not in name}
+        again = Counter(Path(name).name for name in files if not (is_note(Path(name).name) or Path(name).name.startswith(".")))
+        if several := [name for name, count in again.items() if count > 1]:
+            raise DataError(f"{where}: {several[0]} lies in several folders; allowed: the archive unpacked, a folder per owner")
+        _read_files(files, where, False, found)
     except (zipfile.BadZipFile, tarfile.TarError, OSError, EOFError, RuntimeError, NotImplementedError) as error:
         raise DataError(f"{where}: not a whole archive ({error})") from error
 
@@ -459,7 +482,10 @@ def _decoded(content: bytes, where: str) -> tuple[str | None, list[str]]:
         control = sum(byte < 9 or 13 < byte < 32 for byte in content[:100_000])
         if control:
             return None, []
-        return content.decode("cp1252", "replace"), [f"{Path(where).name} is no UTF-8 and was read as Latin text (cp1252)"]
+        if _FOREIGN.search(content):  # read as Latin text, names would be others, and two might become one
+            said = f"{where}: text that is neither UTF-8 nor Latin (cp1252)"
+            raise DataError(f"{said}; allowed: the same saved as UTF-8") from None
+        return content.decode("cp1252"), [f"{Path(where).name} is no UTF-8 and was read as Latin text (cp1252)"]
 
 
 def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
@@ -482,7 +508,7 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _xml(content, where, start)
     elif ending == ".gml" or re.search(r"^\s*graph\s*\[", start, re.MULTILINE | re.IGNORECASE):
         found.tables += _gml(text, where)
-    elif re.match(r"\*(vertices|network|partition|vector|arcs|edges)", start, re.IGNORECASE):
+    elif re.match(r"(%.*\s+)*\*(vertices|network|partition|vector|arcs|edges)", start, re.IGNORECASE):
         found.tables += _pajek(text, where, ending)
     elif re.match(r"dl\b", start, re.IGNORECASE):
         found.tables += _ucinet(text, where)
@@ -557,7 +583,12 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         or re.fullmatch(r"sep=.", lines[skipped].strip())
     ):
         skipped += 1
-    body = "\n".join(lines[skipped:]) if skipped else text
+    drawn = [
+        place for place, line in enumerate(lines[skipped:], skipped) if line[-1:] in "-=+|:)*cs" and _DRAWN.fullmatch(line)
+    ]
+    for place in drawn if '"' not in text else ():
+        lines[place] = ""
+    body = "\n".join(lines[skipped:]) if skipped or drawn else text
     sample = [line for line in lines[skipped : skipped + _SAMPLE] if line.strip()]
     if not sample:
         found.aside[name] = "comments alone"
@@ -567,6 +598,8 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:
             return None
         separator = ","
+    if separator and len(body) > _LARGE and (even := _even(body, separator, where, skipped)) is not None:
+        return even
     rows: list[tuple[int, list[str]]] = []
     try:
         rows.extend((number + skipped, cells) for number, cells in _lines_of(body, separator))
@@ -585,8 +618,36 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     return table
 
 
+def _even(body: str, separator: str, where: str, skipped: int) -> Table | None:
+    """A large table whose lines are all as wide, read at once; None where some line has to be looked at.
+
+    skipped: lines above it.
+    """
+    at = re.escape(separator)
+    body = body.replace("\r\n", "\n").rstrip("\n")
+    strange = rf'"|\r|^[#%]|^{at}*$|^[^\S\t]|[^\S\n\t]$|{at}[^\S\t\n]|[^\S\t\n]{at}' + ("" if separator == "\t" else r"|\t")
+    if re.search(strange, body, re.MULTILINE) or f"\n{body.partition(chr(10))[0]}\n" in body:
+        return None
+    flat = body.replace("\n", separator).split(separator)
+    width, count = body.partition("\n")[0].count(separator) + 1, body.count("\n") + 1
+    ends = np.cumsum([line.count(separator) + 1 for line in body.split("\n")])
+    if count <= _SAMPLE + 1 or len(flat) != width * count or not np.array_equal(ends, width * np.arange(1, count + 1)):
+        return None
+    sample = [(row + 1 + skipped, flat[row * width : (row + 1) * width]) for row in (*range(_SAMPLE + 1), count - 1)]
+    faults = DataFileFaults()
+    few = _of_rows(sample, where, faults)
+    first = next(filter(None, flat[-width:]), "")
+    if faults.count or few.remarks or len(few.names) != width or _TOTAL.fullmatch(first.rstrip(": ")):
+        return None
+    cells = {name: flat[place + width * few.headed :: width] for place, name in enumerate(few.names)}
+    lines = np.arange(few.headed, count, dtype=np.int64) + 1 + skipped
+    return replace(few, frame=pd.DataFrame(cells, dtype=object), lines=lines)
+
+
 def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:
     """A table of rows of texts, of which the first may be a header. Rows of other widths are noted."""
+    while len(rows) > 1 and not any(cells[0] for _, cells in rows) and len(rows[0][1]) > 2:
+        rows = [(number, cells[1:]) for number, cells in rows]  # a table that does not begin at the left
     rows, remarks = _without_title(rows)
     head, body = rows[0][1], rows[1:]
     width = Counter(len(cells) for _, cells in body).most_common(1)[0][0] if body else len(head)
@@ -597,6 +658,9 @@ def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaul
     while headed and width > 1 and not head[-1] and all(len(cells) < width or not cells[width - 1] for _, cells in body):
         width -= 1  # a separator at the end of each line
         head, body = head[:width], [(number, cells[:width]) for number, cells in body]
+    if headed and (again := sum(cells == head for _, cells in body)):
+        remarks.append(f"its header stands there {again} more time{'s' * (again > 1)}, which is no row")
+        body = [(number, cells) for number, cells in body if cells != head]
     if headed and len(body) > 2 and _is_total(body):
         remarks.append(f"its last row, {next(filter(None, body[-1][1]))!r}, was taken for sums of the others, and left out")
         width -= bool(width == len(head) and _TOTAL.fullmatch(head[-1]))
@@ -663,6 +727,8 @@ def _without_title(rows: list[tuple[int, list[str]]]) -> tuple[list[tuple[int, l
     if merged and texts and not matrix and any(second[place] for place in numbers):
         spread_right = zip(_spread_right(first, second), second, strict=True)
         names = [" ".join(dict.fromkeys(filter(None, (one, two)))) for one, two in spread_right]
+        if all(second) and len(set(second)) == len(second) >= 2 * filled[above]:
+            names = list(second)  # few headings stand above them
         remarks.append("its first two rows are its header")
         rows = [(number, names), *rows[2:]]
     return rows, remarks
@@ -912,6 +978,9 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
         elif "<graphml" in start:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
             graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
+            for data in (data for graph in graphs for _, data in graph.nodes(data=True) if "yfiles" in start):
+                for key in ("x", "y", "shape_type"):  # where yEd drew a node
+                    data.pop(key, None)
         else:
             raise DataError(f"{where}: XML that is neither GraphML nor GEXF; allowed: one of these")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -929,7 +998,7 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
 def _without_times(graph: nx.Graph) -> nx.Graph:
     """Without when nodes and ties were there; of a value that changed the last one."""
     for data in (data for part in (graph.nodes(data=True), graph.edges(data=True)) for *_, data in part):
-        for key in ("start", "end", "spells", "slices"):
+        for key in ("start", "end", "spells", "slices", "viz"):
             data.pop(key, None)
         if not data.get("label", True):  # networkx gives a node without a title an empty one
             del data["label"]
@@ -975,6 +1044,7 @@ def _networkx(read: Callable[[ModuleType], nx.Graph], where: str, what: str) -> 
 def _gml(text: str, where: str) -> list[Table]:
     several = re.search(r"^\s*multigraph\s", text, re.MULTILINE)
     many = text if several else re.sub(r"(\bgraph\s*\[)", r"\1 multigraph 1 ", text, count=1)
+    many = re.sub(r"^(\s*\w+\s+)([+-]?(?:nan|inf))\s*$", r'\1"\2"', many, flags=re.MULTILINE | re.IGNORECASE)  # of igraph
 
     def read(nx: ModuleType) -> nx.Graph:
         graph = nx.parse_gml(many.splitlines(), label="id")
@@ -1001,22 +1071,47 @@ def _pajek(text: str, where: str, ending: str) -> list[Table]:
             found.append(Table(where, pd.DataFrame({name or "partition": cells}, dtype=object)))
         else:
             network = lines if kind == "network" else piece.splitlines()
-            people, ties = _networkx(partial(_pajek_network, network), where, "a Pajek network")
-            found += [replace(people, ordered=True), ties]
+            found += _pajek_network(network, where)
     return found
 
 
-def _pajek_network(lines: Sequence[str], nx: ModuleType) -> nx.Graph:
-    section, pairs = "", list[str]()
-    for line in lines:  # networkx takes the first two cells of a line of *Edgeslist for its tie
-        section = line.casefold() if line.startswith("*") else section
-        named, *others = line.split() if re.match(r"\*(edges|arcs)list", section) and line != section else (line,)
-        pairs += [f"{named} {other}" for other in others] or [re.sub(r"^(\*\w+)list", r"\1", line, flags=re.IGNORECASE)]
-    graph = nx.parse_pajek(pairs)
-    for _, data in graph.nodes(data=True):
-        for key in ("id", "x", "y", "shape"):  # where a node was drawn
-            data.pop(key, None)
-    return graph
+def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
+    """``*Vertices N``, names of some, and sections of ties: pairs, lists, or a matrix. Where a node was drawn is not read."""
+    section, kind, several, directed = "", "", False, False
+    n, rows, names, ties = 0, 0, dict[int, str](), list[tuple[int, int, str]]()
+    for line in (line.strip() for line in lines if not line.startswith("%")):
+        cells = line.split()
+        try:
+            if begun := re.match(r"\*(\w+)\s*(:\s*\d+)?\s*(.*)", line):
+                section, kind, several = begun[1].casefold(), begun[3].strip('" ') or begun[2] or "", several or bool(begun[2])
+                directed |= section.startswith("arc")
+                if section == "vertices":
+                    n, *first = map(int, begun[3].split())
+                    if first and first[0] != n:
+                        both = f"{first[0]:,} and {n - first[0]:,} nodes of two kinds"
+                        raise DataError(f"{where}: a network of two modes, {both}; allowed: ties between people")
+            elif section == "vertices" and cells:
+                _, quoted, bare = re.match(r'(\d+)(?:\s+(?:"([^"]*)"|(\S+)))?', line).groups("")  # type: ignore[union-attr]
+                names[int(cells[0])] = quoted.strip() or bare or cells[0]
+            elif section == "matrix" and cells:
+                rows += 1
+                ties += [(rows, place, kind) for place, cell in enumerate(cells, 1) if float(cell)]
+            elif cells:
+                one, *others = map(int, cells if section.endswith("list") else cells[:2])
+                ties += [(one, other, kind) for other in others]
+        except (ValueError, AttributeError) as error:
+            raise DataError(f"{where}: not a Pajek network that can be read ({line[:60]!r})") from error
+    if strange := [one for tie in ties for one in tie[:2] if not 1 <= one <= n] or [one for one in names if not 1 <= one <= n]:
+        raise DataError(f"{where}: names node {strange[0]}; allowed: 1 … {n}, as *Vertices says")
+    called = [names.get(number, str(number)) for number in range(1, n + 1)]
+    ids = called if len(set(called)) == n else [str(number) for number in range(1, n + 1)]
+    cells_of = {"id": ids} | ({} if ids is called else {"name": called})
+    tied = pd.DataFrame([(ids[a - 1], ids[b - 1], of) for a, b, of in ties], columns=["source", "target", "kind"], dtype=object)
+    remarks = ["the direction of ties is not used"] if directed else []
+    return [
+        Table(where, pd.DataFrame(cells_of, dtype=object), role="nodes", id="id", ordered=True),
+        Table(where, tied if several else tied.drop(columns="kind"), role="edges", ends=_ENDS, remarks=remarks),
+    ]
 
 
 def _gdf(text: str, where: str, faults: DataFileFaults) -> list[Table]:
@@ -1086,30 +1181,40 @@ def _metis(text: str, where: str) -> list[Table]:
 
 
 def _ucinet(text: str, where: str) -> list[Table]:
-    """A DL file: ``n=``, a format (a full matrix, or ``edgelist1``), labels, data."""
-    head, _, body = re.sub(r"\s*=\s*", "=", text).partition("data:")
+    """A DL file: ``n=``, a format (a full matrix, or a list of pairs or of neighbours), labels in front or among data, data."""
+    begun = re.match(r"(.*?)\bdata\s*:(.*)", text, re.DOTALL | re.IGNORECASE)
+    head = re.sub(r"\s*=\s*", "=", begun[1]) if begun else text
     count = re.search(r"\bn=(\d+)", head, re.IGNORECASE)
     form = re.search(r"format=(\w+)", head, re.IGNORECASE)
     kind = form[1].casefold() if form else "fullmatrix"
-    if count is None or not body or kind not in ("fullmatrix", "fm", "edgelist1", "el1") or "embedded" in head.casefold():
-        allowed = "dl n=…, format fullmatrix or edgelist1 with a list of labels or none, and data:"
+    full, embedded = kind in ("fullmatrix", "fm"), bool(re.search("labels embedded", head, re.IGNORECASE))
+    known = full or kind in ("edgelist1", "el1", "nodelist1", "nl1")
+    if begun is None or count is None or not known or re.search(r"\bn(m=(?!1\b)|[rc]=)", head, re.IGNORECASE):
+        allowed = "one square dl n=…, format fullmatrix, edgelist1 or nodelist1, and data:"
         raise DataError(f"{where}: a UCINET file of another form ({' '.join(head.split())[:60]}); allowed: {allowed}")
     n = int(count[1])
-    said = re.search(r"labels:(.*)", head, re.DOTALL | re.IGNORECASE)
-    names = [one.strip("\"'") for one in re.split(r"[\s,]+", said[1].strip())] if said else [str(k) for k in range(1, n + 1)]
-    rows = [line.split() for line in body.splitlines() if line.strip()]
+    listed = re.search(r"labels:(.*?)(\w+\s+labels|$)", head, re.DOTALL | re.IGNORECASE)
+    word = r'"[^"]*"|\'[^\']*\'|[^\s,]+'
+    names = [one.strip("\"'") for one in re.findall(word, listed[1])] if listed else [str(k) for k in range(1, n + 1)]
+    rows = [[one.strip("\"'") for one in re.findall(word, line)] for line in begun[2].splitlines() if line.strip()]
     try:
-        if kind in ("fullmatrix", "fm"):
+        if full:
+            names, rows = (rows[0], [row[1:] for row in rows[1:]]) if embedded else (names, rows)
             at = np.argwhere(np.array([float(cell) for row in rows for cell in row]).reshape(n, n) != 0)
+            ties = [(names[one], names[two]) for one, two in at.tolist()]
         else:
-            at = np.array([(int(row[0]) - 1, int(row[1]) - 1) for row in rows], dtype=np.int64).reshape(-1, 2)
-        ties = [(names[one], names[two]) for one, two in at.tolist()]
+            ties = [(row[0], other) for row in rows for other in (row[1:] if kind.startswith("n") else row[1:2])]
+            if embedded:
+                names = list(dict.fromkeys(one for pair in ties for one in pair))
+            else:
+                ties = [(names[int(one) - 1], names[int(two) - 1]) for one, two in ties]
     except (ValueError, IndexError) as error:
         raise DataError(f"{where}: not a UCINET file that can be read ({error})") from error
-    if len(set(names)) != n:
+    if len(set(names)) != n and (full or not embedded):
         raise DataError(f"{where}: {len(set(names))} different labels; allowed: {n}, as n says")
-    people = replace(_counted(where, n), frame=pd.DataFrame({"id": names}, dtype=object))
-    return [people, Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)]
+    people = replace(_counted(where, len(names)), frame=pd.DataFrame({"id": names}, dtype=object), ordered=not embedded or full)
+    tied = Table(where, pd.DataFrame(ties, columns=list(_ENDS), dtype=object), role="edges", ends=_ENDS)
+    return [tied] if embedded and not full else [people, tied]  # who has no tie stands nowhere in such a list
 
 
 def _json(text: str, where: str) -> list[Table]:
@@ -1145,6 +1250,16 @@ def _json(text: str, where: str) -> list[Table]:
     if links and people:
         return _node_link(found[people], found[links], where)
     values = list(found.values())
+    if found.keys() == {"columns", "index", "data"}:  # as pandas splits a table
+        return [frame_table(pd.DataFrame(found["data"], columns=found["columns"]), where)]
+    inside = [one for key, one in found.items() if isinstance(one, (list, Mapping)) and one and key != "schema"]
+    beside = "schema" in found or not all(isinstance(one, (list, Mapping)) for one in values)
+    if len(inside) == 1 and beside and (isinstance(inside[0], list) or len(inside[0]) > 1):
+        return _json(json.dumps(inside[0]), where)  # what a program says beside is no data
+    if values and all(isinstance(one, list) and one and all(isinstance(row, Mapping) for row in one) for one in values):
+        return [frame_table(pd.json_normalize(rows), f"{where}/{key}") for key, rows in found.items()]
+    if values and all(isinstance(one, Mapping) and one and list(one) == [str(k) for k in range(len(one))] for one in values):
+        return [frame_table(pd.DataFrame({key: list(one.values()) for key, one in found.items()}), where)]
     if values and all(isinstance(value, list) for value in values):
         if len({len(value) for value in values}) == 1 and len(values) < len(values[0]) and len(values[0]) > 1:
             return [frame_table(pd.DataFrame(found), where)]
@@ -1223,7 +1338,8 @@ def _records(found: list[Any], where: str) -> list[Table]:
             frame = frame.drop(columns=["type"]).rename(columns=lambda name: str(name).removeprefix("properties."))
             if kind == "relationship":
                 kept = [name for name in frame.columns if not re.match(r"(start|end)\.(?!id$)", name)]
-                parts.append(frame_table(frame[kept], where, role="edges", ends=("start.id", "end.id")))
+                ends = ("start.id", "end.id") if "start.id" in frame else ("start", "end")
+                parts.append(frame_table(frame[kept], where, role="edges", ends=ends))
             else:
                 parts.append(frame_table(frame.drop(columns=["labels"], errors="ignore"), where, role="nodes", id="id"))
         return parts
@@ -1401,7 +1517,7 @@ def _array_tables(
 
 def _npz(content: bytes, where: str) -> list[Table]:
     """The gnn-benchmark layout, or one sparse matrix of scipy: who is tied to whom."""
-    members = npz.read_members(content, where, ("format", "shape", *splits.SPLIT_MASKS))
+    members = npz.read_members(content, where, ("format", "shape", "x", "edge_index", "y", *splits.SPLIT_MASKS))
     if "format" in members and "shape" in members:
         try:
             arcs = sp.coo_array(sp.load_npz(io.BytesIO(content)))
@@ -1411,6 +1527,10 @@ def _npz(content: bytes, where: str) -> list[Table]:
             raise DataError(f"{where}: a matrix of {arcs.shape[0]} × {arcs.shape[1]}; allowed: square")
         people, ties = _array_tables(*_ends_of(arcs), sp.csr_array((arcs.shape[0], 0)), None, where, unused=_weights(arcs))
         return [replace(people, ordered=True), ties]
+    if "edge_index" in members:
+        import torch
+
+        return tensor_tables({key: torch.from_numpy(one) for key, one in members.items() if one.dtype.kind in "iufb"}, where)
     adjacency, attributes, values = npz.read_npz(content, where)
     if values.dtype.kind not in "iubUS":
         raise DataError(f"{where}: labels are of type {values.dtype}; allowed: integers (-1 for unknown) or text")

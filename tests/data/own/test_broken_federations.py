@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from fedgraph import data
+from fedgraph.data.own.door import read
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
@@ -206,3 +207,29 @@ def test_a_parquet_table_of_edges_may_be_empty_and_its_features_true_or_false(th
     graph = load(three)
     assert graph.num_edges == 4, "those of the two other clients"
     assert graph.features[8:].toarray().sum() == 3
+
+
+def _clubs(root: Path) -> None:
+    for name in ("bank_a", "bank_b"):
+        (root / name).mkdir(parents=True)
+        (root / name / "people.csv").write_text("id,age\n" + "".join(f"{name[-1]}{k},{20 + k}\n" for k in range(4)))
+        (root / name / "ties.csv").write_text(f"source,target\n{name[-1]}0,{name[-1]}1\n")
+
+
+def test_ties_between_owners_are_refused_where_they_cannot_be_read(tmp_path: Path) -> None:
+    _clubs(tmp_path / "banks")
+    (tmp_path / "banks/README.txt").write_text("Two banks.\n")
+    assert read(tmp_path / "banks").graph.owner_names == ("bank_a", "bank_b")
+    (tmp_path / "banks/bank_a/ties.csv").write_text("source,target\na0,b1\n")
+    with pytest.raises(DataError, match=r"unknown node 'b1'.*\n.*bank_a: ties to other clients' nodes stand in cross\.csv"):
+        read(tmp_path / "banks")
+    (tmp_path / "banks/between.csv").write_text("source,target\na0,b1\nb1,a2\n")
+    with pytest.raises(DataError, match=r"between\.csv beside the folders bank_a, bank_b, which hold files of the same names"):
+        read(tmp_path / "banks")
+
+
+def test_an_archive_of_several_owners_is_to_be_unpacked(tmp_path: Path) -> None:
+    _clubs(tmp_path / "banks")
+    shutil.make_archive(str(tmp_path / "banks"), "zip", tmp_path / "banks")
+    with pytest.raises(DataError, match=r"lies in several folders; allowed: the archive unpacked, a folder per owner"):
+        read(tmp_path / "banks.zip")

@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fedgraph.data.own.door import read
@@ -190,6 +191,23 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("club.lgl", b"A\n# A\nB\n", "club.lgl:1: no tie; allowed: # ONE"),
         ("club.graph", b"3 9\n2\n1\n\n", "says 3 people and 9 ties, found 3 lines and 1 ties; allowed: METIS"),
         ("calls.csv", b"from;to\n1,0;2,0\n2,0;3,0\n", "ends such as '1,0' have a decimal comma; allowed"),
+        ("g.R", b'structure(list(name = c("Ada", "Bert")), class = "data.frame")\n', "R, which is not run"),
+        ("g.txt", b"people <- data.frame(id = 1:3)\n", "R, which is not run"),
+        ("g.cx", b'[{"numberVerification": []}, {"nodes": []}]', "a CX network"),
+        ("g.cx2", b'[{"CXVersion": "2.0"}, {"nodes": []}]', "a CX network"),
+        ("g.tlp", b'(tlp "2.0"\n(nodes 0..3)\n(edge 0 1 2)\n)\n', "a Tulip file"),
+        ("ties.csv", "source,target\nИван,Пётр\nПётр,Анна\n".encode("cp1251"), "neither UTF-8 nor Latin"),
+        ("ties.csv", "source,target\n张伟,王芳\n王芳,李娜\n".encode("gb18030"), "neither UTF-8 nor Latin"),
+        ("ties.csv", "source,target\nMüller,Ott\nOtt,Mäller\n".encode("cp850"), "neither UTF-8 nor Latin"),
+        ("club.net", b"*Vertices 5 3\n1 a\n2 b\n3 c\n*Edges\n1 4\n2 5\n", "a network of two modes, 3 and 2 nodes"),
+        ("club.net", b"*Vertices 3\n1 a\n*Edges\n1 4\n", "names node 4; allowed: 1 … 3"),
+        ("far.csv", b",a,b,c,d\na,0,3,7,2\nb,3,0,4,5\nc,7,4,0,6\nd,2,5,6,0\n", "distances, or likeness"),
+        (
+            "rows.csv",
+            b"source,target\n" + b"Ann,Bob\nBob,Cy\nCy,Ann\n" * 4 + b"Source,HR department 2023\n",
+            "in the last line alone",
+        ),
+        ("rows.csv", b"source,target\n" + b"Ann,Bob\nBob,Cy\nCy,Ann\n" * 4 + b"Rows,12\n", "in the last line alone"),
         ("club.dl", b"dl n=3 format=lowerhalf\ndata:\n1\n0 1\n", "a UCINET file of another form"),
     ],
 )
@@ -208,6 +226,7 @@ SUMS = "was taken for sums of the others, and left out"
     [
         ({"people": "id,team\na,x\nb,y\nc,x\nTotal,\n", "ties": "source,target\na,b\nb,c\n"}, SUMS),
         ({"ties": "from;to;euro\na;b;1,50\nb;c;2,50\na;b;1\nSumme;;5,00\n"}, SUMS),
+        ({"ties": "from,to\na,b\nfrom,to\nb,c\n"}, "its header stands there 1 more time, which is no row"),
         ({"ties": ",a,b,c,Total\na,0,1,0,1\nb,1,0,1,2\nc,0,1,0,1\nTotal,1,2,1,4\n"}, SUMS),
         ({"ties": "x,a,b,c\na,x,x,\nb,,,\nc,,x,x\n"}, "3, named by"),
         ({"ties": "source,target\na,b\nb,c\na,a\nNULL,NULL\n"}, "'NULL' is a person like others: if it stands for nobody"),
@@ -284,3 +303,73 @@ def test_an_open_document_beside_tables_is_put_aside(tmp_path: Path) -> None:
         read(tmp_path)
     (tmp_path / "ties.csv").write_text("source,target\na,b\n", encoding="utf-8")
     assert "aside    club.ods: an OpenDocument file" in read(tmp_path).says
+
+
+LISTED = [("Ann", "Bob"), ("Bob", "Cy"), ("Cy", "Dan"), ("Dan", "Eve"), ("Eve", "Ann"), ("Ann", "Cy"), ("Bob", "Dan"),
+          ("Cy", "Eve"), ("Ann", "Dan"), ("Bob", "Eve")]  # fmt: skip
+NUMBERED = [(str("ABCDE".index(a[0])), str("ABCDE".index(b[0]))) for a, b in LISTED]
+
+
+def written(rows: list[tuple[str, ...]], separator: str = ",") -> str:
+    return "".join(separator.join(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("files", "option", "chosen", "wanted"),
+    [
+        ({"t.csv": written([("wer", "wen"), *LISTED])}, "ends", ["wer", "wen"], LISTED),
+        ({"t.csv": written([("Yan", "Zoe"), *LISTED])}, "ends", ["column 1", "column 2"], [("Yan", "Zoe"), *LISTED]),
+        ({"t.csv": written([("Kunde", "Freund", "Tage"), *((a, b, "3") for a, b in LISTED)])}, "ends", ["Kunde", "Freund"],
+         LISTED),
+        ({"t.txt": written([(f"{900 + k}", f"1{a}", f"1{b}") for k, (a, b) in enumerate(NUMBERED)], " ")}, "ends",
+         ["column 2", "column 3"], [(f"1{a}", f"1{b}") for a, b in NUMBERED]),
+        ({"stays.csv": "patient,bed\n" + "".join(f"{k},{k % 3}\n" for k in range(12)), "people.csv": "id,age\n" + "".join(
+            f"{k},{20 + k}\n" for k in range(12))}, "ends", ["patient", "bed"], [(str(k), str(k % 3)) for k in range(12)]),
+        ({"edge.csv": written(NUMBERED), "node-feat.csv": "0.5,1.5\n0.1,2.5\n0.5,3.5\n0.7,1.25\n0.2,0.3\n",
+          "num-node-list.csv": "5\n"}, "id", "row", NUMBERED),
+    ],
+)  # fmt: skip
+def test_what_two_readings_leave_open_is_asked_and_the_answer_is_taken(
+    files: dict[str, str], option: str, chosen: str | list[str], wanted: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ReadingQuestion) as asked:
+        read(tmp_path)
+    assert asked.value.option == option
+    assert (chosen if isinstance(chosen, str) else tuple(chosen)) in asked.value.choices
+    answered = read(tmp_path, **{option: chosen})
+    assert ties_of(answered) == {frozenset(pair) for pair in wanted if pair[0] != pair[1]}
+
+
+def test_names_with_a_comma_are_not_cut_in_two(tmp_path: Path) -> None:
+    people = ["Smith, Ann", "Smith, Bob", "Ott, Ann", "Ott, Cy", "Ann", "Smith"]
+    pairs = [
+        ("Smith, Ann", "Smith, Bob"),
+        ("Smith, Bob", "Ott, Cy"),
+        ("Ott, Ann", "Smith, Ann"),
+        ("Ann", "Smith"),
+        ("Ott, Cy", "Ann"),
+    ]
+    pd.DataFrame(pairs, columns=["source", "target"]).to_csv(tmp_path / "ties.csv", index=False)
+    reading = read(tmp_path / "ties.csv")
+    assert ties_of(reading) == {frozenset(pair) for pair in pairs}
+    assert isinstance(reading.graph, Graph)
+    assert set(reading.graph.ids) == set(people)
+
+
+def test_ids_that_count_within_a_site_are_refused_with_the_column_that_tells_them_apart(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("site,id,age\n" + "".join(f"{s},{k},{30 + k}\n" for s in "NS" for k in range(4)))
+    (tmp_path / "ties.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
+    with pytest.raises(DataError, match=r"appears a second time; allowed: once .in each 'site' it stands once: keep one"):
+        read(tmp_path)
+
+
+def test_a_column_that_may_name_owners_is_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text(
+        "id,hospital,team\n" + "".join(f"{k},{'NS'[k % 2]},{'xyz'[k % 3]}\n" for k in range(24))
+    )
+    (tmp_path / "ties.csv").write_text("source,target\n0,1\n1,2\n2,3\n")
+    assert (
+        "column 'hospital' is taken for a fact of people: if it names who holds their rows" in read(tmp_path, label="team").says
+    )

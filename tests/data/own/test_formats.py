@@ -190,7 +190,126 @@ def cytoscape_tables(folder: Path) -> None:
     ties.assign(**{"shared name": ties["name"], "SUID": range(500, 500 + len(ties))}).to_csv(folder / "edges.csv", index=False)
 
 
+def ucinet_of_rows_and_columns(folder: Path) -> None:
+    rows = "".join(" ".join(str(int(cell)) for cell in row) + "\n" for row in matrix().toarray())
+    labels = "".join(f'"{number}"\n' for number in NUMBERS)
+    head = f"DL N = {N} NM = 1\nFORMAT = FULLMATRIX DIAGONAL PRESENT\nROW LABELS:\n{labels}COLUMN LABELS:\n{labels}"
+    (folder / "club.dl").write_text(f"{head}DATA:\n{rows}")
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+
+
+def ucinet_neighbours(folder: Path) -> None:
+    rows = [" ".join([str(one + 1), *(str(b + 1) for a, b in TIES if a == one)]) for one in range(N - 1)]
+    text = f"dl n={N} format=nodelist1\nlabels:\n{' '.join(NUMBERS)}\ndata:\n"
+    (folder / "club.dl").write_text(text + "\n".join(rows) + "\n")
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+
+
+def ucinet_embedded(folder: Path) -> None:
+    rows = "".join(f"P{NUMBERS[a]} P{NUMBERS[b]} 1\n" for a, b in TIES)
+    (folder / "club.dl").write_text(f"dl n={N} format=edgelist1\nlabels embedded:\ndata:\n{rows}")
+    PEOPLE.assign(id="P" + PEOPLE["id"]).to_csv(folder / "people.csv", index=False)
+
+
+def pajek_without_names(folder: Path) -> None:
+    half = len(TIES) // 2
+    one, two = ("".join(f"{a + 1} {b + 1}\n" for a, b in own) for own in (TIES[:half], TIES[half:]))
+    (folder / "club.net").write_text(f'*Vertices {N}\n*Arcs :1 "kin"\n{one}*Edges :2 "work"\n{two}')
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+
+
+def neo4j_of_everything(folder: Path) -> None:
+    people = "".join(f'"{number}",":Person","{party}",,,\n' for number, party in zip(NUMBERS, PARTY, strict=True))
+    ties = "".join(f',,,"{NUMBERS[a]}","{NUMBERS[b]}","KNOWS"\n' for a, b in TIES)
+    (folder / "all.csv").write_text(f'"_id","_labels","party","_start","_end","_type"\n{people}{ties}')
+
+
+def memgraph(folder: Path) -> None:
+    people = [
+        {"id": int(one), "labels": ["P"], "properties": {"party": said}, "type": "node"} for one, said in PEOPLE.to_numpy()
+    ]
+    ties = [{"start": a + 1, "end": b + 1, "id": k, "type": "relationship"} for k, (a, b) in enumerate(TIES)]
+    (folder / "memgraph.json").write_text(json.dumps(people + ties))
+
+
+def igraph_gml(folder: Path) -> None:
+    people = "".join(f'  node\n  [\n    id {one}\n    party "{said}"\n  ]\n' for one, said in PEOPLE.to_numpy())
+    ties = "".join(f"  edge\n  [\n    source {a + 1}\n    target {b + 1}\n    weight NaN\n  ]\n" for a, b in TIES)
+    (folder / "club.gml").write_text(f'Creator "igraph"\nVersion 1\ngraph\n[\n  directed 0\n{people}{ties}]\n')
+
+
+def json_of_a_service(folder: Path) -> None:
+    told = {"nodes": PEOPLE.to_dict("records"), "edges": TIED.to_dict("records")}
+    (folder / "dump.json").write_text(json.dumps({"status": "ok", "count": N, "data": told}))
+
+
+def json_of_several_tables(folder: Path) -> None:
+    told = {"users": PEOPLE.to_dict("records"), "friendships": TIED.to_dict("records")}
+    (folder / "dump.json").write_text(json.dumps(told))
+
+
+def json_of_pandas(folder: Path) -> None:
+    PEOPLE.to_json(folder / "people.json")
+    TIED.to_json(folder / "ties.json", orient="split")
+
+
+def json_with_a_schema(folder: Path) -> None:
+    PEOPLE.to_json(folder / "people.json", orient="table")
+    TIED.to_json(folder / "ties.json", orient="table")
+
+
+def drawn(folder: Path) -> None:
+    """As psql, MySQL and Markdown write tables."""
+    people = "".join(f" {one} | {said}\n" for one, said in PEOPLE.to_numpy())
+    (folder / "people.txt").write_text(f" id | party \n----+-------\n{people}({N} rows)\n\n")
+    ties, rule = "".join(f"| {a} | {b} |\n" for a, b in TIED.to_numpy()), "+--------+--------+\n"
+    (folder / "ties.txt").write_text(f"{rule}| source | target |\n{rule}{ties}{rule}{len(TIES)} rows in set (0.01 sec)\n")
+
+
+def markdown(folder: Path) -> None:
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+    ties = "".join(f"| {a} | {b} |\n" for a, b in TIED.to_numpy())
+    (folder / "ties.txt").write_text(f"| source | target |\n|--------|-------:|\n{ties}")
+
+
+def away_from_the_corner(folder: Path) -> None:
+    with pd.ExcelWriter(folder / "club.xlsx") as book:
+        PEOPLE.to_excel(book, sheet_name="people", index=False, startrow=3, startcol=2)
+        TIED.to_excel(book, sheet_name="ties", index=False, startrow=1, startcol=1)
+
+
+def nodexl(folder: Path) -> None:
+    head = [["", "Visual", "", "Labels", "", "Other Columns"], ["Vertex", "Color", "Shape", "Label", "ID", "party"]]
+    people = [[f"P{one}", "", "", "", int(one), said] for one, said in PEOPLE.to_numpy()]
+    ties = [["", "", "Visual"], ["Vertex 1", "Vertex 2", "Width"], *([f"P{a}", f"P{b}", 1] for a, b in TIED.to_numpy())]
+    with pd.ExcelWriter(folder / "club.xlsx") as book:
+        for name, rows in (("Edges", ties), ("Vertices", head + people)):
+            pd.DataFrame(rows).to_excel(book, sheet_name=name, index=False, header=False)
+
+
+def matrix_behind_columns(folder: Path) -> None:
+    cells = pd.DataFrame(matrix().toarray().astype(int), columns=[f"P{number}" for number in NUMBERS])
+    pd.concat([PEOPLE.assign(id="P" + PEOPLE["id"]), cells], axis=1).to_csv(folder / "roster.csv", index=False)
+
+
+def matrix_without_names(folder: Path) -> None:
+    rows = (" ".join(str(int(cell)) for cell in row) for row in matrix().toarray())
+    (folder / "friends.dat").write_text("\n".join(rows) + "\n")
+    (folder / "party.txt").write_text("party\n" + "\n".join(PARTY) + "\n")
+
+
+def within_one_folder(folder: Path) -> None:
+    (folder / "README.md").write_text("A club.\n")
+    (folder / "data").mkdir()
+    (folder / "data" / "old").mkdir()
+    PEOPLE.to_csv(folder / "data" / "people.csv", index=False)
+    TIED.to_csv(folder / "data" / "ties.csv", index=False)
+
+
 FORMS = (
+    ucinet_of_rows_and_columns, ucinet_neighbours, ucinet_embedded, pajek_without_names, neo4j_of_everything, memgraph,
+    igraph_gml, json_of_a_service, json_of_several_tables, json_of_pandas, json_with_a_schema, drawn, markdown,
+    away_from_the_corner, nodexl, matrix_behind_columns, matrix_without_names, within_one_folder,
     sif, lgl, metis, graphson, cytoscape_tables, mtx, pajek, pajek_lists, dimacs, ucinet, sqlite, feather, orc,
     tar, d3, cytoscape, json_graph, json_adjacency, gdf, neo4j_import, packed_with_comments, scipy_matrix,
     matrix_with_names,
@@ -243,3 +362,32 @@ def test_a_property_with_several_values_is_refused_and_not_cut(tmp_path: Path) -
     (tmp_path / "g.json").write_text("\n".join(json.dumps(vertex | {"id": number}) for number in range(2)), encoding="utf-8")
     with pytest.raises(DataError, match="property 'team' of vertex 0 has 2 values; allowed: one value for each property"):
         read(tmp_path / "g.json")
+
+
+@pytest.mark.parametrize(("separator", "header"), [(",", True), ("\t", False)])
+def test_a_large_table_is_read_as_a_small_one_is(separator: str, header: bool, tmp_path: Path) -> None:
+    count, rng = 24_000, np.random.default_rng(3)
+    ids = rng.permutation(np.arange(10**9, 10**9 + count))
+    people = pd.DataFrame({"id": ids, "age": rng.integers(18, 80, count), "city": rng.choice(["Gent", "Graz"], count)})
+    people["fact of them"], people["party"] = rng.random(count).round(12), rng.choice(["red", "blue"], count)
+    ties = pd.DataFrame({"source": rng.choice(ids, 50_000), "target": rng.choice(ids, 50_000)})
+    found = []
+    for quoted in (False, True):  # which is read line by line
+        folder = tmp_path / str(quoted)
+        folder.mkdir()
+        for name, table in (("people", people), ("ties", ties)):
+            text = table.to_csv(index=False, header=header, sep=separator)
+            (folder / f"{name}.csv").write_text(text.rstrip("\n") + "\n" if not quoted else text.replace("Gent", '"Gent"', 1))
+        found.append(read(folder, label="party" if header else "column 5").graph)
+    plain, careful = found
+    assert isinstance(plain, Graph)
+    assert isinstance(careful, Graph)
+    assert plain.ids == careful.ids == tuple(map(str, ids))
+    assert (plain.adjacency != careful.adjacency).nnz == 0
+    assert (plain.features != careful.features).nnz == 0
+    assert np.array_equal(plain.labels, careful.labels)
+    lines = (tmp_path / "False" / "ties.csv").read_text().splitlines()
+    lines[40_000] = f"{ids[0]}{separator}7"
+    (tmp_path / "False" / "ties.csv").write_text("\n".join(lines))
+    with pytest.raises(DataError, match=r"ties\.csv:40001: unknown node '7'"):
+        read(tmp_path / "False", label="party" if header else "column 5")

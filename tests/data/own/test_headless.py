@@ -1,4 +1,4 @@
-"""Lists of ties without a header, of two to four columns, alone or beside a table of people: the same graph, or a question."""
+"""Lists of ties of two to four columns, without a header or with a strange one, alone or beside a table of people."""
 
 from __future__ import annotations
 
@@ -62,6 +62,8 @@ def lists(draw: st.DrawFn) -> dict[str, Any]:
         "comments": draw(st.sampled_from((0, 0, 1, 3))),
         "beside": draw(st.booleans()),
         "ending": draw(st.sampled_from(("csv", "txt"))),
+        "above": draw(st.sampled_from((None, None, None, ("wer", "wen"), ("ego", "alter"), ("Person", "Freund")))),
+        "below": draw(st.sampled_from((None, None, None, None, ("Quelle", "HR-2023"), ("Zeilen", "999")))),
         "seed": draw(st.integers(0, 60)),
     }
 
@@ -88,6 +90,9 @@ def test_a_list_without_a_header_is_the_same_graph_or_a_question(dress: dict[str
     lines = [dress["separator"].join(row) for row in rows]
     for place in range(dress["comments"]):
         lines.insert(place * len(lines) // 3, f"# ties, part {place}")
+    above, below = (dress[side] if len(rows) >= 10 else None for side in ("above", "below"))  # of fewer ties nobody can tell
+    lines = ([dress["separator"].join([*above, *dress["more"]])] if above else []) + lines
+    lines += [dress["separator"].join([*below, *("1" for _ in dress["more"])])] if below else []
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / f"ties.{dress['ending']}"
         file.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -95,9 +100,13 @@ def test_a_list_without_a_header_is_the_same_graph_or_a_question(dress: dict[str
             people = "".join(f"{one},{20 + k},{('red', 'blue')[k % 2]}\n" for k, one in enumerate(ids))
             (Path(place) / "people.csv").write_text("id,age,team\n" + people, encoding="utf-8")
         graph = answer(lambda: read(place if beside else file, **({"label": "team"} if beside else {})).graph)
+    if below:
+        assert isinstance(graph, DataError)
+        return
     if isinstance(graph, DataError):
-        assert "--ends" in str(graph)
-        assert isinstance(graph, ReadingQuestion) or "kind" in dress["more"], "a kind that stands in the first line alone"
+        assert "--ends" in str(graph) or (above and "unknown node" in str(graph))  # a list of people, and whom each names
+        told = above or "kind" in dress["more"]  # a kind that stands in the first line alone
+        assert told or isinstance(graph, ReadingQuestion)
         return
     assert isinstance(graph, Graph)
     found = facts(graph)

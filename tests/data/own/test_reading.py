@@ -19,7 +19,7 @@ from fedgraph.data.own.door import read
 from fedgraph.data.own.reading import Reading
 from fedgraph.data.own.roles import ReadingQuestion
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.types import Graph
+from fedgraph.types import Graph, describe_graph_size
 
 N = 60
 RNG = np.random.default_rng(3)
@@ -207,6 +207,8 @@ def test_the_label_in_another_spelling_is_no_feature() -> None:
     reading = read((again, TIES), label="group")
     assert not [name for name in graph_of(reading).names.columns if name.startswith("y")]
     assert "y: it says the same as the label 'group'" in reading.says
+    assert isinstance(reading.graph, Graph)
+    assert describe_graph_size(reading.graph).endswith("3 classes of group")
     assert reading.parameters["drop"] == ["y"]
 
 
