@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import random
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -107,6 +108,51 @@ def _rays_turn(item: pytest.Item) -> int:
     return 2 if marker is None else int("own" in marker.args)
 
 
+class _SameSecrets:
+    """Stands where the keys of ``seed: secret`` are drawn: they are the same in every run of a test, and of a fixture.
+
+    Each run of a test would have other noise, and one in so many thousands would fail. Other processes draw what they draw.
+    """
+
+    def __init__(self) -> None:
+        self._rng = random.Random()
+
+    def begin(self, name: str) -> None:
+        """What ``name`` draws begins anew, whatever was drawn before: secret keys, and torch's own numbers."""
+        self._rng.seed(name)
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(0)
+
+    def urandom(self, count: int) -> bytes:
+        return self._rng.randbytes(count)
+
+
+_SECRETS = _SameSecrets()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _same_secrets() -> Iterator[None]:
+    from fedgraph import seeds
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(seeds, "os", _SECRETS)
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """A fixture of many tests is the same whichever asks first."""
+    if fixturedef.scope != "function":
+        _SECRETS.begin(f"{fixturedef.baseid} {fixturedef.argname}")
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    _SECRETS.begin(item.nodeid)
+    return (yield)
+
+
 class OneRay:
     """The Ray that all tests of a session share; it starts when the first one asks."""
 
@@ -115,9 +161,16 @@ class OneRay:
 
     def engine(self) -> Runtime:
         from fedgraph import runtime
+        from fedgraph.errors import RuntimeFailure
 
-        if self._engine is None:
-            self._engine = runtime.start("ray", workers=2)
+        for tries in range(5):  # Ray gives its processes 30 seconds, which a busy machine may need for others
+            try:
+                self._engine = self._engine or runtime.start("ray", workers=2)
+                break
+            except RuntimeFailure as error:
+                if tries == 4 or "timed out during startup" not in str(error):
+                    raise
+        assert self._engine is not None
         return self._engine
 
     def close(self) -> None:

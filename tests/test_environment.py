@@ -55,16 +55,17 @@ def test_readme_and_classifiers_name_the_same_pythons() -> None:
     assert all(SpecifierSet(PROJECT["requires-python"]).contains(f"{python}.0") for python in promised())
 
 
-@pytest.mark.parametrize("name", sorted(PINS))
-def test_no_pin_excludes_a_python_that_the_readme_promises(name: str) -> None:
-    try:
-        installed = importlib.metadata.distribution(name)
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"{name} is not installed here, so nothing is known of it")
-    if installed.version.partition("+")[0] != PINS[name]:
-        pytest.skip(f"{name} {installed.version} is installed here, and {PINS[name]} pinned")
-    allowed = SpecifierSet(installed.metadata["Requires-Python"] or "")
-    assert [python for python in promised() if not allowed.contains(f"{python}.9")] == []
+def test_no_pin_excludes_a_python_that_the_readme_promises() -> None:
+    """Of what is installed here in the version that is pinned; of others nothing is known."""
+    known = 0
+    for installed in importlib.metadata.distributions():
+        name = installed.metadata["Name"].lower()
+        if PINS.get(name) == installed.version.partition("+")[0]:
+            known += 1
+            allowed = SpecifierSet(installed.metadata["Requires-Python"] or "")
+            assert [python for python in promised() if not allowed.contains(f"{python}.9")] == [], name
+    if not known:
+        pytest.skip("nothing is installed here in the version that is pinned")
 
 
 def test_every_dependency_is_pinned_within_its_bounds() -> None:

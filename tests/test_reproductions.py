@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 def command(*words: str) -> subprocess.CompletedProcess[str]:
     given = {**os.environ, "PYTHONPATH": str(ROOT)}
     call = [sys.executable, "-m", "benchmarks.reproductions", *words]
-    return subprocess.run(call, cwd=ROOT, env=given, capture_output=True, text=True, timeout=300)
+    return subprocess.run(call, cwd=ROOT, env=given, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in reproductions.HERE.glob("ldp_gw_*.yaml")))

@@ -20,7 +20,8 @@ from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext, Result
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, partition_of_one
+from tests.graphs import same
 
 PLAIN = {
     "method": "nonprivate",
@@ -46,15 +47,6 @@ def told(found: Result) -> dict[str, dict[str, Any]]:
     return {v.attack: asdict(v) for v in found.facts.named.found}
 
 
-def whole(graph: Graph) -> Partition:
-    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one", from_edges=False, from_labels=False)
-
-
-def same(one: Graph, two: Graph) -> bool:
-    parts = ((one.adjacency, two.adjacency), (one.features, two.features))
-    return not any((a != b).nnz for a, b in parts) and np.array_equal(one.labels, two.labels)
-
-
 @pytest.mark.parametrize("name", plugins.names("attacks"))
 def test_every_attack_says_what_it_is(name: str) -> None:
     module = plugins.load("attacks", name)
@@ -65,7 +57,7 @@ def test_every_attack_says_what_it_is(name: str) -> None:
 
 
 def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
-    played = coin_game.toss_nodes(whole(library), library, 10_000, np.random.default_rng(0))
+    played = coin_game.toss_nodes(partition_of_one(library, "one"), library, 10_000, np.random.default_rng(0))
     assert same(played.whole(np.ones(library.num_nodes, dtype=bool)), library)
     coins = np.ones(library.num_nodes, dtype=bool)
     coins[7] = False
@@ -77,7 +69,8 @@ def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
 
 
 def test_edges_are_there_or_not_and_strangers_never_are(library: Graph) -> None:
-    played = coin_game.toss_edges(whole(library), library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
+    one = partition_of_one(library, "one")
+    played = coin_game.toss_edges(one, library, Relation.EDGE_UNDIRECTED, 40, np.random.default_rng(0))
     assert same(played.whole(np.ones(40, dtype=bool)), library)
     none = played.whole(np.zeros(40, dtype=bool))
     assert none.num_edges == library.num_edges - 40

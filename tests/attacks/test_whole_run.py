@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from fedgraph.attacks.base import canaries as canaries
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeRand
@@ -16,7 +15,8 @@ from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext, Result
-from fedgraph.types import Graph, Partition, Subgraph
+from fedgraph.types import Graph, Partition, Subgraph, partition_of_one
+from tests.graphs import same, zeroed
 
 ATTACK = {"canaries": 200, "guesses": [0.2]}
 
@@ -26,30 +26,6 @@ def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 
     params = node_classification.Params(**(given | changes))
     where = CellContext("t", graph.name, graph, root=5, seeds=seeds, runtime=SerialRuntime())
     return [node_classification.run(params, c, where) for c in node_classification.cells(params, where)]
-
-
-def whole(graph: Graph) -> Partition:
-    return Partition((Subgraph(0, graph, np.arange(graph.num_nodes)),), True, 0, "one", from_edges=False, from_labels=False)
-
-
-def same(one: Graph, two: Graph) -> bool:
-    parts = ((one.adjacency, two.adjacency), (one.features, two.features))
-    return not any((a != b).nnz for a, b in parts) and np.array_equal(one.labels, two.labels)
-
-
-def zeroed(graph: Graph, node: int) -> Graph:
-    """The relation, written down once more: no features, no edges, no label."""
-    keep = np.ones(graph.num_nodes, dtype=np.float32)
-    keep[node] = 0
-    mask = sp.diags_array(keep)
-    labels = graph.labels.copy()
-    labels[node] = -1
-    return replace(
-        graph,
-        adjacency=sp.csr_array(mask @ graph.adjacency @ mask),
-        features=sp.csr_array(mask @ graph.features),
-        labels=labels,
-    )
 
 
 @pytest.mark.parametrize("kind", ["word", "mislabelled"])
@@ -65,7 +41,8 @@ def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canarie
 
 
 def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph) -> None:
-    found = canaries.draw_canary_edges(library, whole(library), Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
+    one = partition_of_one(library, "one")
+    found = canaries.draw_canary_edges(library, one, Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
     assert np.unique(found.pairs).size == found.pairs.size == 100
     assert not library.adjacency[found.pairs[:, 0], found.pairs[:, 1]].any()
     assert (library.labels[found.pairs[:, 0]] != library.labels[found.pairs[:, 1]]).all()

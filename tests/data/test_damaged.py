@@ -35,19 +35,18 @@ FILES = {
 NAMES = {"twitch": "twitch/tw", "amlsim": "amlsim/20k", "geom_gcn": "geom_gcn/actor", "tu": "tu/mutag"}
 
 
-@pytest.mark.parametrize("damage", ["none", "empty", "{", "0,x\n0,y\n", "0,99999999\n1,-7\n", "\xe9\0"])
 @pytest.mark.parametrize("file", FILES)
-def test_no_other_content_passes_for_a_published_data_set(file: str, damage: str, tmp_path: Path) -> None:
+def test_no_other_content_passes_for_a_published_data_set(file: str, tmp_path: Path) -> None:
     """Sound files of another graph, and damaged ones, are one line that says which data set is meant."""
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    if damage != "none":
-        (tmp_path / file).write_bytes(b"" if damage == "empty" else damage.encode("latin-1"))
     name = NAMES[file.partition("/")[0]]
-    with pytest.raises(DataError, match=name) as caught:
-        data.load(name, root=tmp_path, download=False)
-    assert "\n" not in str(caught.value)
+    for content in (FILES[file], "", "{", "0,x\n0,y\n", "0,99999999\n1,-7\n", "\xe9\0"):
+        (tmp_path / file).write_bytes(content.encode("latin-1"))
+        with pytest.raises(DataError, match=name) as caught:
+            data.load(name, root=tmp_path, download=False)
+        assert "\n" not in str(caught.value), content
 
 
 def test_a_damaged_deflate_stream(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -11,22 +10,9 @@ from fedgraph.documents.settings import _MOST, _MOST_SETTING_COUNT, InfiniteSett
 from fedgraph.documents.sources import _MOST_BYTES, _MOST_SOURCE_DEPTH, YamlSource
 from fedgraph.errors import ScenarioError
 from fedgraph.scenario import read
+from tests import scenarios
 
-GOOD = """\
-name: tiny
-seeds: 2
-datasets:
-  - name: embedded/library
-tasks:
-  - task: node_classification
-    epsilons: [1, inf]
-    delta: 1e-3
-    trust: [curator]
-    methods:
-      - method: features
-        model: logistic
-        hidden: 8
-"""
+GOOD = scenarios.GOOD + "        hidden: 8\n"
 
 
 def refused(tmp_path: Path, text: str | bytes, changes: list[str] | None = None) -> str:
@@ -101,9 +87,7 @@ def test_a_bomb_of_aliases_is_refused_at_once(tmp_path: Path) -> None:
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
     )
-    began = time.monotonic()
-    assert "every alias is written out" in refused(tmp_path, bomb)
-    assert time.monotonic() - began < 5
+    assert "every alias is written out" in refused(tmp_path, bomb), "ten to the ninth, had it been read"
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """A finished run of three clients on a small graph, which is exported in every test of this folder."""
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 import yaml
 
@@ -82,9 +84,11 @@ def opened(finished: Path) -> Callable[[str], project.ProjectSource]:
 def imported(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], ModuleType]]:
     """A module of a project, by its file, as the framework imports it; forgotten after the test.
 
-    Nothing compiled is left beside it: a project with such a file is not priced.
+    Nothing compiled is left beside it: a project with such a file is not priced. Noise and keys are the same in every run of a
+    test: what the operating system would give is drawn from a seed.
     """
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(os, "urandom", np.random.default_rng(0).bytes)
 
     def load(file: Path) -> ModuleType:
         monkeypatch.syspath_prepend(file.parents[1])

@@ -108,8 +108,8 @@ def test_every_round_ran_with_the_noise_of_the_plan(ran: tuple[str, Path], impor
         beyond.append(rounds[f"{r}/sums/gradient@model"] - exact)
     drawn = np.concatenate(beyond) / (planned.RELEASES["model"]["share"] * math.sqrt(3))
     assert len(drawn) == planned.ROUNDS * planned.RELEASES["model"]["dimension"]
-    assert stats.kstest(drawn, "norm").pvalue > 1e-4
-    assert stats.kstest(drawn * 1.5, "norm").pvalue < 1e-9
+    assert stats.kstest(drawn, "norm").pvalue > 1e-12, "the noise is secret, so chance fails this once in 10¹² runs"
+    assert stats.kstest(drawn * 1.5, "norm").pvalue < 1e-15
     assert all(len(list((graphs / f"client-{k}.json.released").rglob("*.npz"))) == planned.ROUNDS for k in range(3))
 
 
@@ -122,7 +122,7 @@ def test_the_accuracy_is_the_rows(ran: tuple[str, Path]) -> None:
     with (place / ANSWERS[name] / "predictions.csv").open(encoding="utf-8") as file:
         classes = np.array([int(row["class"]) for row in csv.DictReader(file)])
     accuracy, said = float((classes == graph.labels).mean()), found.row.mean_of("accuracy")
-    assert abs(accuracy - said) < 3 * math.sqrt(2 * said * (1 - said) / graph.num_nodes)
+    assert abs(accuracy - said) < 7.2 * math.sqrt(2 * said * (1 - said) / graph.num_nodes), "secret noise: once in 10¹² runs"
     state = site.read_site_file(place / ANSWERS[name] / "state.json", State)
     audited = wire.audit_wire(
         place / ANSWERS[name] / "wire", place / ("app" if name == "Flower" else "flare"), sites_of(name, place)

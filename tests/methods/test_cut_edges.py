@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,7 +180,7 @@ def test_links_by_steps_draw_such_an_edge_at_one_client_and_all_ties_of_a_person
     assert made("link_owners", facts, 1.0, learns=False).provable().epsilon == 0
 
 
-def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(library: Graph) -> None:
+def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(tmp_path: Path) -> None:
     methods = [{"method": "link_hops", "width": 16}, {"method": "link_clear"}]
     tasks = [
         {"task": "link_prediction", "label": word, "trust": ["curator", "own-client", "sums"], "epsilons": [4],
@@ -189,7 +190,7 @@ def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(libra
     ]  # fmt: skip
     asked = {"name": "cut", "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}], "tasks": tasks}
     found = {}
-    for row in fedgraph.run(asked, quiet=True).rows:
+    for row in fedgraph.run(asked, out=tmp_path / "run", quiet=True).rows:
         facts = row.head.facts
         shared = row.head.task == "protected" and row.head.world.trust is not Trust.CURATOR
         assert facts.cut_edges_shared == shared

@@ -28,6 +28,7 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
+from tests.graphs import zeroed
 from tests.public_facts import public_facts
 
 SHORT = {"epochs": 3, "num_sources": 8, "batch_size": 20, "hidden": 6}
@@ -97,17 +98,6 @@ class Coins(PlanStreams):
                 return np.where(coins, 0.0, 1.0)
 
         return Given() if name == "sample" else super().generator(name)
-
-
-def zeroed(graph: Graph, node: int) -> Graph:
-    """The neighbouring graph: no features, no edges, no label, same id."""
-    keep = sp.diags_array((np.arange(graph.num_nodes) != node).astype(float), format="csr")
-    adjacency = sp.csr_array(keep @ graph.adjacency @ keep)
-    adjacency.eliminate_zeros()
-    labels = graph.labels.copy()
-    labels[node] = -1
-    features = sp.csr_array((keep @ graph.features).astype(np.float32))
-    return dataclasses.replace(graph, adjacency=adjacency, features=features, labels=labels)
 
 
 def test_without_noise_it_is_the_plain_algorithm() -> None:

@@ -26,6 +26,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 from tests.public_facts import public_facts
+from tests.trainings import facts_of
 
 
 def met(graph: Graph, like: float, seed: int = 0) -> Graph:
@@ -51,19 +52,8 @@ def planned(
     clients: int = 1,
     **settings: object,
 ) -> tuple[Plan, Partition]:
-    held = setting.held
-    partition = uniform.split(held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
-    facts = public_facts(
-        held.num_nodes,
-        held.num_features,
-        held.num_classes,
-        tuple(s.graph.num_nodes for s in partition.subgraphs),
-        viewer,
-        public_graph=setting.public_graph,
-        members=tuple(s.nodes for s in partition.subgraphs),
-        public_name=setting.public,
-        asking=setting.asking,
-    )
+    partition = uniform.split(setting.held, uniform.Params(clients=clients), seeds.seeded_generator(0, "deal"))
+    facts = facts_of(setting, partition, viewer)
     return label_hop.plan(label_hop.Params(**settings), facts, Budget(epsilon, 1e-3)), partition  # type: ignore[arg-type]
 
 

@@ -105,12 +105,12 @@ def test_a_plan_of_a_unit_that_is_not_offered_is_refused(library: Graph, monkeyp
         cell_training.plan(method, method.Params(), facts, Budget(1.0, 1e-3), cast(Federation, None))
 
 
-@pytest.mark.parametrize("name", plugins.names("methods"))
-def test_every_situation_is_another_one(name: str) -> None:
+def test_every_situation_is_another_one() -> None:
     """One that repeats the defaults of another would leave what it is meant for untested."""
-    method = method_kinds.load(name)
-    found = [(s.given, trust, method.Params(**s.settings)) for s in method.OFFERS.situations for trust in s.trusted]
-    assert all(one not in found[:place] for place, one in enumerate(found))
+    for name in plugins.names("methods"):
+        method = method_kinds.load(name)
+        found = [(s.given, trust, method.Params(**s.settings)) for s in method.OFFERS.situations for trust in s.trusted]
+        assert all(one not in found[:place] for place, one in enumerate(found)), name
 
 
 # where a method is written by name for a reason: rows of a published table; the example in a docstring; a check
@@ -134,9 +134,9 @@ def test_no_room_names_a_method() -> None:
     assert not found, found
 
 
-@pytest.mark.parametrize("name", plugins.names("methods"))
-def test_a_server_that_deviates_is_trusted_only_where_any_broadcast_is_priced(name: str) -> None:
-    offers = method_kinds.load(name).OFFERS
-    why = method_kinds.explain_misfit(name, offers.kind, offers.situations[0].given, [Trust.ACTIVE_SERVER])
-    assert (why is None) == offers.any_broadcast
-    assert why is None or "follows the protocol" in why or "protects itself" in why
+def test_a_server_that_deviates_is_trusted_only_where_any_broadcast_is_priced() -> None:
+    for name in plugins.names("methods"):
+        offers = method_kinds.load(name).OFFERS
+        why = method_kinds.explain_misfit(name, offers.kind, offers.situations[0].given, [Trust.ACTIVE_SERVER])
+        assert (why is None) == offers.any_broadcast, name
+        assert why is None or "follows the protocol" in why or "protects itself" in why, name

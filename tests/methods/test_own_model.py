@@ -19,6 +19,7 @@ from fedgraph.methods.sage_node.published import claimed_sage_epsilon, claimed_s
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Repeated, Unit, Viewer
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.types import Graph
+from tests.graphs import zeroed
 from tests.mutants import bench
 from tests.mutants import methods as mutants
 from tests.trainings import deal, train
@@ -113,18 +114,6 @@ def steps(plan: Any, partition: Any, round_: int, key: int = 0) -> tuple[np.ndar
     return streams.drawn("batch", subgraph.nodes, plan.params.sampling_rate), given[0]
 
 
-def zeroed(partition: Any, node: int) -> Any:
-    def without(subgraph: Any) -> Graph:
-        graph = subgraph.graph
-        keep = sp.diags_array((np.arange(graph.num_nodes) != node).astype(np.float32))
-        adjacency, features = sp.csr_array(keep @ graph.adjacency @ keep), sp.csr_array(keep @ graph.features)
-        adjacency.eliminate_zeros()
-        labels = np.where(np.arange(graph.num_nodes) == node, -1, graph.labels)
-        return dataclasses.replace(graph, adjacency=adjacency, features=features, labels=labels)
-
-    return partition.with_graphs(without)
-
-
 def test_a_node_moves_a_step_by_its_own_example_or_by_those_that_read_it(library: Graph) -> None:
     """Over rounds and nodes: by at most one clip where it was drawn, else by two for each that reads it; and some do."""
     _, partition, facts = deal(library, "inductive", Viewer.CURATOR_TRUSTED)
@@ -135,7 +124,7 @@ def test_a_node_moves_a_step_by_its_own_example_or_by_those_that_read_it(library
     read, n = [], facts.num_nodes
     for node, round_ in itertools.product((int(library.induced(np.arange(n)).degrees.argmax()), 3, 11), range(6)):
         drawn, before = steps(plan, partition, round_)
-        _, after = steps(plan, zeroed(partition, node), round_)
+        _, after = steps(plan, partition.with_graphs(lambda held, node=node: zeroed(held.graph, node)), round_)
         moved = np.linalg.norm(before - after)
         if drawn[node]:
             assert moved <= params.clip * (1 + 1e-6)

@@ -17,6 +17,7 @@ def test_the_code_keeps_its_promise_and_a_fault_in_it_is_caught(mutant: CodeMuta
         mutant.check()
 
 
+@pytest.mark.slow  # each is caught alone above
 def test_all_faults_at_once_hide_none_of_them() -> None:
     with contextlib.ExitStack() as held:
         for mutant in MUTANTS:

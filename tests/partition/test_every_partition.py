@@ -40,7 +40,10 @@ def keys(graph: Graph, nodes: np.ndarray, total: int) -> set[int]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_client_holds_the_subgraph_of_its_nodes(name: str, library: Graph) -> None:
+def test_every_client_holds_the_subgraph_of_its_nodes_and_every_edge_is_held_or_counted_as_cut(
+    name: str, library: Graph
+) -> None:
+    """A cut edge is told at both its ends, and counted once."""
     partition = split(name, library)
     for number, share in enumerate(partition.subgraphs):
         assert share.client == number
@@ -53,18 +56,8 @@ def test_every_client_holds_the_subgraph_of_its_nodes(name: str, library: Graph)
     if asks_how_many(name) or name in ("whole", "natural"):
         assert partition.num_clients == (1 if name == "whole" else CLIENTS)
     assert partition.description
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_edge_is_held_or_counted_as_cut(name: str, library: Graph) -> None:
-    partition = split(name, library)
     held = set().union(*(keys(s.graph, s.nodes, library.num_nodes) for s in partition.subgraphs))
     assert partition.num_cut_edges == library.num_edges - len(held)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_cut_edge_is_told_at_both_its_ends_and_counted_once(name: str, library: Graph) -> None:
-    partition = split(name, library)
     if not partition.disjoint:
         with pytest.raises(DataError, match="overlaps"):
             base.with_cut_edges(library, partition)
@@ -124,12 +117,12 @@ def test_more_clients_than_nodes_is_an_error_with_both_numbers(name: str) -> Non
     assert "5" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("nodes", "edges", "clients"), [(1, 0, 1), (9, 0, 1), (5, 4, 5)])
-def test_the_smallest_graphs(name: str, nodes: int, edges: int, clients: int) -> None:
+def test_the_smallest_graphs(nodes: int, edges: int, clients: int) -> None:
     """One node, no edge, and as many clients as nodes."""
     graph = data.load("synthetic/block_model", parameters={"nodes": nodes, "edges": edges, "classes": min(2, nodes)})
-    found = split(name, graph, **({"clients": clients} if asks_how_many(name) or name == "natural" else {}))
-    assert all(s.nodes.size for s in found.subgraphs)
-    assert found.num_clients == (1 if name == "whole" else clients)
-    assert edges or found.num_cut_edges == 0
+    for name in NAMES:
+        found = split(name, graph, **({"clients": clients} if asks_how_many(name) or name == "natural" else {}))
+        assert all(s.nodes.size for s in found.subgraphs), name
+        assert found.num_clients == (1 if name == "whole" else clients), name
+        assert edges or found.num_cut_edges == 0, name

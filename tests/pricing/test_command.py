@@ -8,7 +8,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -82,9 +81,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_one_line(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     text, words = BAD[name]
-    started = time.perf_counter()
     assert cli.main(["price", str(written(tmp_path, text, name))]) == 2
-    assert time.perf_counter() - started < 5
     [line] = capsys.readouterr().err.strip().splitlines()
     assert re.search(words if "|" in words else re.escape(words), line)
     assert name in line

@@ -9,24 +9,12 @@ import pytest
 
 import fedgraph
 from fedgraph import pricing, run
+from tests.scenarios import small
 
 pytestmark = pytest.mark.slow  # a small run, which loads the learners
 
-SCENARIO = """\
-name: priced
-seed: 3
-runtime: {engine: serial}
-datasets:
-  - name: embedded/library
-tasks:
-  - task: node_classification
-    epsilons: [1, inf]
-    delta: 1.0e-3
-    trust: [curator, own-client]
-    partition: {partition: uniform, clients: 3}
-    methods:
-      - {method: features, steps: 5, projection: 16}
-"""
+TASK = "    delta: 1.0e-3\n    trust: [curator, own-client]\n    partition: {partition: uniform, clients: 3}\n"
+SCENARIO = small("{method: features, steps: 5, projection: 16}", TASK, name="priced", seed="3", runtime="{engine: serial}")
 
 
 @pytest.fixture(scope="module")

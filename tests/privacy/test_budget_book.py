@@ -289,12 +289,12 @@ def spend_often(place: str, spends: int, told: Path, seed: int) -> None:
 
 
 def chaos(place: str, spends: int, tmp_path: Path, copied: bool) -> None:
-    """Eight processes at once, of which eight are killed in the middle and started again; a copy that tries, too."""
+    """Eight processes at once, of which four to eight are killed and started again; a copy that tries, too."""
     fork, told = multiprocessing.get_context("fork"), tmp_path / "told"
     rng, started, ended, killed = np.random.default_rng(1), 0, 0, 0
     alive: list[multiprocessing.process.BaseProcess] = []
-    while ended < 8:
-        while len(alive) + ended < 8:
+    while ended < 8 or killed < 4:  # a machine that is busy elsewhere may hear of a process only when it has ended
+        while not alive or len(alive) + ended < 8:
             alive.append(fork.Process(target=spend_often, args=(place, spends // 8, told, started)))
             alive[-1].start()
             started += 1
@@ -311,7 +311,6 @@ def chaos(place: str, spends: int, tmp_path: Path, copied: bool) -> None:
         assert all(one.exitcode in (None, 0, -signal.SIGKILL) for one in alive)
         ended += sum(one.exitcode == 0 for one in alive)
         alive = [one for one in alive if one.exitcode is None]
-    assert killed >= 4
     book = budget_book.read(place)
     stand, made = [one.what for one in book.charges], told.read_text(encoding="utf-8").split()
     assert len(set(stand)) == len(stand)
@@ -353,7 +352,7 @@ def server(tmp_path: Path) -> Iterator[str]:
     words = [*demote, "postgres", "-D", str(data), "-k", str(place), "-c", "listen_addresses=", "-c", "max_connections=40"]
     running = subprocess.Popen(words, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        for _ in range(100):
+        for _ in range(3000):
             if subprocess.run(["pg_isready", "-h", str(place)], capture_output=True, check=False).returncode == 0:
                 break
             time.sleep(0.1)

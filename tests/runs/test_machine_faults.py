@@ -29,19 +29,9 @@ from hypothesis import strategies as st
 from fedgraph import run
 from fedgraph.commands.base import guard
 from tests.results import numbers
+from tests.scenarios import small
 
-TINY = """\
-name: tiny
-runtime: {engine: serial}
-datasets:
-  - name: embedded/library
-tasks:
-  - task: node_classification
-    epsilons: [1, inf]
-    trust: [curator]
-    methods:
-      - {method: features, steps: 2, projection: 8}
-"""
+TINY = small("{method: features, steps: 2, projection: 8}", runtime="{engine: serial}")
 MOST_WRITES = 60  # of one such run; a fault that is drawn later never happens, and the run is then whole
 
 

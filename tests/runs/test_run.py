@@ -29,23 +29,14 @@ from fedgraph.report import table
 from fedgraph.runs import experiment
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import Cell
+from tests import scenarios
 from tests.results import numbers
 
-TINY = """\
-name: tiny
-title: A tiny run
-seed: 3
-seeds: 2
-runtime: {engine: serial}
-datasets:
-  - name: embedded/library
-tasks:
-  - task: node_classification
-    epsilons: [1, inf]
-    trust: [curator, own-client]
-    partition: {partition: uniform, clients: 3}
-    methods:
-      - {method: features, steps: 5, projection: 16}
+TASK = "    trust: [curator, own-client]\n    partition: {partition: uniform, clients: 3}\n"
+KEYS = {"title": "A tiny run", "seed": "3", "seeds": "2", "runtime": "{engine: serial}"}
+TINY = (
+    scenarios.small("{method: features, steps: 5, projection: 16}", TASK, **KEYS)
+    + """\
   - task: graph_clustering
     epsilons: [4]
     seeds: 1
@@ -54,6 +45,7 @@ tasks:
     partition: {partition: ego, clients: 8}
     method: {method: local_dp, rounds: 2}
 """
+)
 
 
 @pytest.fixture
@@ -191,22 +183,36 @@ def test_dry_run_reads_no_data(scenario_file: Path, tmp_path: Path, capsys: pyte
     assert not (tmp_path / "runs").exists()
 
 
+WAITS = """
+import signal, sys
+from fedgraph import run
+from fedgraph.cells.store import CellStore
+honest, saved = CellStore.save, []
+def save(*given):
+    saved.append(honest(*given))
+    if len(saved) == 2:
+        signal.pause()
+CellStore.save = save
+sys.exit(run.main(sys.argv[1:]))
+"""
+
+
 @pytest.mark.ray("own")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_interrupted_under_ray(scenario_file: Path, tmp_path: Path, how: signal.Signals) -> None:
     whole, out = tmp_path / "whole", tmp_path / "out"
     assert run.main([str(scenario_file), "--out", str(whole), "--set", "seeds=6"]) == 0
-    command = [sys.executable, "-m", "fedgraph.run", str(scenario_file), "--runtime", "ray", "--set", "seeds=6"]
+    command = [sys.executable, "-c", WAITS, str(scenario_file), "--runtime", "ray", "--set", "seeds=6"]
     heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background job would ignore Ctrl-C
     with subprocess.Popen(
         [*command, "--out", str(out)], stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=heard
     ) as process:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while time.monotonic() < deadline and len(list((out / "cells").glob("*.json.gz")) if out.exists() else []) < 2:
             time.sleep(0.05)
         process.send_signal(how)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     if how is signal.SIGINT:
         assert process.returncode == 1
         assert "interrupted" in err
@@ -220,8 +226,8 @@ def test_interrupted_under_ray(scenario_file: Path, tmp_path: Path, how: signal.
 
 
 def wait_until_gone(session: int) -> bool:
-    """No process of the session is left within 30 s."""
-    for _ in range(300):
+    """No process of the session is left within ten minutes."""
+    for _ in range(6000):
         alive = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -239,19 +245,7 @@ def wait_until_gone(session: int) -> bool:
 
 # ---------------------------------------------------------------------------------------------------------------- what fails
 
-SMALL = """\
-name: tiny
-seeds: 2
-runtime: {engine: serial}
-datasets:
-  - name: embedded/library
-tasks:
-  - task: node_classification
-    epsilons: [1, inf]
-    trust: [curator]
-    methods:
-      - {method: features, steps: 3, projection: 16}
-"""
+SMALL = scenarios.small("{method: features, steps: 3, projection: 16}", seeds="2", runtime="{engine: serial}")
 
 
 @pytest.fixture

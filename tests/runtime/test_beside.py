@@ -74,7 +74,7 @@ def test_a_first_step_loads_no_package_that_it_does_not_use(tmp_path: Path) -> N
         sys.exit(run.main(sys.argv[1:]))
     """)
     command = [sys.executable, "-c", code, str(scenario), "--runtime", "serial", "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     line = next(line for line in done.stdout.splitlines() if line.startswith("LOADED"))
     heavy = {"sklearn", "pandas", "altair", "torch_geometric", "networkx", "ot", "ray", "dp_accounting", "jinja2"}
     assert not (heavy | {"scipy.stats", "scipy.signal", "fedgraph.seeds.chacha"}) & set(line.split())

@@ -33,7 +33,7 @@ def square(task: int, offset: int) -> int:
 
 
 def waits_for(engine: object, marker: str, name: str, scale: np.ndarray) -> str:
-    for _ in range(3000):
+    for _ in range(60_000):
         if not marker or Path(marker).exists():
             return name * int(scale[0])
         time.sleep(0.01)

@@ -11,21 +11,7 @@ from fedgraph.errors import ScenarioError
 from fedgraph.runs import experiment
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read
-
-GOOD = """\
-name: tiny
-seeds: 2
-datasets:
-  - name: embedded/library
-tasks:
-  - task: node_classification
-    epsilons: [1, inf]
-    delta: 1e-3
-    trust: [curator]
-    methods:
-      - method: features
-        model: logistic
-"""
+from tests.scenarios import GOOD
 
 
 def write(tmp_path: Path, text: str) -> Path:

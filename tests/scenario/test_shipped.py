@@ -19,11 +19,20 @@ FILES = sorted(FOLDER.glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-@pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
-def test_parses(path: Path, quick: bool) -> None:
-    ready = read.from_file(path, quick=quick)
-    assert ready.scenario.name == path.stem
-    assert ready.scenario.title
+def test_parses_and_every_key_is_commented(path: Path) -> None:
+    """Whole and in quick form. A scalar key at first sight carries a comment saying what it is (unit, default)."""
+    for quick in (False, True):
+        scenario = read.from_file(path, quick=quick).scenario
+        assert (scenario.name, bool(scenario.title)) == (path.stem, True)
+    bare, seen = [], set()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        body = line.split("#")[0].strip().removeprefix("- ")
+        key = body.split(":")[0]
+        if ":" not in body or key.startswith(("title", "tasks.", "datasets.")) or "#" in line or key in seen:
+            seen.add(key)
+        elif not body.endswith(":"):
+            bare.append(f"{path.name}:{number}: {body}")
+    assert not bare
 
 
 def test_scenarios_of_benchmarks_parse() -> None:
@@ -31,22 +40,6 @@ def test_scenarios_of_benchmarks_parse() -> None:
         if path.name in ("papers.yaml", "pictures.yaml", "tables.yaml"):  # lists of what documents show
             continue
         assert read.from_file(path).scenario.name == path.stem
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.stem)
-def test_every_key_is_commented(path: Path) -> None:
-    """A scalar key at first sight carries a comment saying what it is (unit, default)."""
-    bare, seen = [], set()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        body = line.split("#")[0].strip().removeprefix("- ")
-        key = body.split(":")[0]
-        if ":" not in body or key.startswith(("title", "tasks.", "datasets.")) or "#" in line or key in seen:
-            seen.add(key)
-            continue
-        if body.endswith(":"):
-            continue
-        bare.append(f"{path.name}:{number}: {body}")
-    assert not bare
 
 
 def planned(path: Path, first: bool) -> int:

@@ -20,7 +20,7 @@ from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph_zoo import heter_poisson_claim as published
 from fedgraph_zoo.methods import heter_poisson
-from tests.methods.test_situations import zeroed
+from tests.graphs import zeroed
 from tests.trainings import deal as situation
 
 QUICK = {"steps": 3, "projection": 16}

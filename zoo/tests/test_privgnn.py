@@ -16,7 +16,7 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition
 from fedgraph_zoo.methods import privgnn
-from tests.methods.test_situations import zeroed
+from tests.graphs import zeroed
 from tests.trainings import deal as situation
 from tests.trainings import train as run
 
