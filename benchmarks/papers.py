@@ -3,7 +3,8 @@
     python -m benchmarks.papers [--check] > docs/papers.md
 
 ``{node_level/table1_published|DPAR-EM0|Cora-ML}`` in ``papers.yaml`` is that row and column of that table, and ``[1]`` behind
-it the second part of a cell of parts, without its deviation. A row is named by its first cell, or by as many as tell it, with "; " between.
+it the second part of a cell of parts, without its deviation. A row is named by its first cell, or by as many as tell it, with
+"; " between.
 ``--check`` compares the page with the tables and then makes recorded numbers of those tables again
 (``benchmarks.tables --check``).
 """
