@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
+from collections.abc import Mapping
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -22,7 +23,7 @@ _DPAR, _GAP, _GCON = "DPAR, Table 2", "GAP, slides", "GCON"
 _SINGLE, _SEVERAL = "Jin & Chen, Table 2", "Jin & Chen, Table 3"
 _HEADS = ("table", "data set", "what", "printed", "counted", "why they differ")
 _UNKNOWN = dict.fromkeys(("classes", "features", "nodes", "edges", "edges within a class"))
-_PRINTED: dict[tuple[str, str], dict[str, float] | dict[str, None]] = {
+_PRINTED: dict[tuple[str, str], Mapping[str, float | None]] = {
     (_DPAR, "citation_full/cora_ml"): {"classes": 7, "features": 2879, "nodes": 2995, "edges": 8416},
     (_DPAR, "coauthor/cs (MS Academic)"): {"classes": 15, "features": 6805, "nodes": 18333, "edges": 81894},
     (_DPAR, "coauthor/cs"): {"classes": 15, "features": 6805, "nodes": 18333, "edges": 327576},
