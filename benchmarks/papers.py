@@ -3,7 +3,8 @@
     python -m benchmarks.papers [--check] > docs/papers.md
 
 ``{node_level/table1_published|DPAR-EM0|Cora-ML}`` in ``papers.yaml`` is that row and column of that table, and ``[1]`` behind
-it the second part of a cell of parts. A row is named by its first cell, or by as many as tell it, with "; " between.
+it the second part of a cell of parts, without its deviation. A row is named by its first cell, or by as many as tell it, with
+"; " between.
 ``--check`` compares the page with the tables and then makes recorded numbers of those tables again
 (``benchmarks.tables --check``).
 """
@@ -27,7 +28,7 @@ MARKS = {"yes": "✓", "half": "~", "no": "✗"}
 _HEAD = """# The papers, item by item
 
 {count} tables and figures of the four papers that fedgraph began with. ✓: made and printed in these documents; ~: made in
-another form, which the line says; ✗: not built. {marks}. A curve without numbers in its paper is “curve”.
+another form, which the line says; ✗: nothing to make it from. {marks}. A curve without numbers in its paper is “curve”.
 `python -m benchmarks.papers` makes this page from the linked tables. A scenario alone is run by
 `python -m fedgraph.run scenarios/NAME`, “rows: …” by `python -m benchmarks.rows scenarios/…`.
 
@@ -73,7 +74,7 @@ def value(reference: str) -> str:
         raise ValueError(f"docs/data/{name}.csv has {len(found)} rows {row!r} with a column {column!r}; allowed: one")
     cell = found[0][column]
     if part:
-        return cell.split(" / ")[int(part.rstrip("]"))].partition(" (")[0]
+        return re.split(r" [(±]", cell.split(" / ")[int(part.rstrip("]"))])[0]
     return f"{int(cell):,}" if cell.isdecimal() else cell
 
 
