@@ -295,6 +295,19 @@ def test_a_list_of_layers_that_torch_knows_is_no_fault() -> None:
     assert not isolation.require(held(net)).loops
 
 
+def test_networks_that_look_alike_are_each_looked_at() -> None:
+    """A seed gives two networks of one shape the same weights; only the code of their ``forward`` tells them apart."""
+    made = []
+    for run in (lambda self, x, e: self.linear(x), lambda self, x, e: self.linear(x - x.mean(0))):
+        torch.manual_seed(5)
+        made.append(module(run=run))
+    alone, over_all = map(held, made)
+    isolation.require(alone)
+    with pytest.raises(ScenarioError, match="to which no edge leads"):
+        isolation.require(over_all)
+    assert held(made[0]) == alone != over_all == held(made[1])
+
+
 def test_a_class_that_reads_its_weights_is_asked_about_them() -> None:
     spec = NetworkSpec(f"{__name__}:ReadsItsWeights", "{}", INPUTS, CLASSES)
     with pytest.raises(ScenarioError, match=r"nothing draws weight, .*from what data are they"):

@@ -9,17 +9,20 @@ import numpy as np
 import pytest
 
 from fedgraph import data
-from fedgraph.types import Graph
+from fedgraph.types import Graph, partition_of_one
 from fedgraph_zoo.attacks import attribute_inference, bayes_optimal, graph_reconstruction, label_distribution, rmia
 from tests.attacks import test_outside_graphs as outside
-from tests.attacks.test_named import PLAIN, outcome, same, told, whole
+from tests.attacks.test_named import PLAIN, outcome, told
+from tests.graphs import same
 from tests.methods.test_offers import plan_of
 
 CLIENTS = {"trust": ["own-client"], "partition": {"partition": "uniform", "clients": 8}}
 
 
 def test_words_change_one_row_each(library: Graph) -> None:
-    played = attribute_inference.play_word_coins(whole(library), library, library, 50, np.random.default_rng(0))
+    played = attribute_inference.play_word_coins(
+        partition_of_one(library, "one"), library, library, 50, np.random.default_rng(0)
+    )
     m = played.found.coins.size
     with_all, with_none = played.whole(np.ones(m, bool)), played.whole(np.zeros(m, bool))
     assert same(with_none, library)

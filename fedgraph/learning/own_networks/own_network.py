@@ -34,7 +34,7 @@ from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
 HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
 _INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
 _NOBODY_DREW = 101  # in a tensor of whole numbers, or of true and false, before its layers draw it
-_held: dict[str, torch.nn.Module] = {}
+_held: dict[str, tuple[torch.nn.Module, list[object]]] = {}  # each with what it is made of (``_made_of``)
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,35 @@ class NetworkSpec:
 
 
 def hold(module: torch.nn.Module) -> str:
-    """Keeps a module in the memory of this process, and gives the name by which a ``NetworkSpec`` asks for it."""
+    """Keeps a module in the memory of this process, and gives the name by which a ``NetworkSpec`` asks for it.
+
+    Modules that print alike and have the same weights may still run other code: each such has a name of its own.
+    """
     buffer = io.BytesIO()
     torch.save(module.state_dict(), buffer)
     digest = hashlib.sha256(repr(module).encode() + buffer.getvalue()).hexdigest()[:16]
-    _held[digest] = copy.deepcopy(module)
-    return HELD_NETWORK + digest
+    made_of, name = _made_of(module), digest
+    while name in _held and not _are_same(_held[name][1], made_of):
+        name = f"{digest}-{int(name[17:] or 1) + 1}"
+    if name not in _held:
+        _held[name] = copy.deepcopy(module), made_of
+    return HELD_NETWORK + name
+
+
+def _made_of(module: torch.nn.Module) -> list[object]:
+    """What a network runs, beside its weights: its classes, what they hold, and what its layers hold."""
+    known, usual, found = set(torch.nn.Module.__mro__), vars(torch.nn.Module()), list[object]()
+    for part in module.modules():
+        classes = [one for one in type(part).__mro__ if one not in known]
+        held = [value for one in classes for value in vars(one).values()]
+        found += [type(part), *held, *(value for name, value in vars(part).items() if name not in usual)]
+    return found
+
+
+def _are_same(one: list[object], two: list[object]) -> bool:
+    plain = (bool, int, float, str)
+    pairs = zip(one, two, strict=False)
+    return len(one) == len(two) and all(a is b or (type(a) is type(b) and isinstance(a, plain) and a == b) for a, b in pairs)
 
 
 def require(model: str, arguments: Mapping[str, object]) -> None:
@@ -93,7 +116,7 @@ def _held_module(model: str) -> torch.nn.Module:
             f"{model}: no such module is in the memory of this process; on other workers and in other processes give a network "
             "by its name, as model: mypackage.nets:Net with its arguments"
         )
-    return _held[digest]
+    return _held[digest][0]
 
 
 def _class_of(model: str) -> type[torch.nn.Module]:

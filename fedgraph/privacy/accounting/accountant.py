@@ -44,6 +44,7 @@ _Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
 _SUMS = (events.PoissonGaussian, events.FixedSizeGaussian, events.EpochGaussian)  # of rows, each of which is clipped
 _NOISED = (events.Gaussian, events.Laplace, events.MentionedGaussian, *_SUMS)
+_NEXT_TO_NOTHING = 1.002
 _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be tighter
 
 
@@ -246,13 +247,13 @@ def _unsampled(leaves: _Leaves, delta: float) -> Epsilon:
     if any(isinstance(leaf, events.Selected) for leaf, _ in leaves):
         return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "δ is spent"))
     basic = _basic(leaves, delta)
-    if basic and isinstance(leaves[0][0], (events.PureDP, events.RandomizedResponse)) and sum(n for _, n in leaves) == 1:
-        return basic[0]  # at δ = 0; a δ would take about δ off
     candidates = [*basic, *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
     fine_grid = math.fsum(count for _, count in leaves) <= _MANY and delta >= losses.SMALLEST_DELTA_OF_LOSSES
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
-    return min(candidates, key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "no finite ε at this δ"))
+    best = min(candidates, key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "no finite ε at this δ"))
+    # Without δ, where that costs next to nothing: a pure release alone is its own ε, and not what a δ takes off.
+    return next((pure for pure in basic if pure.delta == 0 and pure.epsilon <= _NEXT_TO_NOTHING * best.epsilon), best)
 
 
 def _exact_gaussian(leaves: _Leaves, delta: float) -> Epsilon:
