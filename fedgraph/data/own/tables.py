@@ -1078,7 +1078,7 @@ def _pajek(text: str, where: str, ending: str) -> list[Table]:
 def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
     """``*Vertices N``, names of some, and sections of ties: pairs, lists, or a matrix. Where a node was drawn is not read."""
     section, kind, several, directed = "", "", False, False
-    n, rows, names, ties = 0, 0, dict[int, str](), list[tuple[int, int, str]]()
+    n, rows, names, ties = 0, 0, dict[int, str](), list[tuple[int, int, str, str]]()
     for line in (line.strip() for line in lines if not line.startswith("%")):
         cells = line.split()
         try:
@@ -1095,10 +1095,11 @@ def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
                 names[int(cells[0])] = quoted.strip() or bare or cells[0]
             elif section == "matrix" and cells:
                 rows += 1
-                ties += [(rows, place, kind) for place, cell in enumerate(cells, 1) if float(cell)]
+                ties += [(rows, place, kind, cell) for place, cell in enumerate(cells, 1) if float(cell)]
             elif cells:
                 one, *others = map(int, cells if section.endswith("list") else cells[:2])
-                ties += [(one, other, kind) for other in others]
+                weight = "" if section.endswith("list") else next(iter(cells[2:]), "")
+                ties += [(one, other, kind, weight) for other in others]
         except (ValueError, AttributeError) as error:
             raise DataError(f"{where}: not a Pajek network that can be read ({line[:60]!r})") from error
     if strange := [one for tie in ties for one in tie[:2] if not 1 <= one <= n] or [one for one in names if not 1 <= one <= n]:
@@ -1106,11 +1107,13 @@ def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
     called = [names.get(number, str(number)) for number in range(1, n + 1)]
     ids = called if len(set(called)) == n else [str(number) for number in range(1, n + 1)]
     cells_of = {"id": ids} | ({} if ids is called else {"name": called})
-    tied = pd.DataFrame([(ids[a - 1], ids[b - 1], of) for a, b, of in ties], columns=["source", "target", "kind"], dtype=object)
+    rows_of = [(ids[a - 1], ids[b - 1], of, weight) for a, b, of, weight in ties]
+    tied = pd.DataFrame(rows_of, columns=["source", "target", "kind", "weight"], dtype=object)
+    unknown = [*(["kind"] if not several else []), *(["weight"] if not tied["weight"].any() else [])]
     remarks = ["the direction of ties is not used"] if directed else []
     return [
         Table(where, pd.DataFrame(cells_of, dtype=object), role="nodes", id="id", ordered=True),
-        Table(where, tied if several else tied.drop(columns="kind"), role="edges", ends=_ENDS, remarks=remarks),
+        Table(where, tied.drop(columns=unknown), role="edges", ends=_ENDS, remarks=remarks),
     ]
 
 

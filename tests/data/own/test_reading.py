@@ -130,6 +130,11 @@ def test_every_form_is_the_same_club(form: str, tmp_path: Path) -> None:
     assert graph_of(again).names == graph_of(reading).names
 
 
+def test_what_a_pajek_network_says_of_ties_is_shown_as_not_used(tmp_path: Path) -> None:
+    (tmp_path / "g.net").write_text("*Vertices 4\n1 a\n2 b\n3 c\n4 d\n*Edges\n1 2 3.5\n2 3 1\n3 4 2\n", encoding="utf-8")
+    assert "column 'weight' of g.net" in str(fedgraph.read(tmp_path / "g.net").says)
+
+
 def test_pajek_and_an_edge_list_alone_have_no_label(tmp_path: Path) -> None:
     bare = nx.Graph(nx.relabel_nodes(network(), str).edges)
     nx.write_pajek(bare, tmp_path / "club.net")
