@@ -82,7 +82,7 @@ _STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the no
 # Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
 _PILOT = 0.01
 _SIGN = (20.0, 0.00002, 0.002)  # of meetings where nothing but ties is known
-_MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (15.0, 0.001, 0.006), (25.0, 0.002, 0.015)
+_MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (19.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class _Budgeting:
             )
             return _Split(meetings, by_class, None, math.inf, (way,), self.total, self.heavier)
         pilot = self._trained(self.total / math.sqrt(_PILOT))
-        judged = self._counts(_JUDGED, _rows_change(params, math.sqrt(2)))
+        judged = self._counts(_JUDGED, _rows_change(params, _JUDGED_CHANGE))
         found = privacy.Composed((privacy.Gaussian(meetings), pilot.event, privacy.Gaussian(judged)))
         alone = self._calibrated(lambda m: privacy.Composed((found, privacy.Gaussian(m))))
         left = self._labels_alone(found, 1.0).labels  # less than 0.8 of ε only where much of it was for measuring
@@ -322,7 +322,7 @@ def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[privacy.P
             releases.append(_counted(made.path("margins", number), bound, way.margins, params, facts, round_, priced))
     if parts.pilot is not None and made.judges is not None:
         releases.append(_gradient("pilot", params, facts, parts.pilot, 0, lambda event: event))
-        bound = privacy.Rows(math.sqrt(2), nodes)
+        bound = privacy.Rows(_JUDGED_CHANGE, nodes)
         releases.append(_counted("judged", bound, parts.judged, params, facts, made.judges, lambda event: event))
     if made.measures:
         noised, counted = PLAN_WITHOUT_NOISE, privacy.MeetingCounts(nodes, classes, parts.by_class)
@@ -358,17 +358,19 @@ def _gradient(
 
 
 _SEPARATIONS = np.concatenate([[0.0], np.geomspace(0.02, 200, 48)])
-_LEFT = (0.17, 0.55, 1.3, 2.7)  # t: what rows leave open without noise, all as likely
-_SPREADS = ((-1.5, 0.1), (-0.75, 0.2), (0.0, 0.4), (0.75, 0.2), (1.5, 0.1))  # (in ln b around its guess, how likely)
-_PER_COLUMN = 60.0  # b·v of the whole budget is guessed as so much per column and (noise multiplier / nodes)²
-_UNEXPLAINED = 0.04  # standard deviation of a short training's accuracy around what t and b say
+_LEFT = np.geomspace(0.04, 3, 24)  # t: what rows leave open without noise, all as likely
+_PER_COLUMN = 130.0  # r, by which the noise of the whole budget adds to t, is guessed as so much per column and (σ/nodes)²
+_SPREAD = 0.8  # standard deviation of ln r around its guess
+_UNEXPLAINED = 0.03  # standard deviation of a short training's accuracy around what t and r say
 _DRAWS = (-1.2, 0.0, 1.2)  # standard errors around a measured likeness of neighbours: three points for a normal law
 _QUANTILES = 24  # of a geometric law of degrees
-_SURELY = 3.0  # standard deviations of noise that a class must be larger than for its accuracy to count
 
 _EDGES = np.array([0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])  # where bins of the lead of the likeliest class begin
 _LEADS = np.sqrt(np.maximum(_EDGES, 0.05) * np.append(_EDGES[1:], 12.8)).clip(max=6.0)
 NUM_LEADS = 2 * _EDGES.size  # numbers of ``leads``
+_LEAD = 0.5  # what a lead counts for where it is released beside what is right, which decides more
+_SCALES = np.append(1.0, np.full(NUM_LEADS, _LEAD))
+_JUDGED_CHANGE = math.hypot(1.0, _LEAD)
 _BELIEF, _BELIEF_SPREAD = 0.7, 0.7  # of scores, before it is measured, and the standard deviation of its logarithm
 
 
@@ -384,7 +386,7 @@ class Spending:
 class Seen:
     """What the short training got right."""
 
-    accuracy: float  # mean over classes
+    accuracy: float
     error: float  # standard error of it, by noise
     variance: float  # of its noise, over that of the whole budget
     noise: float  # multiplier of the whole budget over the number of nodes
@@ -392,34 +394,22 @@ class Seen:
 
 
 def judged_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Per node, for counts of which classes are guessed right and by how much: float64 [n, c + NUM_LEADS], 0 and 1.
+    """Per node, for counts of how many are guessed right and by how much: float64 [n, 1 + NUM_LEADS], 0 and 1.
 
-    A row has at most two ones: at its class, if that has the largest score; and at the bin of its lead, by whether the label
+    A row has at most two ones: the first, if its class has the largest score; and at the bin of its lead, by whether the label
     is the first class or the second. Nothing where it is another.
     scores: [n, c] logits. labels: int64 [n]; a node with a negative label has zeros.
     """
-    classes = scores.shape[1]
-    out = np.zeros((len(scores), classes + NUM_LEADS))
+    out = np.zeros((len(scores), 1 + NUM_LEADS))
     order = np.argsort(-scores, axis=1, kind="stable")[:, :2]
     nodes = np.arange(len(scores))
     lead = scores[nodes, order[:, 0]] - scores[nodes, order[:, 1]]
     bins = np.clip(np.digitize(lead, _EDGES) - 1, 0, _EDGES.size - 1)
     for place in (0, 1):
         named = (labels >= 0) & (order[:, place] == labels)
-        out[nodes[named], classes + place * _EDGES.size + bins[named]] = 1
-    right = (labels >= 0) & (order[:, 0] == labels)
-    out[nodes[right], labels[right]] = 1
+        out[nodes[named], 1 + place * _EDGES.size + bins[named]] = 1
+    out[:, 0] = (labels >= 0) & (order[:, 0] == labels)
     return out
-
-
-def _accuracy_seen(right: np.ndarray, sizes: np.ndarray, std: float) -> tuple[float, float]:
-    """(mean accuracy over the classes that noise leaves visible, its standard error).
-    right: float64 [c], noisy counts of right guesses. sizes: float64 [c], noisy sizes of the classes, > 0. std: of the noise in
-    ``right``.
-    """
-    large = sizes >= min(_SURELY * std, float(sizes.max()))
-    found = float(np.clip((right[large] / sizes[large]).mean(), 0, 1))
-    return found, std * math.sqrt(float((1 / sizes[large] ** 2).sum())) / int(large.sum())
 
 
 def confidence_of(leads: np.ndarray, std: float) -> float:
@@ -439,20 +429,23 @@ def confidence_of(leads: np.ndarray, std: float) -> float:
 
 
 def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correlation: float, rows: Seen) -> np.ndarray:
-    """The accuracy, as a mean over classes, that each way promises: float64 [ways]; all of it post-processing.
+    """The accuracy that each way promises: float64 [ways]; all of it post-processing.
 
     What rows tell and what answers tell is put on one scale, the separation s: c classes are told apart as well as by scores
-    s·1[own class] + √s·N(0, I), and separations of independent sources add up. Of answers the separation follows from how
-    classes were measured to meet, from the mean degree and from ε (``meetings.information_of``). Of rows trained with noise of
-    variance v, 1/s = t + b·v: t is what no budget mends, b·v what noise adds. Neither is known before rows are trained, so each
-    of a few pairs (t, b) is weighed by how well it explains what a short training, with a small part of the budget, got right.
+    s·1[own class] + √s·N(0, I), and separations of independent sources add up. c is one over the chance that two people have
+    one class. Of answers the separation follows from how classes were measured to meet, from the mean degree and from ε
+    (``meetings.information_of``). Of rows trained with noise of variance v, 1/s = t(1 + r·v), since noise adds to a spread
+    that no budget mends, and both weigh the more the nearer classes are. Neither t nor r is known before rows are trained, so
+    each pair is weighed by how well it explains what a short training, with a small part of the budget, got right.
     Each way is judged by its accuracy over all of these and over what noise leaves open of the meetings: no threshold decides.
     """
-    curve = _accuracies(len(reading.shares))
-    guess = _PER_COLUMN * rows.columns * rows.noise**2
-    pairs = [(left, guess * math.exp(z), likely) for left in _LEFT for z, likely in _SPREADS]
-    fits = [(np.interp(1 / (t + b * rows.variance), _SEPARATIONS, curve) - rows.accuracy, w) for t, b, w in pairs]
-    weights = np.array([w * math.exp(-0.5 * off**2 / (rows.error**2 + _UNEXPLAINED**2)) for off, w in fits]) + 1e-300
+    curve = _accuracies(round(1 / float(((reading.shares / reading.shares.sum()) ** 2).sum()), 1))
+    off = np.linspace(-2, 2, 9)
+    guess = _PER_COLUMN * rows.columns * rows.noise**2 * np.exp(_SPREAD * off)
+    left, adds = np.repeat(_LEFT, guess.size), np.tile(guess, _LEFT.size)
+    explained = np.interp(1 / (left * (1 + adds * rows.variance)), _SEPARATIONS, curve)
+    far = (explained - rows.accuracy) ** 2 / (rows.error**2 + _UNEXPLAINED**2)
+    weights = np.tile(np.exp(-(off**2) / 2), _LEFT.size) * np.exp(-far / 2) + 1e-300
     weights /= weights.sum()
     heard = np.floor(np.log1p(-(np.arange(_QUANTILES) + 0.5) / _QUANTILES) / math.log(reading.degree / (1 + reading.degree)))
     supposed = [reading.apart + z * reading.error for z in _DRAWS]
@@ -467,15 +460,15 @@ def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correla
             told = np.array(
                 [information / 2 if apart * reading.apart >= 0 else -information / 2 for apart, information in each]
             )
-        rows_tell = np.array([1 / (t + b * min(way.variance, rows.variance)) for t, b, _ in pairs])
+        rows_tell = 1 / (left * (1 + adds * min(way.variance, rows.variance)))
         accuracy = np.interp(np.maximum(rows_tell[:, None, None] + told, 0), _SEPARATIONS, curve).mean(axis=(1, 2))
         found.append(float(weights @ accuracy))
     return np.array(found)
 
 
 @cache
-def _accuracies(classes: int) -> np.ndarray:
-    """P(the own class has the largest score) at each separation: ∫ φ(z − √s) Φ(z)^(c − 1) dz."""
+def _accuracies(classes: float) -> np.ndarray:
+    """P(the own class has the largest score) at each separation: ∫ φ(z − √s) Φ(z)^(c − 1) dz, for any real c ≥ 1."""
     z = np.linspace(-9, 26, 4000)
     density = norm.pdf(z - np.sqrt(_SEPARATIONS)[:, None])
     return np.asarray((density * norm.cdf(z) ** (classes - 1)).sum(axis=1) * (z[1] - z[0]))
@@ -584,7 +577,7 @@ def client(
         if round_ < made.judges:
             sent["gradient"] = gradient("pilot", pilot)
         else:
-            sent["judged"] = desk.release("judged", partial(judged, pilot))
+            sent["judged"] = desk.release("judged", partial(lambda training: judged(training) * _SCALES, pilot))
         return sent
     if chosen.labels and round_ == made.says:
         everybody = np.full(facts.num_nodes, privacy.local_bits.ABSENT_LABEL, dtype=np.int64)
@@ -595,7 +588,7 @@ def client(
     if first <= round_ < first + training.steps:
         sent["gradient"] = gradient(made.path("model", way), training)
     if round_ == made.weighs(way):
-        leads = partial(lambda training: judged(training)[:, facts.num_classes :], training)
+        leads = partial(lambda training: judged(training)[:, 1:], training)
         sent["margins"] = desk.release(made.path("margins", way), leads)
     return sent
 
@@ -626,7 +619,7 @@ def _most_promising(plan: Planned, memory: Memory) -> int:
     parts, facts, params = plan.made.parts, plan.facts, plan.params
     pilot, counts = base.require_received(plan, parts.pilot), base.require_received(plan, memory.judged)
     reading = _meetings_of(plan, memory)
-    accuracy, error = _accuracy_seen(counts[: facts.num_classes], reading.shares * plan.facts.num_train, _std(plan, "judged"))
+    accuracy, error = float(np.clip(counts[0] / facts.num_train, 0, 1)), _std(plan, "judged") / facts.num_train
     noise = parts.total * parts.heavier * (2 if params.protects.replaces else 1) / plan.facts.num_train
     rows = Seen(accuracy, error, (pilot.whole / parts.total) ** 2, noise, facts.num_features)
     ways = [
@@ -693,7 +686,7 @@ def _confidence(plan: Planned, memory: Memory) -> float:
     if memory.margins is not None:
         return confidence_of(memory.margins, _std(plan, plan.made.path("margins", memory.way)))
     counts = base.require_received(plan, memory.judged)
-    return confidence_of(counts[plan.facts.num_classes :], _std(plan, "judged"))
+    return confidence_of(counts[1:] / _LEAD, _std(plan, "judged") / _LEAD)
 
 
 def _shares(plan: Planned, memory: Memory) -> np.ndarray:
