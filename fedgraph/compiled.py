@@ -123,6 +123,7 @@ def compiled(
 ) -> Callable[[Callable[..., Any]], _Loop]:
     """Compile a function with ``numba.njit`` when it is first called.
 
+    A loop that copies entry by entry compiles seconds faster than ``a[:] = b``, whose error of shapes numba compiles, too.
     The code is kept in ``NUMBA_CACHE_DIR``, else in the user's cache (``~/.cache/fedgraph/numba``), else where numba itself
     finds a place. Where there is none, every process compiles for itself.
 

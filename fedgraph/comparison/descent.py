@@ -164,12 +164,14 @@ def _first_plan(c, d, p, q, cp, dq, linear, fused, start, scale, tree, flow, hal
     linear_t = 0.0
     if start == _PRODUCT:
         for i in range(n):
-            w[i] = -cp[i] * dq
+            for j in range(dq.size):
+                w[i, j] = -cp[i] * dq[j]
         quadratic_t = -_dot(p, cp) * _dot(q, dq)
         for i in range(n if fused else 0):
             linear_t += p[i] * _dot(linear[i], q)
         for i in range(n if keep else 0):
-            kept[i] = p[i] * q
+            for j in range(q.size):
+                kept[i, j] = p[i] * q[j]
     else:
         _times_vertex(c, d, tree, flow, -scale, half, w)
         quadratic_t = _on_vertex(w, tree, flow, scale)
@@ -243,6 +245,21 @@ def _descend(  # type: ignore[no-untyped-def]
 
 
 @compiled(nan=False)
+def _put(target, values):  # type: ignore[no-untyped-def]
+    """target[:] = values, of one dimension: numba takes seconds to compile that line, for the message of its error."""
+    for i in range(values.size):
+        target[i] = values[i]
+
+
+@compiled(nan=False)
+def _put_rows(target, values):  # type: ignore[no-untyped-def]
+    """target[:] = values, of two dimensions."""
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            target[i, j] = values[i, j]
+
+
+@compiled(nan=False)
 def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-untyped-def]
     """Fill supply [n], demand [m] and, where alpha < 1, linear [n, m] of spaces a and b; returns the largest of linear."""
     point_at, whole, even, features = packed[1], packed[6], packed[7], packed[11]
@@ -252,8 +269,8 @@ def _weigh(packed, a, b, supply, demand, alpha, linear):  # type: ignore[no-unty
         supply[:] = m
         demand[:] = n
     else:
-        supply[:] = whole[a0 : a0 + n]
-        demand[:] = whole[b0 : b0 + m]
+        _put(supply, whole[a0 : a0 + n])
+        _put(demand, whole[b0 : b0 + m])
     largest = 0.0
     for i in range(n if alpha < 1.0 else 0):
         for j in range(m):
@@ -306,26 +323,26 @@ def _solve_pair(packed, a, b, alpha, tries, seed, limits, memory, keep, room):  
     for attempt in range(1 + restarts + kicks):
         mode = _PRODUCT if attempt == 0 else _RANDOM if attempt <= restarts else _KICKED
         if mode == _KICKED:
-            tree[:] = best_tree[:, : n + m]
-            flow[:] = best_flow[: n + m]
+            _put_rows(tree, best_tree[:, : n + m])
+            _put(flow, best_flow[: n + m])
             state = _kick(tree, flow, dual, n, state)
         elif mode == _RANDOM:
             draw_restart_orders(seed, attempt, names[a], names[b], row_order, column_order)
         else:
-            row_order[:] = order[a0 : a0 + n]
-            column_order[:] = order[b0 : b0 + m]
+            _put(row_order, order[a0 : a0 + n])
+            _put(column_order, order[b0 : b0 + m])
         trial = np.empty((n, m)) if keep and attempt > 0 else room
         found = _descend(
             c, d, p, q, cp, dq, supply, demand, row_order, column_order, linear, alpha, own[a] + own[b], mode, stop, space,
             keep, trial,
         )  # fmt: skip
         if kicks > 0 and found[0] <= best[0] + 1e-12 * (own[a] + own[b]):
-            best_tree[:, : n + m] = tree
-            best_flow[: n + m] = flow
+            _put_rows(best_tree[:, : n + m], tree)
+            _put(best_flow[: n + m], flow)
         if found[0] < best[0]:
             best = found
             if keep and attempt > 0:
-                room[:] = trial
+                _put_rows(room, trial)
     return best
 
 
@@ -339,8 +356,10 @@ def solve_by_descent(packed, pairs, alpha, restarts, kicks, seed, limits, kept_a
     With ``kept_at`` [k + 1], kept[kept_at[i] : kept_at[i + 1]] receives the coupling of pair i, the
     smaller space's points as rows (the first one's, if equal).
     """
-    sizes = np.diff(packed[1])
-    most = max(1, sizes.max())
+    sizes = packed[1][1:] - packed[1][:-1]
+    most = 1
+    for size in sizes:
+        most = max(most, size)
     memory = (
         np.empty((5, most * most)),
         np.empty(12 * most, np.int64),

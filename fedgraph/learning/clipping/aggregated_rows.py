@@ -94,7 +94,8 @@ def _first_layer(x_start, x_column, x_value, named, vector, b1, hidden):  # type
     pre = np.empty((named.size, hidden), np.float32)
     for u in range(named.size):
         line = pre[u]
-        line[:] = vector[b1 : b1 + hidden]
+        for h in range(hidden):
+            line[h] = vector[b1 + h]
         for at in range(x_start[named[u]], x_start[named[u] + 1]):
             value = x_value[at]
             weights = vector[x_column[at] * hidden : (x_column[at] + 1) * hidden]

@@ -36,7 +36,8 @@ def _add_rows(indptr: np.ndarray, indices: np.ndarray, weights: np.ndarray, rows
             row, weight = rows[indices[position]], weights[position] if weights.size else 1.0
             for column in range(total.size):
                 total[column] += weight * row[column]
-        out[node] = total
+        for column in range(total.size):
+            out[node, column] = total[column]
 
 
 def aggregate_neighbours(adjacency: sp.csr_array, rows: np.ndarray, dtype: type = np.float32) -> np.ndarray:

@@ -209,7 +209,8 @@ def _all_sources(indptr, indices, sources, alpha, rho, gamma):  # type: ignore[n
         if begin + active > columns.size:
             room = 2 * (begin + active)
             wider, longer = np.empty(room, np.int64), np.empty(room)
-            wider[:begin], longer[:begin] = columns[:begin], values[:begin]
+            for at in range(begin):
+                wider[at], longer[at] = columns[at], values[at]
             columns, values = wider, longer
         for at in range(active):
             columns[begin + at] = queue[at]
