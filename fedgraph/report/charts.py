@@ -56,10 +56,8 @@ def name_scale(row: Row) -> str:
 
 
 def draw_lines(
-    name: str,
     caption: str,
     points: Sequence[ChartPoint],
-    notice: str | None,
     *,
     across: str,
     levels: Mapping[str, Sequence[tuple[str, float]]] | None = None,
@@ -95,7 +93,7 @@ def draw_lines(
         _lines(panel, part, order, across, looks, heads or ("", ""), known.get(panel, ()), domain)
         for panel, part in kept.groupby("panel", sort=False)
     )
-    return (PlotFigure(name, caption, tuple(panels), notice),)
+    return (PlotFigure(caption, tuple(panels)),)
 
 
 def _lines(
@@ -136,46 +134,16 @@ def _tick(x: object) -> str:
     return f"{x:,.4g}".replace("inf", "∞") if isinstance(x, int | float) else str(x)
 
 
-def draw_limits(
-    title: str,
-    curves: Sequence[tuple[str, Sequence[float], Sequence[float]]],
-    points: Sequence[tuple[str, float, float, str]],
-    axes: tuple[str, str],
-) -> Panel:
-    """Curves that no point may exceed, and points below them.
-
-    Args:
-        curves: (name, x, y); the second and later ones are dashed.
-        points: (name, x, y, what to say of it).
-        axes: Titles of x, which is logarithmic, and of y.
-    """
-    import altair as alt
-    import pandas
-
-    lines = [{"x": x, "y": y, "curve": name} for name, xs, ys in curves for x, y in zip(xs, ys, strict=True)]
-    x = alt.X("x:Q", title=axes[0], scale=alt.Scale(type="log"))
-    names = [name for name, *_ in curves]
-    dash = alt.StrokeDash("curve:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [5, 4]][: len(names)]))
-    limit = (
-        alt.Chart(pandas.DataFrame(lines)).mark_line(color=INK, strokeWidth=1.4).encode(x, alt.Y("y:Q", title=axes[1]), dash)
-    )
-    told = pandas.DataFrame(points, columns=["name", "x", "y", "of"])
-    marks = alt.Chart(told).mark_point(filled=True, size=46, opacity=0.9).encode(
-        x, alt.Y("y:Q"), alt.Color("name:N", title=None), tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")]
-    )  # fmt: skip
-    return alt.layer(limit, marks, title=title, width=1.4 * WIDTH, height=1.2 * HEIGHT)
-
-
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(name: str, questions: Sequence[Question]) -> PlotFigure | None:
+def draw_questions(questions: Sequence[Question]) -> PlotFigure | None:
     """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
 
     None where no private row of any has a number.
     """
     panels = tuple(draw_question(question) for question in questions if question.kept)
-    return PlotFigure(name, "", panels, columns=3) if panels else None
+    return PlotFigure("Accuracy against provable ε", panels, columns=3) if panels else None
 
 
 def draw_question(question: Question) -> Panel:

@@ -34,7 +34,6 @@ from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
-_PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _FIRST_CONDITIONS = 3  # that are not folded
 _NOBODY = (None, "", "nothing", "attributes")  # where no person is public
@@ -68,12 +67,6 @@ class PageContent:
     secret: bool = False
 
     @property
-    def figures(self) -> list[PlotFigure]:
-        """Every figure of the page."""
-        inside = [f for _, section in self.parts for f in section.figures]
-        return [*([self.picture] if self.picture else []), *(f for _, figures in self.swept for f in figures), *inside]
-
-    @property
     def finding(self) -> str:
         """The title: what was found first; of a run without a question its own title."""
         return self.questions[0].finding if self.questions else self.title
@@ -104,9 +97,9 @@ def make_page_content(
     """
     found = answering(rows)
     questions = answer.ask(found)
-    whole, notice = [r for r in records if r.entries], " ".join(notices) or None
-    parts = [(r, base.build_sections(r, notice)) for r in whole]
-    swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep, notice))]
+    whole = [r for r in records if r.entries]
+    parts = [(r, base.build_sections(r)) for r in whole]
+    swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep))]
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
     known = graphs or {}
@@ -117,7 +110,7 @@ def make_page_content(
     return PageContent(
         title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, first=(*doubts, *asked),
         attacked=tuple(attack_bounds.summarise(rows)),
-        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
+        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions(questions),
         swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
         references=references.describe_comparison(any(r.kind.startswith("graph") for r in records)),
         datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
@@ -273,14 +266,6 @@ def render_report_page(content: PageContent) -> str:
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
-    left = _PICTURES
-
-    def picture(figure: PlotFigure) -> str:
-        """Empty where the page would grow too heavy: it names the file instead."""
-        nonlocal left
-        found = _embed(figure.jpeg)
-        left -= len(found)
-        return found if left >= 0 else ""
 
     def place(spec: Spec) -> int:
         specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
@@ -289,7 +274,7 @@ def render_report_page(content: PageContent) -> str:
 
     text = load_template("page.html").render(
         c=content, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, picture=picture,
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, embed=_embed,
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
         rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,

@@ -147,27 +147,25 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[plots.PlotFigure, ...]:
+def draw_sweep(sweep: Sweep) -> tuple[plots.PlotFigure, ...]:
     """One figure with the varied thing on the axis, one panel per data set and ε.
 
     Of what varies between the methods of a task: one figure for each setting that does.
     """
-    inside, name = _varied_within(sweep.parts[0]), sweep.parts[0].name
+    inside = _varied_within(sweep.parts[0])
     found = compare_rows([row for record in sweep.parts for row in record.rows])
     if sweep.thing is None or (sweep.thing in inside and len({r.label for r in sweep.parts}) == 1):
         drawn: list[plots.PlotFigure] = []
         for thing, rows_of in inside.items():
             placed = [(place, row) for row in found if (place := rows_of.get(f"{row.method}/{row.variant}"))]
-            drawn += _drawn(name, thing, [(at, row, line) for (at, line), row in placed], True, notice)
+            drawn += _drawn(thing, [(at, row, line) for (at, line), row in placed], True)
         return tuple(drawn)
     places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
     points = [(places[row.task, row.dataset], row, row.name) for row in found if (row.task, row.dataset) in places]
-    return _drawn(name, sweep.thing, points, sweep.thing != "data set", notice)
+    return _drawn(sweep.thing, points, sweep.thing != "data set")
 
 
-def _drawn(
-    name: str, thing: str, places: Sequence[tuple[float | str, Row, str]], by_data: bool, notice: str | None
-) -> tuple[plots.PlotFigure, ...]:
+def _drawn(thing: str, places: Sequence[tuple[float | str, Row, str]], by_data: bool) -> tuple[plots.PlotFigure, ...]:
     """places: (value of the thing, row, its line)."""
     known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
     targets = {row.target for _, row, _ in known}
@@ -188,5 +186,4 @@ def _drawn(
     if not kept:
         return ()
     caption = f"{begin_phrase(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
-    heads, tag = ("Method", "Whom it trusts"), thing.replace(" ", "-")
-    return charts.draw_lines(f"{name}-by-{tag}", caption, kept, notice, across=thing, heads=heads, shared=True)
+    return charts.draw_lines(caption, kept, across=thing, heads=("Method", "Whom it trusts"), shared=True)

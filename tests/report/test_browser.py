@@ -85,7 +85,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("embedded/library", "embedded/another")
     params = {"methods": [], "map": "tsne"}
     records = [
-        SectionRecords(f"price-{i}", "node_classification", "price-of-trust", name, params, tuple(made), ({},) * len(made))
+        SectionRecords("node_classification", "price-of-trust", name, params, tuple(made), ({},) * len(made))
         for i, name in enumerate(names)
         for made in [cells(name, i / 20)]
     ]

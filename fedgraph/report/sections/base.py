@@ -2,7 +2,7 @@
 
 ``build_sections`` makes these of any task. Which metrics are columns, and which of them is drawn against ε, is said for each
 kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tasks.txt``. A plugin of ``report.sections`` adds
-what one kind has beside: it defines ``KINDS`` and ``build(records, notice) -> Section``.
+what one kind has beside: it defines ``KINDS`` and ``build(records) -> Section``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ class Section:
 class SectionRecords:
     """Finished cells of one task on one data set."""
 
-    name: str
     kind: str  # of task, as ``KINDS`` of a section names it
     label: str
     dataset: str
@@ -115,21 +114,21 @@ def _told() -> dict[str, dict[str, Any]]:
     return dict(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
 
 
-def build_sections(records: SectionRecords, notice: str | None) -> Section:
+def build_sections(records: SectionRecords) -> Section:
     """Everything that is said of a task on a data set: what any task has, and what plugins add."""
     if not records.entries:
         return Section()
     modules = [plugins.load("report.sections", name) for name in plugins.usable("report.sections")]
-    built = [_of_task(records, notice), *(m.build(records, notice) for m in modules if records.kind in m.KINDS)]
+    built = [_of_task(records), *(m.build(records) for m in modules if records.kind in m.KINDS)]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
-def _of_task(records: SectionRecords, notice: str | None) -> Section:
+def _of_task(records: SectionRecords) -> Section:
     told = _told().get(records.kind)
     if told is None:
         return Section()
     table = tabulate_task(records.rows, told["metrics"])
-    figures = [*_against_epsilon(records, told.get("drawn", ""), notice), *_curves(records, notice), *_maps(records, notice)]
+    figures = [*_against_epsilon(records, told.get("drawn", "")), *_curves(records), *_maps(records)]
     said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
     return Section(tuple(said), (table,) if len(table.header) > 3 else (), tuple(figures))
 
@@ -226,7 +225,7 @@ def _at_most(row: Row) -> str:
     return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
 
 
-def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -> tuple[PlotFigure, ...]:
+def _against_epsilon(records: SectionRecords, metric: str) -> tuple[PlotFigure, ...]:
     """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
     rows = [row for row in records.rows if row.values(metric)]
     title = _told()[records.kind]["metrics"].get(metric, metric)
@@ -241,10 +240,10 @@ def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -
         f"{title[:1].upper()}{title[1:]} against the ε that was asked for. Dashed: without noise, or nothing private released."
     )
     levels = {point.panel: [*clear.get(point.panel, ()), *free] for point in points}
-    return charts.draw_lines(f"{records.name}-{metric.replace('_', '-')}", caption, points, notice, across="ε", levels=levels)
+    return charts.draw_lines(caption, points, across="ε", levels=levels)
 
 
-def _curves(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
+def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
     points = []
     for row in records.rows:
         rounds: dict[int, list[float]] = {}
@@ -256,12 +255,12 @@ def _curves(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ..
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
             points.append(charts.ChartPoint(row.name, "test accuracy", line, float(at), mean, error, *keys))
-    caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."
+    caption = "Test accuracy after some of the rounds. It reads true labels: for the experimenter's eyes."
     heads = ("Budget", "Trust")
-    return charts.draw_lines(f"{records.name}-curves", caption, points, notice, across="rounds", heads=heads, shared=True)
+    return charts.draw_lines(caption, points, across="rounds", heads=heads, shared=True)
 
 
-def _maps(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
+def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
     """Pictures of the arrays that cells kept: one figure for each row, with the map of each of its budgets."""
     found: dict[tuple[str, ...], list[plots.Panel]] = {}
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
@@ -276,16 +275,7 @@ def _maps(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]
             found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.plot_arrays(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps, and what they were made of. They read private data: for the eyes of the data's holder."
-    return tuple(
-        PlotFigure(
-            f"{records.name}-map-{plots.tag('-'.join(key))}",
-            caption.format(", ".join(key), how),
-            tuple(panels),
-            notice,
-            live=False,
-        )
-        for key, panels in found.items()
-    )
+    return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=False) for key, each in found.items())
 
 
 def _ends(values: Iterable[float]) -> set[float]:
