@@ -17,7 +17,6 @@ from fedgraph.types import in_words_of
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
@@ -291,27 +290,3 @@ def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
         placed.append({"x": x, "y": y, "trust": point["trust"], "label": point["trust"]})
     over = max(0.0, max(one["y"] for one in placed) - span[1])
     return [one | {"y": one["y"] - over} for one in placed]
-
-
-def draw_for_notebook(questions: Sequence[Question]) -> Figure:
-    """A figure of matplotlib with means against provable ε, a panel for each question of which a row is ``kept``; at least one.
-
-    Raises:
-        ImportError: matplotlib is not installed; the line says how.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("a Figure needs matplotlib: pip install 'fedgraph-privacy[figure]'") from error
-    figure = Figure(figsize=(5.5 * len(questions), 4.2), layout="constrained")
-    for axes, question in zip(figure.subplots(1, len(questions), squeeze=False).flat, questions, strict=True):
-        for label, trust in dict.fromkeys((row.short, row.trust) for row in question.kept):
-            own = sorted((r for r in question.kept if (r.short, r.trust) == (label, trust)), key=lambda r: r.provable)
-            bars = [r.deviation or 0.0 for r in own]
-            axes.errorbar([r.provable for r in own], [r.mean for r in own], yerr=bars if any(bars) else None, marker="o",
-                          label=f"{label}, {trust.value}")  # fmt: skip
-        if question.ceiling is not None:
-            axes.axhline(question.ceiling.mean, ls="--", color="0.4", label=f"without privacy: {question.ceiling.short}")
-        axes.set(xscale="log", xlabel="provable ε", ylabel=question.head.metric, title=question.title)
-        axes.legend(fontsize=7, frameon=False)
-    return figure
