@@ -160,8 +160,8 @@ class Row:
 
     @property
     def slug(self) -> str:
-        """Of its place in the table of all rows; a row by two metrics is there twice."""
-        return f"{self.anchor.replace('row-', 'all-', 1)}{'-accuracy' * self.clustered * (self.metric == 'accuracy')}"
+        """Of its place in the table of all rows."""
+        return self.anchor.replace("row-", "all-", 1)
 
     @property
     def task(self) -> str:

@@ -1,4 +1,4 @@
-"""What the page says of one task on one data set: sentences, one table, pictures.
+"""What the page says of one task on one data set: sentences, pictures, and columns of the table of all rows.
 
 ``build_sections`` makes these of any task. Which metrics are columns, and which of them is drawn against ε, is said for each
 kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tasks.txt``. A plugin of ``report.sections`` adds
@@ -127,10 +127,9 @@ def _of_task(records: SectionRecords) -> Section:
     told = _told().get(records.kind)
     if told is None:
         return Section()
-    table = tabulate_task(records.rows, told["metrics"])
     figures = [*_against_epsilon(records, told.get("drawn", "")), *_curves(records), *_maps(records)]
     said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
-    return Section(tuple(said), (table,) if len(table.header) > 3 else (), tuple(figures))
+    return Section(tuple(said), figures=tuple(figures))
 
 
 def _sentences(records: SectionRecords) -> list[str]:
@@ -183,28 +182,19 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
 
 
-def tabulate_task(rows: Sequence[Row], metrics: Mapping[str, str]) -> SectionTable:
-    """Row × every metric that some row has, with the ε of each path where a row has several.
-
-    Args:
-        metrics: Metric → title; a name that ends in ``*`` stands for every metric that begins so.
-    """
-    has = dict.fromkeys(name for row in rows for e in row.results for name in e.metrics)
-    named = {name: title.format(name.removeprefix(key[:-1])) for key, title in metrics.items()
+def measures_of(kind: str, rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
+    """Title → what the table of all rows says of a row beside its result: the ε of each path where a row has several, and every
+    metric of ``tasks.yaml`` that some row has; a name that ends in ``*`` stands for every metric that begins so."""
+    compared = {row.metric for row in rows}  # where it is one, it is the result
+    has = {name: None for row in rows for e in row.results for name in e.metrics if {name} != compared}
+    known = _told().get(kind, {"metrics": {}})["metrics"]
+    named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
              for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
     paths = dict.fromkeys(path for row in rows if len(row.paths) > 1 for path in row.paths)
-    columns: dict[str, Callable[[Row], str]] = {
-        "row": lambda r: r.row,
-        "ε provable": lambda r: phrase_upper_bound(r.provable, 2),
-    }
-    for path in paths:
-        columns[f"ε of the {path}"] = functools.partial(_price, path=path)
+    columns: dict[str, Callable[[Row], str]] = {f"ε of the {path}": functools.partial(_price, path=path) for path in paths}
     if any(_at_most(row) for row in rows):
         columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
-    columns |= {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
-    return tabulate_section(
-        "Every measure", rows, columns, f"{phrase_average(max(row.seeds for row in rows))}." if rows else ""
-    )
+    return columns | {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
 
 
 def _price(row: Row, path: str) -> str:
