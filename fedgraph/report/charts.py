@@ -111,9 +111,11 @@ def _lines(
     asked = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across), alt.Tooltip("y:Q", title=up, format=".3f")]
     asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
-    bars = base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
-    lines = base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N"))
-    layers: list[Panel] = [bars, lines, base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked)]
+    barred = (part["high"] > part["low"]).any()
+    layers: list[Panel] = [base.mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))] if barred else []
+    if part["joined"].all():
+        layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
+    layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
     for place, (label, value) in enumerate(levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
         layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))

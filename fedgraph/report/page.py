@@ -100,7 +100,6 @@ def make_page_content(
     questions = answer.ask(found)
     whole = [r for r in records if r.entries]
     parts = [(r, base.build_sections(r)) for r in whole]
-    swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep))]
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
     known = graphs or {}
@@ -113,7 +112,8 @@ def make_page_content(
         first=(*doubts, *asked),
         attacked=tuple(attack_bounds.summarise(rows)),
         spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions(questions),
-        swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
+        swept=sweeps.draw(whole), parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows),
+        methods=tuple(methods),
         references=references.describe_comparison(any(r.kind.startswith("graph") for r in records)),
         datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip

@@ -1,11 +1,7 @@
-"""Which parts of a run belong together because one thing varies between them: clients, data sets, one setting of a method.
-
-Such parts become one section with that thing on the axis; what each value found alone stays below, folded.
-"""
+"""Pictures with something else than ε on the axis: a setting that varies between the rows of a task, or between tasks."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
@@ -15,61 +11,32 @@ from fedgraph.report.sections.base import SectionRecords
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """Parts of a run between which one thing varies."""
-
-    parts: tuple[SectionRecords, ...]
-    thing: str | None = None  # what varies; None for a part that stands alone
-    at: tuple[float | str, ...] = ()  # the value of each of ``parts``; empty for a part that stands alone
-
-    @property
-    def title(self) -> str:
-        """What varies, from where to where, on which data."""
-        labels, where = ([*dict.fromkeys(named)] for named in ((r.label for r in self.parts), (r.dataset for r in self.parts)))
-        by = "" if self.thing is None else f"By {self.thing}: "
-        return f"{by}{' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
-
-
-def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
-    """Every part once, in order of first appearance."""
+def draw(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[plots.PlotFigure, ...]]]:
+    """(title, figures) of each thing that varies between the rows of a task, a panel for each data set and ε; then of each that
+    varies between tasks that have at least half of their rows in common."""
+    found = []
+    for label in dict.fromkeys(r.label for r in records):
+        parts = [r for r in records if r.label == label]
+        where, rows = ", ".join(dict.fromkeys(r.dataset for r in parts)), compare_rows([row for r in parts for row in r.rows])
+        for thing, places in _varied_within(parts[0]).items():
+            placed = [(place, row) for row in rows if (place := places.get(f"{row.method}/{row.variant}"))]
+            found.append((f"By {thing}: {label} — {where}", _drawn(thing, [(at, row, line) for (at, line), row in placed])))
     groups: list[list[SectionRecords]] = []
     for record in records:
         own = next((g for g in groups if _alike(g[0], record)), None)
-        if own is None:
-            groups.append([record])
-        else:
-            own.append(record)
-    return [_sweep(group) for group in groups]
+        groups.append([record]) if own is None else own.append(record)
+    for group in (g for g in groups if len(g) > 1):
+        thing, values = _thing({r.label: r for r in group})
+        points = [(values[row.task], row, row.name) for row in compare_rows([row for r in group for row in r.rows])]
+        title = f"By {thing}: {group[0].label} to {group[-1].label} — {group[0].dataset}"
+        found.append((title, _drawn(thing, points)))
+    return [(title, figures) for title, figures in found if figures]
 
 
 def _alike(one: SectionRecords, other: SectionRecords) -> bool:
-    mine, theirs = _names(one), _names(other)
-    if one.kind != other.kind or not (mine and theirs):
-        return False
-    if not compare_rows(one.rows) or not compare_rows(other.rows):
-        return False
-    if one.label == other.label:
-        return True
-    asked, also = one.entries[0].facts, other.entries[0].facts
-    if one.dataset != other.dataset or (asked.protocol, asked.split) != (also.protocol, also.split):
-        return False
-    return len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
-
-
-def _names(record: SectionRecords) -> set[str]:
-    return {f"{e.method}/{e.variant}" for e in record.entries}
-
-
-def _sweep(group: list[SectionRecords]) -> Sweep:
-    labels = list(dict.fromkeys(r.label for r in group))
-    if len(group) == 1:
-        return Sweep(tuple(group))
-    if len(labels) == 1:
-        inside = _varied_within(group[0])
-        return Sweep(tuple(group), next(iter(inside), "data set"), tuple(r.dataset for r in group))
-    thing, values = _thing({r.label: r for r in group})
-    return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
+    mine, theirs = ({f"{row.method}/{row.variant}" for row in compare_rows(record.rows)} for record in (one, other))
+    asked, also = ((r.kind, r.dataset, r.entries[0].facts.protocol, r.entries[0].facts.split) for r in (one, other))
+    return asked == also and bool(mine and theirs) and len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
 
 
 def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float | str]]:
@@ -147,30 +114,12 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def draw_sweep(sweep: Sweep) -> tuple[plots.PlotFigure, ...]:
-    """One figure with the varied thing on the axis, one panel per data set and ε.
-
-    Of what varies between the methods of a task: one figure for each setting that does.
-    """
-    inside = _varied_within(sweep.parts[0])
-    found = compare_rows([row for record in sweep.parts for row in record.rows])
-    if sweep.thing is None or (sweep.thing in inside and len({r.label for r in sweep.parts}) == 1):
-        drawn: list[plots.PlotFigure] = []
-        for thing, rows_of in inside.items():
-            placed = [(place, row) for row in found if (place := rows_of.get(f"{row.method}/{row.variant}"))]
-            drawn += _drawn(thing, [(at, row, line) for (at, line), row in placed], True)
-        return tuple(drawn)
-    places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
-    points = [(places[row.task, row.dataset], row, row.name) for row in found if (row.task, row.dataset) in places]
-    return _drawn(sweep.thing, points, sweep.thing != "data set")
-
-
-def _drawn(thing: str, places: Sequence[tuple[float | str, Row, str]], by_data: bool) -> tuple[plots.PlotFigure, ...]:
+def _drawn(thing: str, places: Sequence[tuple[float | str, Row, str]]) -> tuple[plots.PlotFigure, ...]:
     """places: (value of the thing, row, its line)."""
     known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
     targets = {row.target for _, row, _ in known}
     common = {t for t in targets if len({at for at, row, _ in known if row.target == t}) > 1}
-    several = by_data and len({row.dataset for _, row, _ in known}) > 1
+    several = len({row.dataset for _, row, _ in known}) > 1
     readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.target)}) > 1
     points = []
     for at, row, line in known:

@@ -186,25 +186,24 @@ def test_conditions_beyond_three_are_folded_in_place() -> None:
 @pytest.mark.parametrize(
     ("parts", "thing", "at"),
     [
-        ([record(f"{c}", [cell("a", 0.5, facts=held_by(c))], hops={"deep": c}) for c in (2, 5, 7)], "deep", (2, 5, 7)),
+        ([record(f"{c}", [cell("a", 0.5, facts=held_by(c))], hops={"deep": c}) for c in (2, 5, 7)], "deep", ("2", "5", "7")),
         (
             [
                 record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
                 record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
             ],
-            "number of clients", (1, 10),
+            "number of clients", ("1", "10"),
         ),
-        ([record("t", [cell("a", 0.5)], "one"), record("t", [cell("a", 0.6)], "two")], "data set", ("one", "two")),
-        ([record("a", [cell("x", 0.5)])], None, ()),
+        ([record("x", [cell("a", 0.5)]), record("y", [cell("b", 0.5)])], None, ()),
+        ([record("x", [cell("a", 0.5)], "one"), record("y", [cell("a", 0.5)], "two")], None, ()),
     ],
 )  # fmt: skip
 def test_the_one_thing_that_varies_between_tasks_is_on_the_axis(
-    parts: list[SectionRecords], thing: str | None, at: tuple[object, ...]
+    parts: list[SectionRecords], thing: str | None, at: tuple[str, ...]
 ) -> None:
-    (sweep, alone) = sweeps.group_sweeps([*parts, record("other rows", [cell("y", 0.5)])])
-    assert (sweep.thing, sweep.at, alone.thing) == (thing, at, None)
-    figures = sweeps.draw_sweep(sweep)
-    assert [p["x"] for f in figures for p in marks(f.specs[0], "point")] == [f"{x:g}" if thing != "data set" else x for x in at]
+    drawn = sweeps.draw([*parts, record("other rows", [cell("other", 0.5)])])
+    assert [title.startswith(f"By {thing}: ") for title, _ in drawn] == ([True] if thing else [])
+    assert tuple(p["x"] for _, figures in drawn for f in figures for p in marks(f.specs[0], "point")) == at
 
 
 def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
@@ -217,9 +216,8 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     ]
     entries = [cell("m", 0.5 + i / 100, variant=s["label"]) for i, s in enumerate(methods)]
     parts = [record("t", entries, name, methods=methods) for name in ("one", "two")]
-    (sweep,) = sweeps.group_sweeps(parts)
-    assert (sweep.thing, sweep.at) == ("steps", ("one", "two"))
-    (figure,) = sweeps.draw_sweep(sweep)
+    ((title, (figure,)),) = sweeps.draw(parts)
+    assert title == "By steps: t — one, two"
     assert len(figure.specs) == 2
     points = [(p["colour"], p["x"]) for p in marks(figure.specs[0], "point")]
     assert points == [*(("m · prior default", x) for x in ("1", "5", "∞")), *(("m · prior 0", x) for x in ("1", "5"))]
