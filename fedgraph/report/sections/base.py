@@ -190,15 +190,14 @@ def measures_of(kind: str, rows: Sequence[Row]) -> dict[str, Callable[[Row], str
     known = _told().get(kind, {"metrics": {}})["metrics"]
     named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
              for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
-    paths = dict.fromkeys(path for row in rows if len(row.paths) > 1 for path in row.paths)
-    columns: dict[str, Callable[[Row], str]] = {f"ε of the {path}": functools.partial(_price, path=path) for path in paths}
+    columns: dict[str, Callable[[Row], str]] = {"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {}
     if any(_at_most(row) for row in rows):
         columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
     return columns | {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
 
 
-def _price(row: Row, path: str) -> str:
-    return phrase_upper_bound(row.path(path), 2) if path in row.paths else "—"
+def _prices(row: Row) -> str:
+    return ", ".join(f"{path} {phrase_upper_bound(row.path(path), 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
 
 
 def _graph_epsilons(row: Row) -> str:
@@ -251,14 +250,11 @@ def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
 
 
 def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
-    """Pictures of the arrays that cells kept: one figure for each row, with the map of each of its budgets."""
+    """Pictures of the arrays that cells kept: one figure for each row; matrices are large, of the least and the largest ε."""
     found: dict[tuple[str, ...], list[plots.Panel]] = {}
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
-    drawn = (
-        {e.epsilon for e, _ in kept}
-        if not any("distances" in arrays for _, arrays in kept)
-        else _ends(e.epsilon for e, _ in kept)
-    )
+    asked = sorted(e.epsilon for e, _ in kept)
+    drawn = {*asked[:1], *asked[-1:]} if any("distances" in arrays for _, arrays in kept) else set(asked)
     for entry, arrays in kept:
         if entry.epsilon in drawn:
             target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
@@ -266,9 +262,3 @@ def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps, and what they were made of. They read private data: for the eyes of the data's holder."
     return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=False) for key, each in found.items())
-
-
-def _ends(values: Iterable[float]) -> set[float]:
-    """The least and the largest: matrices of distances are large."""
-    known = sorted(values)
-    return {known[0], known[-1]}
