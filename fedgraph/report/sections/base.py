@@ -190,10 +190,11 @@ def measures_of(kind: str, rows: Sequence[Row]) -> dict[str, Callable[[Row], str
     known = _told().get(kind, {"metrics": {}})["metrics"]
     named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
              for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
-    columns: dict[str, Callable[[Row], str]] = {"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {}
+    columns: dict[str, Callable[[Row], str]] = {}
     if any(_at_most(row) for row in rows):
         columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
-    return columns | {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
+    columns |= {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
+    return columns | ({"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {})
 
 
 def _prices(row: Row) -> str:
