@@ -19,7 +19,6 @@ from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
 
 _MOST_LINES = 25  # of the table at the end
 _WIDE = 100  # letters of its lines
-_MOST_SPENT = 3  # lines of what all trainings cost together
 
 
 class _Screen(Protocol):
@@ -93,8 +92,8 @@ def write_report(
             screen.print(f"predicted: {label} ({', '.join(classes[:4])}{', …' if len(classes) > 4 else ''})")
     for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
         screen.print(line)
-    for line in content.spent[:_MOST_SPENT]:
-        screen.print(line)
+    if content.spent:
+        screen.print(content.spent)
     screen.print(
         f"report: {out / 'report.html'} (as these lines, for the holder of the data); every table: fedgraph show {out} --csv"
     )

@@ -52,7 +52,7 @@ class PageContent:
     every: tuple[Row, ...]  # all of them
     first: tuple[str, ...]  # what parts say before everything else
     attacked: tuple[str, ...]
-    spent: tuple[str, ...]  # what all private trainings cost together
+    spent: str  # what all private trainings cost together
     picture: PlotFigure | None  # of the questions
     swept: Sequence[tuple[str, Sequence[PlotFigure]]]  # title → figures with what varies between tasks, or within one
     parts: Sequence[tuple[SectionRecords, Section]]  # what is said of each task on each data set

@@ -26,7 +26,9 @@ def draw(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[plots.PlotF
         own = next((g for g in groups if _alike(g[0], record)), None)
         groups.append([record]) if own is None else own.append(record)
     for group in (g for g in groups if len(g) > 1):
-        thing, values = _thing({r.label: r for r in group})
+        if (varied := _thing({r.label: r for r in group})) is None:
+            continue
+        thing, values = varied
         points = [(values[row.task], row, row.name) for row in compare_rows([row for r in group for row in r.rows])]
         title = f"By {thing}: {group[0].label} to {group[-1].label} — {group[0].dataset}"
         found.append((title, _drawn(thing, points)))
@@ -39,23 +41,16 @@ def _alike(one: SectionRecords, other: SectionRecords) -> bool:
     return asked == also and bool(mine and theirs) and len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
 
 
-def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float | str]]:
-    """What varies from task to task, and its value in each: one setting, the number of clients, or else their labels."""
+def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float]] | None:
+    """The one setting that varies from task to task, and its value in each; None where it is not one, or no number."""
     flat = {label: dict(_leaves(record.settings)) for label, record in tasks.items()}
     keys = {k for leaves in flat.values() for k in leaves}
     varied = {k for k in keys if len({repr(leaves.get(k)) for leaves in flat.values()}) > 1}
     names = {k.rsplit(".", 1)[-1] for k in varied}
-    if len(names) == 1 and all(len({repr(leaves.get(k)) for k in varied if k in leaves}) == 1 for leaves in flat.values()):
-        (name,) = names
-        values = {label: next(leaves[k] for k in sorted(varied) if k in leaves) for label, leaves in flat.items()}
-        numbers: dict[str, float | str] = {label: float(v) for label, v in values.items() if isinstance(v, int | float)}
-        if len(set(numbers.values())) == len(values):
-            return name.replace("_", " "), numbers
-    clients = {label: {e.facts.clients for e in r.entries} for label, r in tasks.items()}
-    counts = {label: number for label, c in clients.items() if len(c) == 1 and (number := next(iter(c))) is not None}
-    if len(counts) == len(tasks) == len(set(counts.values())):
-        return "number of clients", {label: float(c) for label, c in counts.items()}
-    return "task", {label: label for label in tasks}
+    found = {label: [_number(leaves[k]) for k in sorted(varied) if k in leaves] for label, leaves in flat.items()}
+    values = {label: own[0] for label, own in found.items() if len(set(own)) == 1 and own[0] is not None}
+    alone = len(names) == 1 and len(set(values.values())) == len(tasks)
+    return (names.pop().replace("_", " "), values) if alone else None
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
