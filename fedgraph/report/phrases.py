@@ -44,8 +44,8 @@ def _as_yaml(value: object) -> str:
 
 
 def begin_phrase(words: str) -> str:
-    """``words`` as a sentence begins with them: names such as ROC keep their letters."""
-    return words[:1].upper() + words[1:]
+    """``words`` as a sentence begins with them: names such as ROC keep their letters, and ε and δ stay small."""
+    return (words[:1].upper() if words[:1].isascii() else words[:1]) + words[1:]
 
 
 def phrase_number(value: float | None, digits: int = 3) -> str:

@@ -37,7 +37,7 @@ LOOK: Spec = {
     },
     "legend": {
         "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 165, "labelFontSize": 12,
-        "titleFontSize": 12, "symbolStrokeWidth": 2,
+        "titleFontSize": 12, "symbolStrokeWidth": 2, "symbolBaseFillColor": INK,
     },
     "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
     "header": {"labelColor": INK, "titleColor": INK},

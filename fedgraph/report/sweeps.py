@@ -42,13 +42,20 @@ def _alike(one: SectionRecords, other: SectionRecords) -> bool:
 
 
 def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float]] | None:
-    """The one setting that varies from task to task, and its value in each; None where it is not one, or no number."""
+    """The one setting that varies from task to task, and its value in each: a number, or how many clients a federation has.
+
+    None where more varies, so that no difference is read as one of this setting. A curator is one client, with its own trust.
+    """
     flat = {label: dict(_leaves(record.settings)) for label, record in tasks.items()}
     keys = {k for leaves in flat.values() for k in leaves}
     varied = {k for k in keys if len({repr(leaves.get(k)) for leaves in flat.values()}) > 1}
+    if all(k.startswith((".trust", ".partition")) for k in varied):
+        counts = {label: {e.facts.clients for e in r.entries} for label, r in tasks.items()}
+        many = {label: float(n) for label, found in counts.items() for n in found if n is not None and len(found) == 1}
+        return ("number of clients", many) if len(set(many.values())) == len(tasks) else None
     names = {k.rsplit(".", 1)[-1] for k in varied}
-    found = {label: [_number(leaves[k]) for k in sorted(varied) if k in leaves] for label, leaves in flat.items()}
-    values = {label: own[0] for label, own in found.items() if len(set(own)) == 1 and own[0] is not None}
+    given = {label: [_number(leaves[k]) for k in sorted(varied) if k in leaves] for label, leaves in flat.items()}
+    values = {label: own[0] for label, own in given.items() if len(set(own)) == 1 and own[0] is not None}
     alone = len(names) == 1 and len(set(values.values())) == len(tasks)
     return (names.pop().replace("_", " "), values) if alone else None
 

@@ -187,7 +187,20 @@ def test_conditions_beyond_three_are_folded_in_place() -> None:
     ("parts", "thing", "at"),
     [
         ([record(f"{c}", [cell("a", 0.5, facts=held_by(c))], hops={"deep": c}) for c in (2, 5, 7)], "deep", ("2", "5", "7")),
-        ([record(f"{c}", [cell("a", 0.5)], hops=c, steps=c + 1) for c in (2, 5)], None, ()),
+        (
+            [
+                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
+                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
+            ],
+            "number of clients", ("1", "10"),
+        ),
+        (  # where more varies than trust and clients, nobody can tell what made the difference
+            [
+                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"], rounds=5),
+                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}, rounds=9),
+            ],
+            None, (),
+        ),
         ([record("x", [cell("a", 0.5)]), record("y", [cell("b", 0.5)])], None, ()),
         ([record("x", [cell("a", 0.5)], "one"), record("y", [cell("a", 0.5)], "two")], None, ()),
     ],
