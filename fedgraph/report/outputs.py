@@ -77,7 +77,6 @@ def write_report(
     content = dataclasses.replace(
         page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs),
         secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
-        environment=json.dumps(dataclasses.asdict(environment), indent=2),
     )  # fmt: skip
     if content.picture is not None:
         store.write_atomically(out / "answer.png", content.picture.png)

@@ -64,7 +64,6 @@ class PageContent:
     folder: str = "RUN"  # of the run, as a command names it
     made: Mapping[str, str] = field(default_factory=dict)  # what is known of how the run was made
     scenario: str = ""
-    environment: str = ""
     secret: bool = False
 
     @property
@@ -250,7 +249,7 @@ def _cells(row: Row, more: Mapping[str, Callable[[Row], str]]) -> list[tuple[str
 
     seconds = [e.seconds for e in row.results if e.seconds is not None]
     took = sum(seconds) / len(seconds) if seconds else math.nan
-    said = f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else "—" if row.status == "ok" else row.status
+    said = f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status if row.metric else "—"
     return [
         ("row", row.row, row.row), ("trust", row.trust.value, str(row.trust.rank)),
         ("private is", in_words_of(row.one, row.unit) or "—", row.unit),
