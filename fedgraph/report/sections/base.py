@@ -185,7 +185,7 @@ def _time(seconds: float) -> str:
 def measures_of(kind: str, rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     """Title → what the table of all rows says of a row beside its result: the ε of each path where a row has several, and every
     metric of ``tasks.yaml`` that some row has; a name that ends in ``*`` stands for every metric that begins so."""
-    compared = {row.metric for row in rows}  # where it is one, it is the result
+    compared = {row.metric for row in rows if row.metric}  # where it is one, it is the result
     has = {name: None for row in rows for e in row.results for name in e.metrics if {name} != compared}
     known = _told().get(kind, {"metrics": {}})["metrics"]
     named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
