@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 LATE = (
-    "torch", "torch_geometric", "numba", "sklearn", "ot", "networkx", "pandas", "matplotlib", "altair", "ray", "dp_accounting",
+    "torch", "torch_geometric", "numba", "sklearn", "ot", "networkx", "pandas", "altair", "ray", "dp_accounting",
 )  # fmt: skip
 LISTED = """
 import sys

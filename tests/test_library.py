@@ -58,7 +58,7 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     assert "node level" in tiny.answer
     assert tiny.score(best.row).row is best.row
     assert (tiny.folder / "report.html").is_file()
-    assert tiny.figure().axes
+    assert tiny.figure().to_dict()["hconcat"]
     assert "<html" in tiny.sheet(best.row)
 
 

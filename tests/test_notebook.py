@@ -8,7 +8,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pytest
 
 NOTEBOOK = Path(__file__).parents[1] / "docs" / "notebook.ipynb"
@@ -34,7 +33,6 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     names: dict[str, Any] = {}
     for number, source in enumerate(cells(), 1):
         exec(compile(source, f"cell {number}", "exec"), names)
-    plt.close("all")
     assert (tmp_path / "compared" / "report.html").is_file()
     assert "<html" in (tmp_path / "sheet.html").read_text(encoding="utf-8")
     assert math.isfinite(names["quote"].headline.total.epsilon)

@@ -17,10 +17,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import gaussian
 
 LOW_OPERATING_RATES = (0.001, 0.01)  # the false-positive rates of every report
 
@@ -77,12 +75,3 @@ def most_audited_advantage(epsilon: float, delta: float) -> float:
     if math.isinf(epsilon):
         return 1.0
     return min(1.0, math.tanh(epsilon / 2) + 2 * delta / (math.exp(min(epsilon, 700.0)) + 1))
-
-
-def of_gaussian(mu: float, delta: float) -> tuple[float, float]:
-    """(ε at ``delta``, the largest expected TPR − FPR, 2 Φ(μ/2) − 1) of a composition of Gaussian releases that is μ-GDP.
-
-    >>> [round(x, 3) for x in of_gaussian(1.0, 1e-5)]
-    [4.377, 0.383]
-    """
-    return gaussian.epsilon(mu, delta), float(2 * ndtr(mu / 2) - 1)

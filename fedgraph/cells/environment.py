@@ -49,7 +49,7 @@ def notice(graphs: Sequence[Graph | GraphCollection]) -> str | None:
     Returns:
         The sentence; None where no data set is synthetic.
     """
-    made = [g.name for g in graphs if g.provenance.source == "synthetic"]
+    made = dict.fromkeys(g.name for g in graphs if g.provenance.source == "synthetic")
     asked, missing = (", ".join(n for n in made if n.startswith("synthetic/") is own) for own in (True, False))
     stand_in = f"{missing} was not available; a generated stand-in was used. No number here is about the real graph."
     said = [stand_in] if missing else []

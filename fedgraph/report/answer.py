@@ -386,6 +386,7 @@ def strength(row: Row, budget: float, one: str) -> str:
     if people and row.delta * people > _LARGEST_SHARE:
         chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
         said += f", which would also cover publishing one of the {counted(people, one)}{chance}, drawn at random, in full"
+        said += " (a smaller delta in the scenario makes that rarer)"
     said += ", so that the proof alone protects little" if is_weak(budget) else ""
     return f"{said}."
 

@@ -17,7 +17,6 @@ from fedgraph.types import in_words_of
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
@@ -56,10 +55,8 @@ def name_scale(row: Row) -> str:
 
 
 def draw_lines(
-    name: str,
     caption: str,
     points: Sequence[ChartPoint],
-    notice: str | None,
     *,
     across: str,
     levels: Mapping[str, Sequence[tuple[str, float]]] | None = None,
@@ -95,7 +92,7 @@ def draw_lines(
         _lines(panel, part, order, across, looks, heads or ("", ""), known.get(panel, ()), domain)
         for panel, part in kept.groupby("panel", sort=False)
     )
-    return (PlotFigure(name, caption, tuple(panels), notice),)
+    return (PlotFigure(caption, tuple(panels)),)
 
 
 def _lines(
@@ -114,9 +111,11 @@ def _lines(
     asked = [alt.Tooltip("line:N", title=" "), alt.Tooltip("x", title=across), alt.Tooltip("y:Q", title=up, format=".3f")]
     asked += [alt.Tooltip("tip:N", title="  ")] if part["tip"].any() else []
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
-    bars = base.transform_filter("datum.high > datum.low").mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))
-    lines = base.transform_filter("datum.joined").mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N"))
-    layers: list[Panel] = [bars, lines, base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked)]
+    barred = (part["high"] > part["low"]).any()
+    layers: list[Panel] = [base.mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))] if barred else []
+    if part["joined"].all():
+        layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
+    layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
     for place, (label, value) in enumerate(levels):
         level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
         layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))
@@ -136,46 +135,16 @@ def _tick(x: object) -> str:
     return f"{x:,.4g}".replace("inf", "∞") if isinstance(x, int | float) else str(x)
 
 
-def draw_limits(
-    title: str,
-    curves: Sequence[tuple[str, Sequence[float], Sequence[float]]],
-    points: Sequence[tuple[str, float, float, str]],
-    axes: tuple[str, str],
-) -> Panel:
-    """Curves that no point may exceed, and points below them.
-
-    Args:
-        curves: (name, x, y); the second and later ones are dashed.
-        points: (name, x, y, what to say of it).
-        axes: Titles of x, which is logarithmic, and of y.
-    """
-    import altair as alt
-    import pandas
-
-    lines = [{"x": x, "y": y, "curve": name} for name, xs, ys in curves for x, y in zip(xs, ys, strict=True)]
-    x = alt.X("x:Q", title=axes[0], scale=alt.Scale(type="log"))
-    names = [name for name, *_ in curves]
-    dash = alt.StrokeDash("curve:N", title=None, scale=alt.Scale(domain=names, range=[[1, 0], [5, 4]][: len(names)]))
-    limit = (
-        alt.Chart(pandas.DataFrame(lines)).mark_line(color=INK, strokeWidth=1.4).encode(x, alt.Y("y:Q", title=axes[1]), dash)
-    )
-    told = pandas.DataFrame(points, columns=["name", "x", "y", "of"])
-    marks = alt.Chart(told).mark_point(filled=True, size=46, opacity=0.9).encode(
-        x, alt.Y("y:Q"), alt.Color("name:N", title=None), tooltip=["name:N", "of:N", alt.Tooltip("y:Q", format=".3f")]
-    )  # fmt: skip
-    return alt.layer(limit, marks, title=title, width=1.4 * WIDTH, height=1.2 * HEIGHT)
-
-
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(name: str, questions: Sequence[Question]) -> PlotFigure | None:
+def draw_questions(questions: Sequence[Question]) -> PlotFigure | None:
     """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
 
     None where no private row of any has a number.
     """
     panels = tuple(draw_question(question) for question in questions if question.kept)
-    return PlotFigure(name, "", panels, columns=3) if panels else None
+    return PlotFigure("Accuracy against provable ε", panels, columns=3) if panels else None
 
 
 def draw_question(question: Question) -> Panel:
@@ -323,27 +292,3 @@ def _labels(best: Sequence[Spec], span: tuple[float, float]) -> list[Spec]:
         placed.append({"x": x, "y": y, "trust": point["trust"], "label": point["trust"]})
     over = max(0.0, max(one["y"] for one in placed) - span[1])
     return [one | {"y": one["y"] - over} for one in placed]
-
-
-def draw_for_notebook(questions: Sequence[Question]) -> Figure:
-    """A figure of matplotlib with means against provable ε, a panel for each question of which a row is ``kept``; at least one.
-
-    Raises:
-        ImportError: matplotlib is not installed; the line says how.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("a Figure needs matplotlib: pip install 'fedgraph-privacy[figure]'") from error
-    figure = Figure(figsize=(5.5 * len(questions), 4.2), layout="constrained")
-    for axes, question in zip(figure.subplots(1, len(questions), squeeze=False).flat, questions, strict=True):
-        for label, trust in dict.fromkeys((row.short, row.trust) for row in question.kept):
-            own = sorted((r for r in question.kept if (r.short, r.trust) == (label, trust)), key=lambda r: r.provable)
-            bars = [r.deviation or 0.0 for r in own]
-            axes.errorbar([r.provable for r in own], [r.mean for r in own], yerr=bars if any(bars) else None, marker="o",
-                          label=f"{label}, {trust.value}")  # fmt: skip
-        if question.ceiling is not None:
-            axes.axhline(question.ceiling.mean, ls="--", color="0.4", label=f"without privacy: {question.ceiling.short}")
-        axes.set(xscale="log", xlabel="provable ε", ylabel=question.head.metric, title=question.title)
-        axes.legend(fontsize=7, frameon=False)
-    return figure

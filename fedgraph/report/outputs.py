@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-import pandas as pd
-
-from fedgraph.cells import Environment, NodeClassificationCellFacts, Result, portable, store
+from fedgraph.cells import Environment, Result, portable, store
 from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import begin_phrase, phrase_number
@@ -21,7 +19,6 @@ from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
 
 _MOST_LINES = 25  # of the table at the end
 _WIDE = 100  # letters of its lines
-_MOST_SPENT = 3  # lines of what all trainings cost together
 
 
 class _Screen(Protocol):
@@ -41,8 +38,8 @@ def write_report(
 ) -> None:
     """Write every output of a run into its folder, and print the answer.
 
-    The order is: results.csv, results.parquet at the end of the run, environment.json, scenario.yaml, ledger.jsonl, curves.csv
-    where a cell kept one, the figures, report.html, and a page for each owner. Each file is written whole or not at all.
+    The order is: results.csv, results.parquet at the end of the run, environment.json, scenario.yaml, ledger.jsonl, answer.png
+    and answer.svg, report.html, and a page for each owner. Each file is written whole or not at all.
 
     Args:
         resolved: The scenario as it was read, as text.
@@ -68,9 +65,6 @@ def write_report(
     ledger = [json.dumps({"kind": "notice", "text": notice})] if notice else []
     ledger += [line for result in found for line in result.ledger]
     _text(out / "ledger.jsonl", "".join(line + "\n" for line in ledger))
-    grown = _curves(found)
-    if grown is not None:
-        _text(out / "curves.csv", grown)
 
     sizes = "; ".join(map(describe_graph_size, graphs.values())) or "No data set is read"
     where = " What was read, and how, stands under Data." if graphs else ""
@@ -83,12 +77,10 @@ def write_report(
     content = dataclasses.replace(
         page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs),
         secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
-        environment=json.dumps(dataclasses.asdict(environment), indent=2),
     )  # fmt: skip
-    for figure in content.figures:
-        store.write_atomically(out / f"{figure.name}.png", figure.png)
-        if figure.live:
-            _text(out / f"{figure.name}.svg", figure.svg)
+    if content.picture is not None:
+        store.write_atomically(out / "answer.png", content.picture.png)
+        _text(out / "answer.svg", content.picture.svg)
     _text(out / "report.html", page.render_report_page(content))
     for file, letter in page.render_letter_pages(content).items():
         (out / "owners").mkdir(exist_ok=True)
@@ -99,8 +91,8 @@ def write_report(
             screen.print(f"predicted: {label} ({', '.join(classes[:4])}{', …' if len(classes) > 4 else ''})")
     for line in summarise(content.notices, content.first, content.questions) if content.questions else content.sentences:
         screen.print(line)
-    for line in content.spent[:_MOST_SPENT]:
-        screen.print(line)
+    if content.spent:
+        screen.print(content.spent)
     screen.print(
         f"report: {out / 'report.html'} (as these lines, for the holder of the data); every table: fedgraph show {out} --csv"
     )
@@ -171,20 +163,6 @@ def _made(out: Path, records: Sequence[SectionRecords], environment: Environment
 
 def _span(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
-
-
-_CURVE = ["task", "dataset", "method", "variant", "trust", "world", "calibrated_by", "epsilon", "seed", "round", "accuracy"]
-
-
-def _curves(found: Sequence[Result]) -> str | None:
-    """CSV text of all curves, one line for each kept round of each cell; None where no cell kept one."""
-    rows = [
-        (*r.kind[:4], r.world.trust.value, r.world.kind.value, r.noise_for, r.epsilon, r.seed, *point)
-        for r in found
-        if isinstance(r.facts, NodeClassificationCellFacts)
-        for point in r.facts.curve
-    ]
-    return pd.DataFrame(rows, columns=_CURVE).to_csv(index=False, lineterminator="\n") if rows else None
 
 
 def _text(path: Path, text: str) -> None:

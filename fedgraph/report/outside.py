@@ -205,5 +205,5 @@ def _readme(seen: SavedRun) -> str:
     """What lies here. The price of all of it together is the sum of the prices, which bounds what the parts cost together."""
     seed = "secret" if str(seen.environment.seed) == "secret" else "seeded"
     parts = [seen.title, *filter(None, [seen.notice]), fill_phrase("outside", seed), fill_phrase("outside", "holds")]
-    parts += [fill_phrase("outside", "files"), " ".join([fill_phrase("outside", "check"), *statement.add_up(seen.results)])]
+    parts += [fill_phrase("outside", "files"), " ".join([fill_phrase("outside", "check"), statement.add_up(seen.results)])]
     return "\n\n".join(part.strip() for part in parts) + "\n"

@@ -9,7 +9,7 @@ import json
 import math
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup
@@ -34,7 +34,6 @@ from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
-_PICTURES = 300_000  # bytes of pictures that the page does not draw; further ones lie beside it
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _FIRST_CONDITIONS = 3  # that are not folded
 _NOBODY = (None, "", "nothing", "attributes")  # where no person is public
@@ -50,9 +49,10 @@ class PageContent:
     notices: tuple[str, ...]  # said before everything: data were generated, the run was shrunk, an attack refutes a proof
     questions: tuple[Question, ...]
     rows: tuple[Row, ...]  # that can be compared
+    every: tuple[Row, ...]  # all of them
     first: tuple[str, ...]  # what parts say before everything else
     attacked: tuple[str, ...]
-    spent: tuple[str, ...]  # what all private trainings cost together
+    spent: str  # what all private trainings cost together
     picture: PlotFigure | None  # of the questions
     swept: Sequence[tuple[str, Sequence[PlotFigure]]]  # title → figures with what varies between tasks, or within one
     parts: Sequence[tuple[SectionRecords, Section]]  # what is said of each task on each data set
@@ -64,14 +64,7 @@ class PageContent:
     folder: str = "RUN"  # of the run, as a command names it
     made: Mapping[str, str] = field(default_factory=dict)  # what is known of how the run was made
     scenario: str = ""
-    environment: str = ""
     secret: bool = False
-
-    @property
-    def figures(self) -> list[PlotFigure]:
-        """Every figure of the page."""
-        inside = [f for _, section in self.parts for f in section.figures]
-        return [*([self.picture] if self.picture else []), *(f for _, figures in self.swept for f in figures), *inside]
 
     @property
     def finding(self) -> str:
@@ -104,9 +97,8 @@ def make_page_content(
     """
     found = answering(rows)
     questions = answer.ask(found)
-    whole, notice = [r for r in records if r.entries], " ".join(notices) or None
-    parts = [(r, base.build_sections(r, notice)) for r in whole]
-    swept = [(sweep.title, drawn) for sweep in sweeps.group_sweeps(whole) if (drawn := sweeps.draw_sweep(sweep, notice))]
+    whole = [r for r in records if r.entries]
+    parts = [(r, base.build_sections(r)) for r in whole]
     methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
     datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
     known = graphs or {}
@@ -115,10 +107,12 @@ def make_page_content(
     warned += [said] if (said := answer.missing(found)) else []
     asked = [s for _, section in parts for s in section.first]
     return PageContent(
-        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, first=(*doubts, *asked),
+        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, every=tuple(rows),
+        first=(*doubts, *asked),
         attacked=tuple(attack_bounds.summarise(rows)),
-        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions("answer", questions),
-        swept=swept, parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows), methods=tuple(methods),
+        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions(questions),
+        swept=sweeps.draw(whole), parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows),
+        methods=tuple(methods),
         references=references.describe_comparison(any(r.kind.startswith("graph") for r in records)),
         datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
     )  # fmt: skip
@@ -237,27 +231,35 @@ def held_if(content: PageContent, question: Question) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), read_phrases()["held_if"]["floats"])))
 
 
-def row_cells(row: Row) -> list[tuple[str, str, str]]:
-    """(title of the column, text, what it is sorted by) of the table of all rows."""
+def tables_of_rows(content: PageContent) -> list[tuple[str, list[tuple[Row, list[tuple[str, str, str]]]]]]:
+    """For each task on each data set its title, and of each of its rows (title of the column, text, what it is sorted by)."""
+    groups: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
+        groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
+    found = []
+    for (task, dataset), rows in groups.items():
+        more = base.measures_of(next(iter(rows.values())).kind, list(rows.values()))
+        found.append((f"{task} — {dataset}", [(row, _cells(row, more)) for row in rows.values()]))
+    return found
 
+
+def _cells(row: Row, more: Mapping[str, Callable[[Row], str]]) -> list[tuple[str, str, str]]:
     def bound(value: float | None, text: str) -> tuple[str, str]:
         return (text, "" if value is None else f"{min(value, 1e12):.6g}")
 
-    seeds = ", ".join(answer.format_mean(row) if len(row.scores) < 2 else _seed(row, v) for v in row.scores.values())
     seconds = [e.seconds for e in row.results if e.seconds is not None]
     took = sum(seconds) / len(seconds) if seconds else math.nan
-    metric = read_phrases()["short_metrics"].get(row.metric, row.metric)
+    said = f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status if row.metric else "—"
     return [
-        ("row", row.row, row.row), ("data", row.dataset, row.dataset), ("task", row.task, row.task),
-        ("trust", row.trust.value, str(row.trust.rank)),
+        ("row", row.row, row.row), ("trust", row.trust.value, str(row.trust.rank)),
         ("private is", in_words_of(row.one, row.unit) or "—", row.unit),
         ("ε asked", *bound(row.target, "none" if math.isinf(row.target) else phrase_number(row.target))),
         ("ε published", *bound(row.published, phrase_number(row.published, 2))),
         ("ε proven", *bound(row.provable, phrase_upper_bound(row.provable))),
         ("ε measured", *bound(row.measured, "—" if row.measured is None else f"≥ {phrase_lower_bound(row.measured)}")),
-        ("metric", metric, metric),
-        ("result", f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status, f"{row.mean:.6g}"),
-        ("seeds", seeds, seeds), ("seconds", f"{took:.1f}", f"{took:.3f}"),
+        ("result", said.removesuffix(" ()"), f"{row.mean:.6g}"),
+        ("seeds", ", ".join(_seed(row, v) for v in row.scores.values()), str(row.seeds)),
+        *((title, text := read(row), text) for title, read in more.items()), ("seconds", f"{took:.1f}", f"{took:.3f}"),
     ]  # fmt: skip
 
 
@@ -273,14 +275,6 @@ def render_report_page(content: PageContent) -> str:
     drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
-    left = _PICTURES
-
-    def picture(figure: PlotFigure) -> str:
-        """Empty where the page would grow too heavy: it names the file instead."""
-        nonlocal left
-        found = _embed(figure.jpeg)
-        left -= len(found)
-        return found if left >= 0 else ""
 
     def place(spec: Spec) -> int:
         specs.append({key: value for key, value in spec.items() if key not in ("title", "config", "$schema")})
@@ -289,10 +283,10 @@ def render_report_page(content: PageContent) -> str:
 
     text = load_template("page.html").render(
         c=content, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, picture=picture,
+        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, embed=_embed,
         still="" if content.picture is None else _embed(content.picture.jpeg),
         head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        rows=[(row, row_cells(row)) for row in content.rows], level=_level_words,
+        tables=tables_of_rows(content), level=_level_words,
         holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
         world=_world_words, several=any(len(q.budgets) > 1 for q in content.questions),
         holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),

@@ -1,5 +1,6 @@
 """The texts of a report, which stand in ``templates/phrases.yaml``, and how numbers are written in them."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -30,12 +31,21 @@ def load_template(name: str, escaped: bool = True) -> jinja2.Template:
     """A template of this package, where a name that nobody gave is an error."""
     loader, strict = jinja2.FunctionLoader(lambda file: read_phrase_asset(f"templates/{file}")), jinja2.StrictUndefined
     environment = jinja2.Environment(autoescape=escaped, undefined=strict, trim_blocks=True, lstrip_blocks=True, loader=loader)
+    environment.filters["text"] = _as_yaml
     return environment.get_template(name)
 
 
+def _as_yaml(value: object) -> str:
+    """A text as YAML: quoted, or a literal block of several lines, for a value that stands in the third level."""
+    lines = str(value).split("\n")
+    if len(lines) > 1:
+        return "|-\n" + "\n".join(f"      {line}" for line in lines)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in json.dumps(lines[0], ensure_ascii=False))
+
+
 def begin_phrase(words: str) -> str:
-    """``words`` as a sentence begins with them: names such as ROC keep their letters."""
-    return words[:1].upper() + words[1:]
+    """``words`` as a sentence begins with them: names such as ROC keep their letters, and ε and δ stay small."""
+    return (words[:1].upper() if words[:1].isascii() else words[:1]) + words[1:]
 
 
 def phrase_number(value: float | None, digits: int = 3) -> str:

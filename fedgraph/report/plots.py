@@ -1,4 +1,4 @@
-"""Pictures of a report: altair's charts as PNG and SVG files, and as specifications that the page draws itself.
+"""Pictures of a report: altair's charts as specifications that the page draws itself, and as picture files.
 
 altair and vl-convert are imported when the first picture is made, so that a run starts without them.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -38,7 +37,7 @@ LOOK: Spec = {
     },
     "legend": {
         "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 165, "labelFontSize": 12,
-        "titleFontSize": 12, "symbolStrokeWidth": 2,
+        "titleFontSize": 12, "symbolStrokeWidth": 2, "symbolBaseFillColor": INK,
     },
     "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
     "header": {"labelColor": INK, "titleColor": INK},
@@ -49,11 +48,9 @@ LOOK: Spec = {
 class PlotFigure:
     """One figure of a report."""
 
-    name: str  # file name without its ending
     caption: str
-    panels: tuple[Panel, ...]  # what stands side by side in a file, and one below the other on a narrow page
-    notice: str | None = None  # stands above the panels in a file
-    columns: int = _PER_ROW  # panels side by side in a file
+    panels: tuple[Panel, ...]  # what stands side by side in a picture, and one below the other on a narrow page
+    columns: int = _PER_ROW  # panels side by side in a picture
     # whether the page draws it, so that points can be asked; a picture of thousands of marks is shown as it is
     live: bool = True
 
@@ -75,8 +72,6 @@ class PlotFigure:
         whole: Spec = {key: self._drawn[0][key] for key in shared[:2]} | {"background": "white", "padding": 10}
         whole["concat"] = [{key: value for key, value in spec.items() if key not in shared} for spec in self._drawn]
         whole["datasets"] = {name: rows for spec in self._drawn for name, rows in spec.get("datasets", {}).items()}
-        if self.notice is not None:
-            whole["title"] = {"text": self.notice, "color": "#b00020", "fontSize": 11}
         return whole | {"columns": self.columns, "resolve": {"scale": {"color": "independent", "shape": "independent"}}}
 
     @cached_property
@@ -208,11 +203,6 @@ def plot_arrays(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
         names = (f"client {one}", f"client {two}")
         found.append(plot_matching(arrays["places_one"], arrays["places_two"], arrays["coupling"], names))
     return found
-
-
-def tag(words: str) -> str:
-    """Words as a part of a file's name."""
-    return re.sub("[^A-Za-z0-9.]+", "-", words).strip("-")
 
 
 def bare(channel: Panel, name: str) -> Panel:

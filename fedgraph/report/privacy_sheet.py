@@ -11,15 +11,12 @@ stays a marked blank, never invented.
 """
 
 import hashlib
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
-
-import yaml
 
 from fedgraph.cells import store
 from fedgraph.errors import DataError, PrivacyError
@@ -31,16 +28,13 @@ from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.statement import list_statement_caveats
 from fedgraph.types import in_words_of
 
-_Told: TypeAlias = dict[str, Any]  # what a template reads, or what was read from one
+_Told: TypeAlias = dict[str, Any]  # what a template reads
 _BLANK = "[BLANK: to be filled in by whoever publishes]"
 _NO_DATE = "1900-01-01"  # the registry wants a date; its own template writes this one where none is known
 _MOST_KINDS = 8  # of releases that are listed
 _DIGITS = 6  # significant ones of a registered ε
 _MODELS = {Viewer.CURATOR_TRUSTED: "Central", Viewer.WORLD: "Local"}  # the registry's names; of all others: Federated
 
-# libyaml's where it is there: a run writes a record for each row, and Python's take ten times as long
-_LOADER, _DUMPER = (yaml.CSafeLoader, yaml.CSafeDumper) if yaml.__with_libyaml__ else (yaml.SafeLoader, yaml.SafeDumper)
-_PAIRS = re.compile(r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}")  # how JSON writes a letter beyond 16 bits
 _STD = re.compile(r"standard deviation (\d[\d.e+-]*)")  # in the words of a mechanism
 
 
@@ -50,7 +44,7 @@ class PrivacySheet:
 
     anchor: str
     html: str
-    record: _Told | None  # the draft for the registry; None where nothing is guaranteed, so there is nothing to register
+    record: str | None  # the draft for the registry, YAML; None where nothing is guaranteed, so there is nothing to register
 
 
 def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
@@ -122,10 +116,8 @@ def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> l
     stem = made.anchor.replace("-", "_")
     files = {out / f"privacy_sheet_{stem}.html": made.html}
     if made.record is not None:
-        # texts of several lines are literal blocks, and no line is folded: the registry refuses folded text
-        text = _as_yaml(made.record)
         head = fill_phrase("sheet", "draft", blank=_BLANK.split(":")[0], date=_NO_DATE)
-        files[out / f"deployment_{stem}.yaml"] = head + text
+        files[out / f"deployment_{stem}.yaml"] = head + made.record
     for file, content in files.items():
         if not force and file.exists() and file.read_text(encoding="utf-8") != content:
             raise DataError(f"{file}: already there with another content; give --force to replace it, or another --out")
@@ -269,34 +261,22 @@ def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
         yield "Without privacy", f"{METRICS[top.metric]} {format_row_mean(top, top.metric)} ({top.name})"
 
 
-def _record(row: Row, told: _Told) -> _Told:
+def _number(value: float) -> str:
+    """As YAML reads a number: 1.0e-05 is one, 1e-05 is a text."""
+    return re.sub(r"^(\d+)e", r"\1.0e", repr(value))
+
+
+def _record(row: Row, told: _Told) -> str:
     name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {in_words_of(row.one, row.unit)} level"
-    more = {
+    more: _Told = {
         "name": name,
         "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
         "attacked": attack_bounds.describe(row) if row.measured is not None else "No attack was run.",
         "model": _MODELS.get(row.protection.viewer, "Federated"),
         "own_answers": Assumption.ANSWERS_PRIVATE in row.protection.assumptions,
+        "registered": _number(_round_up(row.provable)),
+        "delta": _number(row.delta),
         "dashed": lambda items: [f"- {item}" for item in items],
     }
-    text = load_template("deployment.yaml", escaped=False).render(told | more)
-    text = _PAIRS.sub(lambda pair: f"\\U{ord(json.loads(f'{chr(34)}{pair[0]}{chr(34)}')):08X}", text)  # libyaml knows no pairs
-    deployment = yaml.load(text, Loader=_LOADER)
-    deployment["privacy_loss"]["privacy_parameters"] = {"epsilon": _round_up(row.provable), "delta": row.delta}
-    slug = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
-    return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": deployment}
-
-
-def _as_yaml(record: _Told) -> str:
-    return str(yaml.dump(record, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**9))
-
-
-class _Dumper(_DUMPER):  # type: ignore[misc, valid-type]
-    """Writes texts of several lines as literal blocks."""
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
-_Dumper.add_representer(str, _text)
+    more["slug"] = "-".join(re.sub(r"\W+", "-", part.lower()).replace("_", "-") for part in (name, _BLANK, _NO_DATE[:4]))
+    return load_template("deployment.yaml", escaped=False).render(told | more)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 import statistics
@@ -29,7 +28,6 @@ from fedgraph.report.phrases import (
     phrase_first,
     phrase_lower_bound,
     phrase_number,
-    phrase_upper_bound,
     read_phrases,
 )
 from fedgraph.types import counted, in_words_of
@@ -160,8 +158,8 @@ class Row:
 
     @property
     def slug(self) -> str:
-        """Of its place in the table of all rows; a row by two metrics is there twice."""
-        return f"{self.anchor.replace('row-', 'all-', 1)}{'-accuracy' * self.clustered * (self.metric == 'accuracy')}"
+        """Of its place in the table of all rows."""
+        return self.anchor.replace("row-", "all-", 1)
 
     @property
     def task(self) -> str:
@@ -426,13 +424,6 @@ class Row:
         numbers = f"metric={self.metric!r}, mean={self.mean!r}, deviation={self.deviation!r}, seeds={self.seeds}"
         prices = f"provable={self.provable!r}, published={self.published!r}, measured={self.measured!r}"
         return f"{type(self).__name__}({self.row!r}, {numbers}, {prices}, trust={self.trust.value!r}, unit={self.unit!r})"
-
-    def _repr_html_(self) -> str:
-        shown = {"row": self.name, "trust": self.trust.value}
-        shown[METRICS.get(self.metric, "score")] = format_row_mean(self, self.metric)
-        shown |= {"provable ε": phrase_upper_bound(self.provable), "unit": self.unit, "data": self.dataset}
-        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in shown.items())
-        return f"<table>{cells}</table>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from fedgraph.privacy import Protection
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_number, phrase_upper_bound
 from fedgraph.report.rows import Row
-from fedgraph.types import in_words_of
+from fedgraph.types import counted, in_words_of
 
 
 def list_statement_caveats(secret: bool) -> tuple[str, ...]:
@@ -19,8 +19,8 @@ def list_statement_caveats(secret: bool) -> tuple[str, ...]:
     return tuple(fill_phrase("statement", name) for name in ("floating_point", "secret" if secret else "seed", "page"))
 
 
-def add_up(results: Iterable[Result]) -> tuple[str, ...]:
-    """What all private trainings of a run cost together: one line for each data set and unit; an ε of ∞ adds up to nothing.
+def add_up(results: Iterable[Result]) -> str:
+    """What all private trainings of a run cost together, by data set and unit, in words; an ε of ∞ adds up to nothing.
 
     The sum of their prices bounds it (basic composition).
     """
@@ -29,10 +29,9 @@ def add_up(results: Iterable[Result]) -> tuple[str, ...]:
         if one.protection is not None and one.paths and math.isfinite(one.epsilon_provable):
             unit = in_words_of(one.facts.one, one.protection.unit.value)
             spent.setdefault((one.dataset, unit), []).append(one.epsilon_provable)
-    return tuple(
-        fill_phrase("outside", "together", dataset=dataset, unit=unit, runs=len(each), epsilon=phrase_upper_bound(sum(each), 4))
-        for (dataset, unit), each in spent.items()
-    )
+    each = [f"ε = {phrase_upper_bound(sum(found), 4)} at {unit} level of {dataset} ({counted(len(found), 'training')})"
+            for (dataset, unit), found in spent.items()]  # fmt: skip
+    return fill_phrase("outside", "together", each=", ".join(each)) if each else ""
 
 
 @dataclass(frozen=True)

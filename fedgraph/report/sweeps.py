@@ -1,11 +1,7 @@
-"""Which parts of a run belong together because one thing varies between them: clients, data sets, one setting of a method.
-
-Such parts become one section with that thing on the axis; what each value found alone stays below, folded.
-"""
+"""Pictures with something else than ε on the axis: a setting that varies between the rows of a task, or between tasks."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
@@ -15,80 +11,53 @@ from fedgraph.report.sections.base import SectionRecords
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """Parts of a run between which one thing varies."""
-
-    parts: tuple[SectionRecords, ...]
-    thing: str | None = None  # what varies; None for a part that stands alone
-    at: tuple[float | str, ...] = ()  # the value of each of ``parts``; empty for a part that stands alone
-
-    @property
-    def title(self) -> str:
-        """What varies, from where to where, on which data."""
-        labels, where = ([*dict.fromkeys(named)] for named in ((r.label for r in self.parts), (r.dataset for r in self.parts)))
-        by = "" if self.thing is None else f"By {self.thing}: "
-        return f"{by}{' to '.join(dict.fromkeys((labels[0], labels[-1])))} — {', '.join(where)}"
-
-
-def group_sweeps(records: Sequence[SectionRecords]) -> list[Sweep]:
-    """Every part once, in order of first appearance."""
+def draw(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[plots.PlotFigure, ...]]]:
+    """(title, figures) of each thing that varies between the rows of a task, a panel for each data set and ε; then of each that
+    varies between tasks that have at least half of their rows in common."""
+    found = []
+    for label in dict.fromkeys(r.label for r in records):
+        parts = [r for r in records if r.label == label]
+        where, rows = ", ".join(dict.fromkeys(r.dataset for r in parts)), compare_rows([row for r in parts for row in r.rows])
+        for thing, places in _varied_within(parts[0]).items():
+            placed = [(place, row) for row in rows if (place := places.get(f"{row.method}/{row.variant}"))]
+            found.append((f"By {thing}: {label} — {where}", _drawn(thing, [(at, row, line) for (at, line), row in placed])))
     groups: list[list[SectionRecords]] = []
     for record in records:
         own = next((g for g in groups if _alike(g[0], record)), None)
-        if own is None:
-            groups.append([record])
-        else:
-            own.append(record)
-    return [_sweep(group) for group in groups]
+        groups.append([record]) if own is None else own.append(record)
+    for group in (g for g in groups if len(g) > 1):
+        if (varied := _thing({r.label: r for r in group})) is None:
+            continue
+        thing, values = varied
+        points = [(values[row.task], row, row.name) for row in compare_rows([row for r in group for row in r.rows])]
+        title = f"By {thing}: {group[0].label} to {group[-1].label} — {group[0].dataset}"
+        found.append((title, _drawn(thing, points)))
+    return [(title, figures) for title, figures in found if figures]
 
 
 def _alike(one: SectionRecords, other: SectionRecords) -> bool:
-    mine, theirs = _names(one), _names(other)
-    if one.kind != other.kind or not (mine and theirs):
-        return False
-    if not compare_rows(one.rows) or not compare_rows(other.rows):
-        return False
-    if one.label == other.label:
-        return True
-    asked, also = one.entries[0].facts, other.entries[0].facts
-    if one.dataset != other.dataset or (asked.protocol, asked.split) != (also.protocol, also.split):
-        return False
-    return len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
+    mine, theirs = ({f"{row.method}/{row.variant}" for row in compare_rows(record.rows)} for record in (one, other))
+    asked, also = ((r.kind, r.dataset, r.entries[0].facts.protocol, r.entries[0].facts.split) for r in (one, other))
+    return asked == also and bool(mine and theirs) and len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
 
 
-def _names(record: SectionRecords) -> set[str]:
-    return {f"{e.method}/{e.variant}" for e in record.entries}
+def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float]] | None:
+    """The one setting that varies from task to task, and its value in each: a number, or how many clients a federation has.
 
-
-def _sweep(group: list[SectionRecords]) -> Sweep:
-    labels = list(dict.fromkeys(r.label for r in group))
-    if len(group) == 1:
-        return Sweep(tuple(group))
-    if len(labels) == 1:
-        inside = _varied_within(group[0])
-        return Sweep(tuple(group), next(iter(inside), "data set"), tuple(r.dataset for r in group))
-    thing, values = _thing({r.label: r for r in group})
-    return Sweep(tuple(group), thing, tuple(values[r.label] for r in group))
-
-
-def _thing(tasks: Mapping[str, SectionRecords]) -> tuple[str, dict[str, float | str]]:
-    """What varies from task to task, and its value in each: one setting, the number of clients, or else their labels."""
+    None where more varies, so that no difference is read as one of this setting. A curator is one client, with its own trust.
+    """
     flat = {label: dict(_leaves(record.settings)) for label, record in tasks.items()}
     keys = {k for leaves in flat.values() for k in leaves}
     varied = {k for k in keys if len({repr(leaves.get(k)) for leaves in flat.values()}) > 1}
+    if all(k.startswith((".trust", ".partition")) for k in varied):
+        counts = {label: {e.facts.clients for e in r.entries} for label, r in tasks.items()}
+        many = {label: float(n) for label, found in counts.items() for n in found if n is not None and len(found) == 1}
+        return ("number of clients", many) if len(set(many.values())) == len(tasks) else None
     names = {k.rsplit(".", 1)[-1] for k in varied}
-    if len(names) == 1 and all(len({repr(leaves.get(k)) for k in varied if k in leaves}) == 1 for leaves in flat.values()):
-        (name,) = names
-        values = {label: next(leaves[k] for k in sorted(varied) if k in leaves) for label, leaves in flat.items()}
-        numbers: dict[str, float | str] = {label: float(v) for label, v in values.items() if isinstance(v, int | float)}
-        if len(set(numbers.values())) == len(values):
-            return name.replace("_", " "), numbers
-    clients = {label: {e.facts.clients for e in r.entries} for label, r in tasks.items()}
-    counts = {label: number for label, c in clients.items() if len(c) == 1 and (number := next(iter(c))) is not None}
-    if len(counts) == len(tasks) == len(set(counts.values())):
-        return "number of clients", {label: float(c) for label, c in counts.items()}
-    return "task", {label: label for label in tasks}
+    given = {label: [_number(leaves[k]) for k in sorted(varied) if k in leaves] for label, leaves in flat.items()}
+    values = {label: own[0] for label, own in given.items() if len(set(own)) == 1 and own[0] is not None}
+    alone = len(names) == 1 and len(set(values.values())) == len(tasks)
+    return (names.pop().replace("_", " "), values) if alone else None
 
 
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
@@ -147,32 +116,12 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def draw_sweep(sweep: Sweep, notice: str | None) -> tuple[plots.PlotFigure, ...]:
-    """One figure with the varied thing on the axis, one panel per data set and ε.
-
-    Of what varies between the methods of a task: one figure for each setting that does.
-    """
-    inside, name = _varied_within(sweep.parts[0]), sweep.parts[0].name
-    found = compare_rows([row for record in sweep.parts for row in record.rows])
-    if sweep.thing is None or (sweep.thing in inside and len({r.label for r in sweep.parts}) == 1):
-        drawn: list[plots.PlotFigure] = []
-        for thing, rows_of in inside.items():
-            placed = [(place, row) for row in found if (place := rows_of.get(f"{row.method}/{row.variant}"))]
-            drawn += _drawn(name, thing, [(at, row, line) for (at, line), row in placed], True, notice)
-        return tuple(drawn)
-    places = {(r.label, r.dataset): at for r, at in zip(sweep.parts, sweep.at, strict=True)}
-    points = [(places[row.task, row.dataset], row, row.name) for row in found if (row.task, row.dataset) in places]
-    return _drawn(name, sweep.thing, points, sweep.thing != "data set", notice)
-
-
-def _drawn(
-    name: str, thing: str, places: Sequence[tuple[float | str, Row, str]], by_data: bool, notice: str | None
-) -> tuple[plots.PlotFigure, ...]:
+def _drawn(thing: str, places: Sequence[tuple[float | str, Row, str]]) -> tuple[plots.PlotFigure, ...]:
     """places: (value of the thing, row, its line)."""
     known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
     targets = {row.target for _, row, _ in known}
     common = {t for t in targets if len({at for at, row, _ in known if row.target == t}) > 1}
-    several = by_data and len({row.dataset for _, row, _ in known}) > 1
+    several = len({row.dataset for _, row, _ in known}) > 1
     readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.target)}) > 1
     points = []
     for at, row, line in known:
@@ -188,5 +137,4 @@ def _drawn(
     if not kept:
         return ()
     caption = f"{begin_phrase(kept[0].up)} against {thing}, one panel per budget. Bars: standard deviation over seeds."
-    heads, tag = ("Method", "Whom it trusts"), thing.replace(" ", "-")
-    return charts.draw_lines(f"{name}-by-{tag}", caption, kept, notice, across=thing, heads=heads, shared=True)
+    return charts.draw_lines(caption, kept, across=thing, heads=("Method", "Whom it trusts"), shared=True)

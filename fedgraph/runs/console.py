@@ -7,10 +7,8 @@ after ten seconds, and then ever more seldom, so that a run of hours fills no pa
 from __future__ import annotations
 
 import math
-import statistics
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console as RichConsole
@@ -18,7 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from fedgraph.cells import Cell, CellKind
+from fedgraph.cells import Cell
 from fedgraph.runs import live
 from fedgraph.runtime import Runtime
 
@@ -43,22 +41,22 @@ class Console:
         self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet, markup=False, emoji=False)
         self._teller: live.LiveWriter | None = None
         self._view: Live | None = None  # on a terminal
-        self._begun = time.monotonic()
+        self._begun = self._planned = time.monotonic()
         self._last = self._begun
         self._cells = (0, 0)
-        self._pace = _Pace()
+        self._fresh = 0  # cells that this process finished
         self._best: dict[tuple[str, ...], tuple[float, str]] = {}  # task, data set, measure → its best private row
         self._latest = ""
-        self._running: dict[Cell, float] = {}  # cell → when it began, longest first
+        self._running: dict[Cell, float] = {}  # cell → how much of it is done, 0 … 1; the first has run longest
 
     def say(self, text: str) -> None:
         """A line that is always shown."""
         self._err.print(text)
 
-    def plan(self, total: int, already: int, todo: Iterable[Cell] = (), workers: int = 1) -> None:
+    def plan(self, total: int, already: int) -> None:
         """Say how many cells there are."""
         self._cells = (already, total)
-        self._pace = _Pace(todo, workers=workers)
+        self._planned = time.monotonic()
         self.say(
             f"{total} cell{'s' * (total != 1)} to run, one for each method, trust, ε and seed"
             + (f", {already} of them finished earlier" if already else "")
@@ -82,7 +80,7 @@ class Console:
     def _bar(self, width: int = 120) -> str:
         """The one line: how much is done, how long the rest takes, and the best so far."""
         done, total = self._cells
-        filled = min(_BAR, round(_BAR * (done + self._pace.under_way()) / max(total, 1)))
+        filled = min(_BAR, round(_BAR * (done + sum(self._running.values())) / max(total, 1)))
         passed = format_span(time.monotonic() - self._begun)
         return f"{'█' * filled}{'░' * (_BAR - filled)} {done}/{total} cells, {passed}{self._left()}"[:width]
 
@@ -94,14 +92,13 @@ class Console:
 
     def begin(self, cell: Cell) -> None:
         """The cell is running."""
-        self._running[cell] = time.monotonic()
-        self._pace.begin(cell)
+        self._running[cell] = 0.0
         self._line()
 
     def finish(self, cell: Cell) -> None:
         """It is done."""
         del self._running[cell]
-        self._pace.finish(cell)
+        self._fresh += 1
         self._cells = (self._cells[0] + 1, self._cells[1])
         self._tell()
 
@@ -120,14 +117,17 @@ class Console:
         self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
 
     def _left(self) -> str:
-        left = self._pace.left()
-        words = "" if left is None else f", about {format_span(left + _SECONDS_OF_REPORT)} left"
-        return words + self._latest
+        """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure."""
+        running = sum(self._running.values())
+        if not self._fresh + running:
+            return self._latest
+        share = (self._cells[1] - self._cells[0] - running) / (self._fresh + running)
+        left = (time.monotonic() - self._planned) * share + _SECONDS_OF_REPORT
+        return f", about {format_span(left)} left{self._latest}"
 
     def progress(self, stage: str, done: int, total: int) -> None:
         """done of total within the cell that is running."""
-        cell = next(iter(self._running))
-        self._pace.advance(cell, done / max(total, 1))
+        self._running[next(iter(self._running))] = done / max(total, 1)
         self._tell()
         self._line()
 
@@ -169,76 +169,3 @@ class Console:
 def format_span(seconds: float) -> str:
     """In words: seconds, or minutes from 90 seconds on."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
-
-
-class _Pace:
-    """How long the cells that are left will take: each as long as those of its kind, or as the middle one of the kinds known.
-
-    Args:
-        cells: that are to be run.
-        clock: seconds.
-        workers: that will run cells side by side.
-    """
-
-    def __init__(self, cells: Iterable[Cell] = (), clock: Callable[[], float] | None = None, workers: int = 1) -> None:
-        self._clock = clock or time.monotonic
-        self._waiting = dict.fromkeys(cells)
-        self._running: dict[Cell, ConsoleReports] = {}
-        self._took: dict[CellKind, list[float]] = {}
-        self._lanes = workers
-
-    def begin(self, cell: Cell) -> None:
-        """The cell runs now."""
-        self._waiting.pop(cell, None)
-        self._running[cell] = ConsoleReports(self._clock())
-        self._lanes = max(self._lanes, len(self._running))
-
-    def advance(self, cell: Cell, share: float) -> None:
-        """So much of the cell is done, 0 … 1."""
-        if cell in self._running:
-            self._running[cell].add(self._clock(), share)
-
-    def under_way(self) -> float:
-        """How much of the running cells is done: 1 for each that is whole."""
-        return sum(reports.share for reports in self._running.values())
-
-    def finish(self, cell: Cell) -> None:
-        """The cell is done."""
-        self._took.setdefault(cell.kind, []).append(self._clock() - self._running.pop(cell).began)
-
-    def left(self) -> float | None:
-        """Seconds until the last cell is done; None while nothing is known."""
-        now = self._clock()
-        means = {kind: statistics.fmean(took) for kind, took in self._took.items()}
-        for cell, reports in self._running.items():
-            if (rest := reports.rest(now)) is not None:
-                means.setdefault(cell.kind, now - reports.began + rest)
-        if not means:
-            return None
-        usual, rests = statistics.median_low(means.values()), []
-        for cell, reports in self._running.items():
-            rest, passed = reports.rest(now), now - reports.began
-            whole = means.get(cell.kind, usual)
-            rests.append(rest if rest is not None else whole - passed if passed < whole else passed)
-        waiting = sum(means.get(cell.kind, usual) for cell in self._waiting)
-        return max((sum(rests) + waiting) / self._lanes, max(rests, default=0.0))
-
-
-@dataclass
-class ConsoleReports:
-    """What a running cell said."""
-
-    began: float  # when, in seconds
-    first: tuple[float, float] | None = None  # time and share of its first report; None before it
-    share: float = 0.0  # of its last report, 0 … 1
-
-    def add(self, now: float, share: float) -> None:
-        if self.first is None or share < self.share:
-            self.first = now, share
-        self.share = share
-
-    def rest(self, now: float) -> float | None:
-        """Seconds, at the pace since the first report; None before a second one."""
-        if self.first is None or self.share <= self.first[1]:
-            return None
-        return (now - self.first[0]) * (1 - self.share) / (self.share - self.first[1])

@@ -21,7 +21,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import os
 import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -112,8 +111,7 @@ def _compute(
     reporting.write_environment()
     reporting.write_first_page()
     total = sum(len(stage.cells) for stage in stages)
-    workers = 1 if asked.engine == "serial" else asked.workers or os.cpu_count() or 1
-    console.plan(total, total - len(todo), [cell for _, cell in todo], workers)
+    console.plan(total, total - len(todo))
     begun = functools.partial(_begin, beginning, stages, reporting, console)
     with reporting.page_where_it_breaks_off():
         for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):

@@ -19,7 +19,7 @@ from fedgraph import data, runtime, seeds
 from fedgraph.cells import Cell, CellKind
 from fedgraph.errors import FedgraphError
 from fedgraph.runs import console, experiment, schedule
-from fedgraph.runs.console import Console, ConsoleReports
+from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.runtime import Runtime
 from fedgraph.scenario import ReadyScenario, Wanted, WantedSize, draft, read
@@ -84,9 +84,29 @@ def probe_kinds(
     return tried
 
 
+@dataclass
+class _Reports:
+    """What a running cell said."""
+
+    began: float  # when, in seconds
+    first: tuple[float, float] | None = None  # time and share of its first report; None before it
+    share: float = 0.0  # of its last report, 0 … 1
+
+    def add(self, now: float, share: float) -> None:
+        if self.first is None or share < self.share:
+            self.first = now, share
+        self.share = share
+
+    def rest(self, now: float) -> float | None:
+        """Seconds, at the pace since the first report; None before a second one."""
+        if self.first is None or self.share <= self.first[1]:
+            return None
+        return (now - self.first[0]) * (1 - self.share) / (self.share - self.first[1])
+
+
 def _tried(stage: ScheduledStage, cell: Cell, most: float, clock: Callable[[], float]) -> _Tried:
     began = clock()
-    reports = ConsoleReports(began)
+    reports = _Reports(began)
 
     def progress(_: str, done: int, total: int) -> None:
         reports.add(clock(), done / max(total, 1))

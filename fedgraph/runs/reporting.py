@@ -23,7 +23,7 @@ from fedgraph.cells import Cell, Environment, EnvironmentMaking, EnvironmentSour
 from fedgraph.runs.console import Console
 from fedgraph.runs.schedule import ScheduledStage
 from fedgraph.runtime import Runtime
-from fedgraph.scenario import ReadyScenario, read
+from fedgraph.scenario import ReadyScenario
 from fedgraph.types import Graph, GraphCollection
 
 if TYPE_CHECKING:
@@ -157,11 +157,10 @@ def _records_of(stage: ScheduledStage, kept: store.CellStore, short: bool) -> Se
     from fedgraph.report import SectionRecords
 
     found = [kept.load(cell) for cell in stage.cells if kept.written(cell)]
-    name = read.file_name(f"{stage.task.label}-{stage.context.dataset}")
     entries, artefacts = tuple(found), tuple(dict(f.artefacts) for f in found)
     task, dataset = stage.task, stage.context.dataset
     kind = next((f.facts.kind for f in found if not f.failed), task.kind)  # with owners nodes have a section of their own
-    return SectionRecords(name, kind, task.label, dataset, task.params.model_dump(), entries, artefacts, short=short)
+    return SectionRecords(kind, task.label, dataset, task.params.model_dump(), entries, artefacts, short=short)
 
 
 def _describe_process(

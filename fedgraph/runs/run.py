@@ -4,7 +4,7 @@ run = fedgraph.run("quickstart")
 run.answer                                          # the table at the end of the run
 run.table()                                         # pandas: one line per cell; table(per="row"): per configuration
 run.best(unit="node", trust="curator", epsilon=1)   # its name, mean, provable ε, …; None where no row keeps it
-run.figure().savefig("answer.png")
+run.figure().save("answer.png")
 run.sheet("label_hop, sums, ε=1")
 run.best(unit="node", trust="curator", epsilon=4).fit("people")   # a model: fedgraph.models
 """
@@ -27,8 +27,8 @@ from fedgraph.report import Row, answer, rows, summarise, table
 from fedgraph.report import saved_run as stored
 
 if TYPE_CHECKING:
+    import altair
     import pandas
-    from matplotlib.figure import Figure
 
     from fedgraph.models import Model
 
@@ -253,22 +253,24 @@ class Run:
             parts.append(one)
         return pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0].copy()
 
-    def figure(self, unit: str | None = None) -> Figure:
-        """A figure of accuracy against provable ε, of every row that releases something.
+    def figure(self, unit: str | None = None) -> altair.HConcatChart:
+        """The page's picture, of accuracy against provable ε: of every row that releases something.
 
         Args:
             unit: Only rows that protect this unit (``node``, ``edge``, ``graph``); None: all, a panel for each.
 
         Returns:
-            A matplotlib figure.
+            A chart of altair, which a notebook draws and ``save`` writes as PNG, SVG or HTML.
         """
+        import altair
+
         from fedgraph.report import charts
 
         drawn = [q for q in self.questions if q.kept and unit in (None, q.unit)]
         if not drawn:
             asked = f" at unit {unit!r}" if unit else ""
             raise ScenarioError(f"no row with a finite provable ε{asked}: nothing to draw")
-        return charts.draw_for_notebook(drawn)
+        return altair.hconcat(*map(charts.draw_question, drawn)).resolve_scale(color="independent", shape="independent")
 
     def sheet(self, row: str) -> str:
         """The privacy sheet of a row, to be read and signed (``fedgraph sheet`` also writes the record for the registry).

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import re
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -203,27 +202,11 @@ def _validated(source: YamlSource, data: dict[str, object]) -> ReadyScenario:
     return ReadyScenario(scenario, tasks, resolved, source)
 
 
-def file_name(label: str) -> str:
-    """A label as a part of a file's name.
-
-    Args:
-        label: A text.
-
-    Returns:
-        Letters, digits, ``.``, ``_``, ``+`` and ``-`` as they are, everything else as ``-``.
-    """
-    return re.sub(r"[^\w.+-]", "-", label)
-
-
 def _require_apart(source: YamlSource, key: str, words: str, labels: Sequence[str]) -> None:
-    """``ScenarioError`` where two labels are equal, or would be as parts of file names."""
+    """``ScenarioError`` where two labels are equal."""
     for index, label in enumerate(labels):
-        name = file_name(label)
-        other = next((o for o in labels[:index] if file_name(o).casefold() == name.casefold()), None)
-        if other == label:
+        if label in labels[:index]:
             raise source.error((key, index), f"two {words} {label!r}; give each its own 'label'")
-        if other is not None:
-            raise source.error((key, index), f"the labels {other!r} and {label!r} give files one name, {name!r}; change one")
 
 
 def _book(source: YamlSource, given: str | None, data: Sequence[ScenarioDataset]) -> str | None:

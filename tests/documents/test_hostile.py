@@ -136,10 +136,10 @@ def test_seeds_on_the_command_line_name_themselves(tmp_path: Path) -> None:
         read.from_file(path, seeds=0)
 
 
-def test_labels_that_would_share_a_file(tmp_path: Path) -> None:
+def test_two_tasks_of_one_label_are_refused(tmp_path: Path) -> None:
     task = GOOD[GOOD.index("  - task") :]
-    two = GOOD.replace("  - task", "  - label: a b\n    task", 1) + task.replace("  - task", "  - label: A-B\n    task", 1)
-    assert "give files one name" in refused(tmp_path, two)
+    two = GOOD.replace("  - task", "  - label: a b\n    task", 1) + task.replace("  - task", "  - label: a b\n    task", 1)
+    assert "two tasks are labelled 'a b'" in refused(tmp_path, two)
 
 
 def test_settings_say_what_their_numbers_may_be() -> None:

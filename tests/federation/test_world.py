@@ -106,7 +106,7 @@ def test_every_client_keeps_its_own_numbers(owners: list[str]) -> None:
         for k, name in enumerate(owners):
             left = replace(cell, world=World(WorldKind.TOGETHER, trust, LeftOutOfWorld(k, name)))
             entries.append(entry(left, [result("left-out", name, (50 + 10 * step + k) / 100)]))
-    found = client_choices.read(SectionRecords("n", "participation", "t", "d", {}, tuple(entries)))
+    found = client_choices.read(SectionRecords("participation", "t", "d", {}, tuple(entries)))
     for step, trust in enumerate(client_choices.TRUST_WORDS):
         for k, name in enumerate(owners):
             assert found.value("features", 4.0, client_choices.join(trust), name) == (10 * step + k) / 100

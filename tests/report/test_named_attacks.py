@@ -47,8 +47,8 @@ def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) 
 
 
 def section(found: Row) -> Any:
-    records = SectionRecords("r", "node_classification", "t", "d", {}, found.results, ({},) * len(found.results))
-    return named_attacks.build(records, None)
+    records = SectionRecords("node_classification", "t", "d", {}, found.results, ({},) * len(found.results))
+    return named_attacks.build(records)
 
 
 def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
@@ -84,4 +84,3 @@ def test_who_is_at_risk_is_a_distribution() -> None:
     told = section(row(verdict(60), risk=risk))
     assert told.tables[1].title == "Who is at risk"
     assert "40.00%" in told.tables[1].rows[0]
-    assert [f.name for f in told.figures] == ["r-advantage"]

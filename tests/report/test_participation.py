@@ -57,7 +57,7 @@ def seeded(given: list[dict[str, Any]], seeds: int = 3) -> list[dict[str, Any]]:
 
 
 def of(given: list[dict[str, Any]], params: dict[str, Any] | None = None, short: bool = False) -> SectionRecords:
-    return SectionRecords("n", "participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
+    return SectionRecords("participation", "t", "d", params or {}, tuple(finished(e) for e in given), short=short)
 
 
 def finished(given: dict[str, Any]) -> Result:
@@ -94,7 +94,7 @@ def test_a_difference_that_chance_may_make_is_none() -> None:
 
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_fewer_than_three_seeds_give_no_advice(seeds: int) -> None:
-    section = participation.build(of(seeded(entries(), seeds)), None)
+    section = participation.build(of(seeded(entries(), seeds)))
     (said,) = section.first
     assert said.startswith(f"Is it worth joining (t): not decided by {seeds} seed")
     assert said.endswith("Right answers of 100, over everybody's test nodes: alone 55; joined, sums only: 65 at ε = 4.")
@@ -136,7 +136,7 @@ def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
 
 
 def test_a_short_run_gives_no_advice() -> None:
-    section = participation.build(of(entries(), short=True), None)
+    section = participation.build(of(entries(), short=True))
     assert all("cannot say whether you should join" in letter.answer for letter in section.letters)
     assert not any("joining helps" in cell for letter in section.letters for row in letter.rows for cell in row)
     assert "not decided by a short run of 1 seed" in section.first[0]
@@ -200,7 +200,7 @@ def test_owners_whose_names_are_alike_get_a_page_each() -> None:
 
 
 def test_who_gains_stands_on_the_first_screen() -> None:
-    (said,) = participation.build(of(seeded(entries())), None).first
+    (said,) = participation.build(of(seeded(entries()))).first
     assert said.startswith("Is it worth joining (t): at ε = 4, 1 of 2 gain (a +22), none loses.")
 
 
@@ -231,7 +231,7 @@ def test_what_is_not_private_wins_nothing() -> None:
     best = found.best(4.0, tuple(client_choices.JOINED))
     assert best == ("features", "joined, sums only"), "the ε of leaky is infinite although 4 was asked"
     assert found.value("leaky", 4.0, best[1]) == 0.99
-    assert len(participation.build(of(entries()), None).letters) == 2
+    assert len(participation.build(of(entries())).letters) == 2
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0, 4.0])

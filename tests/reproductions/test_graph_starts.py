@@ -33,7 +33,7 @@ def run(graph: Any, given: task.Params, tmp_path: Path, seeds: int) -> tuple[lis
         outcomes.append(task.run(given, cell, where))
         store.save(outcomes[-1])
     found = [store.load(cell) for cell in cells]
-    return outcomes, SectionRecords("t", "graph_starts", "t", "d", given.model_dump(), tuple(found))
+    return outcomes, SectionRecords("graph_starts", "t", "d", given.model_dump(), tuple(found))
 
 
 def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:

@@ -51,6 +51,21 @@ def test_a_terminal_gets_one_line_with_a_bar_and_it_goes_away(monkeypatch: pytes
     assert "best so far of price: accuracy 0.68 (features · logistic, sums, ε = 4.0)" in console._bar(200)
 
 
+def test_what_is_left_goes_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten cells, two of which are there already; one and a half are done in 30 seconds, so the others take 130."""
+    now = [100.0]
+    monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
+    console = Console(quiet=True)
+    console.plan(10, 2)
+    assert "left" not in console._bar(200)
+    console.begin(CELL)
+    console.finish(CELL)
+    console.begin(replace(CELL, seed=1))
+    now[0] = 130.0
+    console.progress("rounds", 1, 2)
+    assert "3/10 cells, 30 s, about 2.2 min left" in console._bar(200)
+
+
 def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     console, name = Console(), "[red]age, [/]city, :bank:"
     console.say(name)

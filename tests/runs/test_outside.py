@@ -185,7 +185,7 @@ def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_se
 ) -> None:
     text = (run.folder / outside.OUTSIDE / "README.txt").read_text(encoding="utf-8")
     assert "DO NOT HAND THIS OUT IF THE PEOPLE ARE REAL" in text
-    assert "at person level, all 2 private trainings here together cost at most ε = 4;" in text
+    assert "All private trainings here together cost at most ε = 4 at person level of people (2 trainings)." in text
     entries = tuple(row.head for row in run.rows)
     assert Row(entries, "features").provable <= 2
     assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())

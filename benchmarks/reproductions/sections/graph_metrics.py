@@ -19,7 +19,7 @@ _GED, _SIZE = "GED", "graph size"
 _EDITS = ("edge_removed", "edge_added", "node_removed")
 
 
-def build(records: SectionRecords, notice: str | None) -> Section:
+def build(records: SectionRecords) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
     rows = group_rows(records.entries)
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
@@ -33,7 +33,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     if not any(r.head.method == _GED for r in rows):
         sentences.append(fill_phrase("graph_metrics", "no_edit_distance"))
     tables = (_pairs(rows, arrays), _edits(rows))
-    return Section(tuple(sentences), tables, _figures(records, rows, arrays, notice))
+    return Section(tuple(sentences), tables, _figures(rows, arrays))
 
 
 _Arrays = dict[tuple[str, int], dict[str, np.ndarray]]
@@ -112,7 +112,7 @@ def _edits(rows: Sequence[Row]) -> SectionTable:
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
-def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, notice: str | None) -> tuple[plots.PlotFigure, ...]:
+def _figures(rows: Sequence[Row], arrays: _Arrays) -> tuple[plots.PlotFigure, ...]:
     rows = [r for r in rows if r.head.method != _SIZE]
     first = arrays[rows[0].head.method, 0]
     sizes = first["sizes"]
@@ -134,11 +134,9 @@ def _figures(records: SectionRecords, rows: Sequence[Row], arrays: _Arrays, noti
         level = ("two different graphs", row.results[0].metrics["pairs_median"])
         boxes.append(_plot_boxes(moved, str(row.head.method), "discrepancy after one edit", level))
     return (
-        plots.PlotFigure(
-            f"{records.name}-graphs", "The first graphs of the first repetition.", tuple(graphs), notice, live=False
-        ),
-        plots.PlotFigure(f"{records.name}-matrices", "Their distances (Figure 11).", matrices, notice, live=False),
-        plots.PlotFigure(f"{records.name}-edits", fill_phrase("graph_metrics", "edits"), tuple(boxes), notice),
+        plots.PlotFigure("The first graphs of the first repetition.", tuple(graphs), live=False),
+        plots.PlotFigure("Their distances (Figure 11).", matrices, live=False),
+        plots.PlotFigure(fill_phrase("graph_metrics", "edits"), tuple(boxes)),
     )
 
 

@@ -17,7 +17,7 @@ KINDS = ("graph_starts",)  # the tasks that this section speaks of
 _WORDS = read_phrases()["starts"]
 
 
-def build(records: SectionRecords, notice: str | None) -> Section:
+def build(records: SectionRecords) -> Section:
     """A table, two panels, and the answer in words."""
     rows = group_rows(records.entries)
     named = {str(r.head.variant): r for r in rows}
@@ -28,7 +28,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
         fill_phrase("graph_starts", "asked", repeated=counted(seeds, "repetition"), facts=facts, means=means),
         *(_answer(named) if seeds > 1 else ["One repetition has no standard error: nothing is concluded."]),
     ]
-    return Section(tuple(sentences), (_table(rows),), _figures(records, rows, notice))
+    return Section(tuple(sentences), (_table(rows),), _figures(rows))
 
 
 def _facts(row: Row) -> GraphStartsCellFacts:
@@ -99,7 +99,7 @@ def _table(rows: Sequence[Row]) -> SectionTable:
     return tabulate_section("Where descents end", ordered, columns, fill_phrase("graph_starts", "table"))
 
 
-def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -> tuple[plots.PlotFigure, ...]:
+def _figures(rows: Sequence[Row]) -> tuple[plots.PlotFigure, ...]:
     named = {str(r.head.variant): r for r in rows}
     levels = sorted({noise for r in rows if (noise := _facts(r).noise) is not None})
     by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}
@@ -124,4 +124,4 @@ def _figures(records: SectionRecords, rows: Sequence[Row], notice: str | None) -
         gain: [(f"{n}, {_facts(named[n]).descents}", named[n].mean_of("gain")) for n in others],
     }
     caption, across = fill_phrase("graph_starts", "figure"), "standard deviation of the noise"
-    return charts.draw_lines(f"{records.name}-starts", caption, points, notice, across=across, levels=dashed)
+    return charts.draw_lines(caption, points, across=across, levels=dashed)

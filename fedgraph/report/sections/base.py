@@ -1,8 +1,8 @@
-"""What the page says of one task on one data set: sentences, one table, pictures.
+"""What the page says of one task on one data set: sentences, pictures, and columns of the table of all rows.
 
 ``build_sections`` makes these of any task. Which metrics are columns, and which of them is drawn against ε, is said for each
 kind of task in ``templates/tasks.yaml``; the sentences stand in ``templates/tasks.txt``. A plugin of ``report.sections`` adds
-what one kind has beside: it defines ``KINDS`` and ``build(records, notice) -> Section``.
+what one kind has beside: it defines ``KINDS`` and ``build(records) -> Section``.
 """
 
 from __future__ import annotations
@@ -93,7 +93,6 @@ class Section:
 class SectionRecords:
     """Finished cells of one task on one data set."""
 
-    name: str
     kind: str  # of task, as ``KINDS`` of a section names it
     label: str
     dataset: str
@@ -115,23 +114,22 @@ def _told() -> dict[str, dict[str, Any]]:
     return dict(yaml.safe_load(read_phrase_asset("templates/tasks.yaml")))
 
 
-def build_sections(records: SectionRecords, notice: str | None) -> Section:
+def build_sections(records: SectionRecords) -> Section:
     """Everything that is said of a task on a data set: what any task has, and what plugins add."""
     if not records.entries:
         return Section()
     modules = [plugins.load("report.sections", name) for name in plugins.usable("report.sections")]
-    built = [_of_task(records, notice), *(m.build(records, notice) for m in modules if records.kind in m.KINDS)]
+    built = [_of_task(records), *(m.build(records) for m in modules if records.kind in m.KINDS)]
     return Section(*(tuple(part for section in built for part in vars(section)[f.name]) for f in fields(Section)))
 
 
-def _of_task(records: SectionRecords, notice: str | None) -> Section:
+def _of_task(records: SectionRecords) -> Section:
     told = _told().get(records.kind)
     if told is None:
         return Section()
-    table = tabulate_task(records.rows, told["metrics"])
-    figures = [*_against_epsilon(records, told.get("drawn", ""), notice), *_curves(records, notice), *_maps(records, notice)]
+    figures = [*_against_epsilon(records, told.get("drawn", "")), *_curves(records), *_maps(records)]
     said = [*_sentences(records), *attack_bounds.explain(records.rows, records.among)]
-    return Section(tuple(said), (table,) if len(table.header) > 3 else (), tuple(figures))
+    return Section(tuple(said), figures=tuple(figures))
 
 
 def _sentences(records: SectionRecords) -> list[str]:
@@ -184,32 +182,23 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
 
 
-def tabulate_task(rows: Sequence[Row], metrics: Mapping[str, str]) -> SectionTable:
-    """Row × every metric that some row has, with the ε of each path where a row has several.
-
-    Args:
-        metrics: Metric → title; a name that ends in ``*`` stands for every metric that begins so.
-    """
-    has = dict.fromkeys(name for row in rows for e in row.results for name in e.metrics)
-    named = {name: title.format(name.removeprefix(key[:-1])) for key, title in metrics.items()
+def measures_of(kind: str, rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
+    """Title → what the table of all rows says of a row beside its result: the ε of each path where a row has several, and every
+    metric of ``tasks.yaml`` that some row has; a name that ends in ``*`` stands for every metric that begins so."""
+    compared = {row.metric for row in rows if row.metric}  # where it is one, it is the result
+    has = {name: None for row in rows for e in row.results for name in e.metrics if {name} != compared}
+    known = _told().get(kind, {"metrics": {}})["metrics"]
+    named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
              for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
-    paths = dict.fromkeys(path for row in rows if len(row.paths) > 1 for path in row.paths)
-    columns: dict[str, Callable[[Row], str]] = {
-        "row": lambda r: r.row,
-        "ε provable": lambda r: phrase_upper_bound(r.provable, 2),
-    }
-    for path in paths:
-        columns[f"ε of the {path}"] = functools.partial(_price, path=path)
+    columns: dict[str, Callable[[Row], str]] = {}
     if any(_at_most(row) for row in rows):
         columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
     columns |= {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
-    return tabulate_section(
-        "Every measure", rows, columns, f"{phrase_average(max(row.seeds for row in rows))}." if rows else ""
-    )
+    return columns | ({"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {})
 
 
-def _price(row: Row, path: str) -> str:
-    return phrase_upper_bound(row.path(path), 2) if path in row.paths else "—"
+def _prices(row: Row) -> str:
+    return ", ".join(f"{path} {phrase_upper_bound(row.path(path), 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
 
 
 def _graph_epsilons(row: Row) -> str:
@@ -226,7 +215,7 @@ def _at_most(row: Row) -> str:
     return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
 
 
-def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -> tuple[PlotFigure, ...]:
+def _against_epsilon(records: SectionRecords, metric: str) -> tuple[PlotFigure, ...]:
     """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
     rows = [row for row in records.rows if row.values(metric)]
     title = _told()[records.kind]["metrics"].get(metric, metric)
@@ -241,10 +230,10 @@ def _against_epsilon(records: SectionRecords, metric: str, notice: str | None) -
         f"{title[:1].upper()}{title[1:]} against the ε that was asked for. Dashed: without noise, or nothing private released."
     )
     levels = {point.panel: [*clear.get(point.panel, ()), *free] for point in points}
-    return charts.draw_lines(f"{records.name}-{metric.replace('_', '-')}", caption, points, notice, across="ε", levels=levels)
+    return charts.draw_lines(caption, points, across="ε", levels=levels)
 
 
-def _curves(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
+def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
     points = []
     for row in records.rows:
         rounds: dict[int, list[float]] = {}
@@ -256,39 +245,21 @@ def _curves(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ..
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
             points.append(charts.ChartPoint(row.name, "test accuracy", line, float(at), mean, error, *keys))
-    caption = "Test accuracy after some of the rounds (curves.csv). It reads true labels: for the experimenter's eyes."
+    caption = "Test accuracy after some of the rounds. It reads true labels: for the experimenter's eyes."
     heads = ("Budget", "Trust")
-    return charts.draw_lines(f"{records.name}-curves", caption, points, notice, across="rounds", heads=heads, shared=True)
+    return charts.draw_lines(caption, points, across="rounds", heads=heads, shared=True)
 
 
-def _maps(records: SectionRecords, notice: str | None) -> tuple[PlotFigure, ...]:
-    """Pictures of the arrays that cells kept: one figure for each row, with the map of each of its budgets."""
+def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
+    """Pictures of the arrays that cells kept: one figure for each row; matrices are large, of the least and the largest ε."""
     found: dict[tuple[str, ...], list[plots.Panel]] = {}
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
-    drawn = (
-        {e.epsilon for e, _ in kept}
-        if not any("distances" in arrays for _, arrays in kept)
-        else _ends(e.epsilon for e, _ in kept)
-    )
+    asked = sorted(e.epsilon for e, _ in kept)
+    drawn = {*asked[:1], *asked[-1:]} if any("distances" in arrays for _, arrays in kept) else set(asked)
     for entry, arrays in kept:
         if entry.epsilon in drawn:
             target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
             found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.plot_arrays(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps, and what they were made of. They read private data: for the eyes of the data's holder."
-    return tuple(
-        PlotFigure(
-            f"{records.name}-map-{plots.tag('-'.join(key))}",
-            caption.format(", ".join(key), how),
-            tuple(panels),
-            notice,
-            live=False,
-        )
-        for key, panels in found.items()
-    )
-
-
-def _ends(values: Iterable[float]) -> set[float]:
-    """The least and the largest: matrices of distances are large."""
-    known = sorted(values)
-    return {known[0], known[-1]}
+    return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=False) for key, each in found.items())

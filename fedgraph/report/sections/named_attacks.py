@@ -1,16 +1,12 @@
-"""Attacks by name: what each found on each row, one picture with the limit that ε sets, and who is at risk."""
+"""Attacks by name: what each found on each row, beside the limit that ε sets, and who is at risk."""
 
-import math
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-import numpy as np
-
 from fedgraph.audit import operating_points
 from fedgraph.cells import NamedAttackCellFacts, NodeRiskCellFacts
-from fedgraph.report import attack_bounds, charts
+from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_upper_bound
-from fedgraph.report.plots import PlotFigure
 from fedgraph.report.rows import AttackOnRow, Row, num_attack_bounds
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
 
@@ -19,7 +15,7 @@ _PART = "named_attacks"
 _Told = AttackOnRow[NamedAttackCellFacts]
 
 
-def build(records: SectionRecords, notice: str | None) -> Section:
+def build(records: SectionRecords) -> Section:
     """Nothing where no attack was asked for by name."""
     rows = [r for r in records.rows if any(e.facts.named is not None for e in r.results)]
     if not rows:
@@ -31,8 +27,7 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     sentences = [*attack_bounds.contradictions_by_name(rows, among), means, *_refused(rows)]
     sentences += [fill_phrase(_PART, "risk", runs=risks[0][1].runs)] if risks else []
     tables = [*([_table(told)] if told else []), *([_risk_table(risks)] if risks else [])]
-    figures = [_advantage(records, told, notice)] if any(t.one.comparable for t in told) else []
-    return Section(tuple(sentences), tuple(tables), tuple(figures))
+    return Section(tuple(sentences), tuple(tables))
 
 
 def _refused(rows: Sequence[Row]) -> list[str]:
@@ -74,22 +69,6 @@ def _table(told: Sequence[_Told]) -> SectionTable:
 def _mean(values: Sequence[float | None]) -> str:
     known = [value for value in values if value is not None]
     return f"{fmean(known):.3f}" if known else "—"
-
-
-def _advantage(records: SectionRecords, told: Sequence[_Told], notice: str | None) -> PlotFigure:
-    shown = [t for t in told if t.one.comparable]
-    finite = [t.row.provable for t in shown if math.isfinite(t.row.provable)]
-    most, delta = 2.5 * max(finite, default=8.0), max(t.row.delta for t in shown)
-    grid = [float(e) for e in np.geomspace(min([0.05, *finite]), most, 60)]
-    of_noise = [operating_points.of_gaussian(mu, delta) for mu in np.geomspace(0.05, 4.0, 60)]
-    inside = [(float(e), float(gain)) for e, gain in of_noise if grid[0] <= e <= most]
-    allowed = [float(operating_points.most_audited_advantage(e, delta)) for e in grid]
-    noise = ("most with Gaussian noise", [e for e, _ in inside], [gain for _, gain in inside])
-    points = [(t.one.attack, min(t.row.provable, most), fmean(v.advantage for v in t.every), t.row.row) for t in shown]
-    axes = ("ε provable", "advantage, TPR − FPR")
-    title = "What an attacker gains, and the most that ε allows"
-    panel = charts.draw_limits(title, (("most that ε allows", grid, allowed), noise), points, axes)
-    return PlotFigure(f"{records.name}-advantage", fill_phrase(_PART, "advantage"), (panel,), notice)
 
 
 def _risk_table(risks: Sequence[tuple[Row, NodeRiskCellFacts]]) -> SectionTable:

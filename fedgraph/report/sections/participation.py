@@ -8,21 +8,19 @@ from functools import partial
 
 from fedgraph.cells import Result
 from fedgraph.federation import WorldKind
-from fedgraph.privacy import Trust, Unit
-from fedgraph.report import charts, client_choices, owner_letters
-from fedgraph.report.client_choices import ALONE, CURATOR, FITS, JOINED, ClientChoices, join
+from fedgraph.privacy import Unit
+from fedgraph.report import client_choices, owner_letters
+from fedgraph.report.client_choices import FITS, JOINED, ClientChoices
 from fedgraph.report.phrases import load_template, phrase_number
-from fedgraph.report.plots import PlotFigure
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
-_DRAWN = (ALONE, *(join(Trust.SUMS, own) for own in FITS), join(Trust.OWN_CLIENT), CURATOR)
 _PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTITY: "owner with all its records"}
 
 
-def build(records: SectionRecords, notice: str | None) -> Section:
-    """The table of everybody, a chart, the letters; nothing where owners are not compared."""
+def build(records: SectionRecords) -> Section:
+    """The table of everybody, the letters; nothing where owners are not compared."""
     if not any(e.facts.results for e in records.entries):
         return Section()
     beside: list[ClientChoices] = []
@@ -44,8 +42,8 @@ def build(records: SectionRecords, notice: str | None) -> Section:
     )  # fmt: skip
     first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
     letters = owner_letters.write_owner_letters(found, records.dataset, beside)
-    figures, said = _figure(records.name, found, notice, one), tuple(in_words_of(one, line) for line in said)
-    return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), figures, letters, first)
+    said = tuple(in_words_of(one, line) for line in said)
+    return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), (), letters, first)
 
 
 def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
@@ -101,16 +99,3 @@ def _everybody(found: ClientChoices) -> SectionTable:
     own = " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
     note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
     return SectionTable(f"Each choice, {client_choices.METRICS[found.metric]}", header, tuple(body), note + own * adapted)
-
-
-def _figure(name: str, found: ClientChoices, notice: str | None, one: str) -> tuple[PlotFigure, ...]:
-    points = [
-        charts.ChartPoint(learner, in_words_of(one, client_choices.METRICS[found.metric]), choice, epsilon, value)
-        for learner in found.learners
-        for choice in found.present(_DRAWN)
-        for epsilon in found.epsilons
-        if (value := found.value(learner, epsilon, choice)) is not None
-    ]
-    caption = in_words_of(one, "Each choice against ε, over everybody's test nodes.")
-    drawn = points if len(found.epsilons) > 1 else ()
-    return charts.draw_lines(f"{name}-choices", caption, drawn, notice, across="ε", shared=True)

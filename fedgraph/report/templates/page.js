@@ -37,9 +37,8 @@
   $(".chart:not([data-drawn])").forEach((place) => seen.observe(place));
   addEventListener("beforeprint", () => $("details[open] .chart, section > figure .chart").forEach(draw));
 
-  // a click on the head of a column sorts the table of all rows
-  const all = document.getElementById("everything");
-  if (all) $("th button", all).forEach((button, i) => button.addEventListener("click", () => {
+  // a click on the head of a column sorts its table of rows
+  for (const all of $("table.everything")) $("th button", all).forEach((button, i) => button.addEventListener("click", () => {
     const head = button.parentElement, down = head.getAttribute("aria-sort") === "ascending";
     $("th", all).forEach((other) => other.removeAttribute("aria-sort"));
     head.setAttribute("aria-sort", down ? "descending" : "ascending");

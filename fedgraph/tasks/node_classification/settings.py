@@ -72,7 +72,7 @@ class Params(grid.Grid):
     federation: attendance.Participation = Field(
         attendance.Participation(), description="which share of the clients a round asks"
     )
-    curve: int = Field(0, ge=0, le=1000, description="keep the accuracy after so many of the rounds, in curves.csv (0: none)")
+    curve: int = Field(0, ge=0, le=1000, description="draw the accuracy after so many of the rounds (0: none)")
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
     )
