@@ -98,18 +98,16 @@ class DeskSum:
     num_clients: int  # how many clients' values are in it
 
 
-def add_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
-    """Adds a value to a sum: ``before + value``, in the precision of ``before``.
+def add_values(before: Released | DeskSum, value: Released | DeskSum) -> DeskSum:
+    """Adds a value to a sum, or to the first value of one: ``before + value``, in the precision of ``before``.
 
     Args:
-        before: the sum so far, which may be overwritten; None: the empty sum.
+        before: the sum so far, which may be overwritten.
         value: of the same shape.
 
     Returns:
         The sum, with the number of clients in it.
     """
-    if before is None:
-        return DeskSum(np.array(value.value), value.num_clients)
     total = before.value if before.value.flags.writeable else np.array(before.value)
     total += value.value
     return DeskSum(total, before.num_clients + value.num_clients)
@@ -335,12 +333,12 @@ class Desk:
 
     def _record(self, plan: PlannedRelease, value: np.ndarray) -> Released:
         value.flags.writeable = False
-        entry: LedgerRelease | LedgerLine = LedgerRelease(
-            self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event
-        )
+        entry: LedgerRelease | LedgerLine
         if self.together:
             now = ((self.round, self.round),)
             entry = LedgerLine(self.cell, plan.path, ledger.spans(self.together), now, 1, plan.mechanism.words, plan.event)
+        else:
+            entry = LedgerRelease(self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event)
         self.entries.append(entry)
         return Released(value, entry)
 

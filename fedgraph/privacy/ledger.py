@@ -386,8 +386,6 @@ def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dic
             for client in _members_of_spans(line.clients):
                 events = per_client.setdefault(client, {})
                 events[line.event] = events.get(line.event, 0) + line.of_one_client
-    made: dict[tuple[tuple[Event, int], ...], Event] = {}
-    return {
-        client: made.setdefault(key := tuple(events.items()), Composed(tuple(Repeated(e, n) for e, n in key)))
-        for client, events in per_client.items()
-    }
+    released = {client: tuple(events.items()) for client, events in per_client.items()}
+    made = {once: Composed(tuple(Repeated(event, count) for event, count in once)) for once in set(released.values())}
+    return {client: made[once] for client, once in released.items()}

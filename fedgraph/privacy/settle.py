@@ -142,7 +142,8 @@ def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[
     """
     paths = tuple(dict.fromkeys(release.path for release in releases))
     total = _settled(guarantee, _spent(guarantee, releases, None))
-    by_path = {path: _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
+    one = len(paths) == 1
+    by_path = {path: total if one else _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 

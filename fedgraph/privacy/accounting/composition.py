@@ -48,8 +48,8 @@ def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
 
     spent: client → everything it released; empty: ε = 0. delta: δ in [0, 1).
     """
-    prices = [price(event, delta) for event in set(spent.values())]
-    return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
+    prices = [price(event, delta) for event in set(spent.values()) or {Composed(())}]
+    return max(prices, key=lambda p: p.epsilon)
 
 
 def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[Epsilon, tuple[int, ...]]:

@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -42,13 +42,19 @@ def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
 
 
 @dataclass(frozen=True, eq=False)
-class _Settled:
+class Settled:
     """A plan that was carried out, and its price."""
 
     plan: Plan  # What was declared beforehand
     outcome: rounds.RoundsOutcome  # The final state, and every release
     guarantee: privacy.Guarantee  # The plan's guarantee, with every promise looked up in the data
     settled: privacy.Settlement  # What the releases cost under that guarantee
+
+    @classmethod
+    def of(cls, made: Plan, partition: Partition, outcome: rounds.RoundsOutcome, **own: Any) -> Self:
+        """The price of what was released, every promise looked up in ``partition``. own: fields of a richer record."""
+        guarantee = look_up_promises(made, partition)
+        return cls(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases), **own)
 
     def as_result(
         self,
@@ -82,14 +88,8 @@ class _Settled:
         )
 
 
-def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
-    """The price of what was released, every promise looked up in ``partition``."""
-    guarantee = look_up_promises(made, partition)
-    return _Settled(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
-
-
 @dataclass(frozen=True, eq=False)
-class TrainedCell(_Settled):
+class TrainedCell(Settled):
     """A method that was trained in one world, and its price."""
 
     federation: Federation  # Where the method trained, with columns on one scale
@@ -185,7 +185,7 @@ def world_of(
 
     kind = cell.world.kind
     found = whole if kind is WorldKind.WHOLE else context.cached(("world", *key, held_key(params, cell, client)), make)
-    return replace(found, world=cell.world)
+    return found if found.world == cell.world else replace(found, world=cell.world)
 
 
 def held_key(params: _Deals, cell: Cell, client: int = 0) -> Hashable:
@@ -247,7 +247,7 @@ def plan(
     if made.schedule.releases and (unit := made.guarantee.protection.unit) not in method.OFFERS.units:
         offered = ", ".join(one.value for one in method.OFFERS.units)
         raise ScenarioError(f"the plan of {made.method} protects a unit {unit.value!r}; OFFERS.units says: {offered}")
-    return replace(made, notes=(*made.notes, *federation.said))
+    return replace(made, notes=(*made.notes, *federation.said)) if federation.said else made
 
 
 def dearest_within(
@@ -326,5 +326,5 @@ def train(
     )  # fmt: skip
     if first is not None:
         context.runtime.forget(shared)
-    outcome = replace(outcome, releases=(*counted, *outcome.releases))
-    return TrainedCell(**vars(settle_plan(made, federation.partition, outcome)), federation=federation)
+        outcome = replace(outcome, releases=(*counted, *outcome.releases))
+    return TrainedCell.of(made, federation.partition, outcome, federation=federation)

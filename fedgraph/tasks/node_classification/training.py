@@ -53,9 +53,12 @@ def give_setting(params: Params, cell: Cell, context: CellContext, setting: Fede
 
 def whole(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
     """As ``unscaled``, with columns of numbers on the scale that such rows read. nobody: whether rows trust nobody."""
-    made = unscaled(params, seed, nobody, context)
-    key = ("whole", *_split_key(params, seed, nobody, context))
-    return context.cached(key, lambda: made.on_one_scale(rows_private=nobody))
+
+    def make() -> Federation:
+        made = unscaled(params, seed, nobody, context).on_one_scale(rows_private=nobody)
+        return replace(made, colluders=params.colluders)
+
+    return context.cached(("whole", *_split_key(params, seed, nobody, context)), make)
 
 
 def together(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
@@ -67,8 +70,7 @@ def together(params: Params, seed: int, nobody: bool, context: CellContext) -> F
 def federation_of(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
     """The world of a cell. client: which one, where every client is alone."""
     seeded = (params, cell.seed, trusts_nobody(cell), context)
-    found = cell_training.world_of(whole(*seeded), params, _split_key(*seeded), cell, context, client)
-    return replace(found, colluders=params.colluders)
+    return cell_training.world_of(whole(*seeded), params, _split_key(*seeded), cell, context, client)
 
 
 def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
