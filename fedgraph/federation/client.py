@@ -1,4 +1,4 @@
-"""One round at the clients that a worker holds: block by block, each client alone or all of a block at once."""
+"""One round at the clients of a worker: block by block, each client alone or all clients of a block at once."""
 
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence

@@ -215,7 +215,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
     facts = _bound(_facts(params, context, dealt, split), made, dealt, collection)
     facts = replace(facts, solver=asked, attack=measured.attack, rounds=made.schedule.rounds)
-    done = cell_training.Settled.of(made, dealt.partition, trained)
+    done = cell_training.settle_plan(made, dealt.partition, trained)
     return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 

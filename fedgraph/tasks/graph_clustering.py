@@ -255,7 +255,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
         spaces = graphs.embedded_spaces(received, params.metric, held, fused, weights)
         found = compare_spaces(params, spaces, k, alpha, cell, context)
     measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
-    done = cell_training.Settled.of(made, partition, trained)
+    done = cell_training.settle_plan(made, partition, trained)
     embedding = done.settled.paths["embedding"]
     by_spectrum = cluster.spectrally(found.distances, k, seeds.seeded_generator(context.root, *cell.path, "spectral"))
     metrics = _scores(params, cell, context, truth, found)
