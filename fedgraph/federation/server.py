@@ -50,10 +50,10 @@ def merge(
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
     method = method_kinds.load(job.plan.method)
     after = method.server(job.plan, state, inbox)
-    # ``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy.
-    for name, value in after.model.items():
+    for name, value in after.model.items():  # a model that diverged also has a largest score, so it would get an accuracy
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
-            raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
+            advice = "; try a smaller learning_rate" if hasattr(job.plan.params, "learning_rate") else ""
+            raise RuntimeFailure(f"round {round_}: {name!r} of the model is NaN or infinite{advice}")
     if job.plan.watch.keeps_rounds:
         # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
         theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.colluders_of(job.plan)]

@@ -107,7 +107,7 @@ def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     known = truth >= 0
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
-        raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
+        raise RuntimeFailure("scores of test nodes are NaN or infinite; if the method has a learning_rate, try a smaller one")
     chances = probabilities_of(scores)
     found = of_classes(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
