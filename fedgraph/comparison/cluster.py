@@ -105,10 +105,11 @@ def spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generato
     else:
         from sklearn.cluster import k_means  # not before it is used: every run lists all tasks
         from sklearn.exceptions import ConvergenceWarning
+        from sklearn.utils import check_random_state
 
         # As scikit-learn's SpectralClustering, with its draws, but for its ARPACK, which restarts by a stream that nobody can
         # name where spaces tie.
-        state = np.random.RandomState(int(rng.integers(2**31)))
+        state = check_random_state(int(rng.integers(2**31)))
         state.uniform(-1, 1, len(affinity))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)

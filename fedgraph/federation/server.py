@@ -52,7 +52,7 @@ def merge(
     after = method.server(job.plan, state, inbox)
     for name, value in after.model.items():  # a model that diverged also has a largest score, so it would get an accuracy
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
-            advice = "; try a smaller learning_rate" if hasattr(job.plan.params, "learning_rate") else ""
+            advice = "; try a smaller learning_rate" if "learning_rate" in vars(job.plan.params) else ""
             raise RuntimeFailure(f"round {round_}: {name!r} of the model is NaN or infinite{advice}")
     if job.plan.watch.keeps_rounds:
         # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
