@@ -13,6 +13,7 @@ Seconds, and what a column is called, are no numbers; a metric that only one of 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import subprocess
 import sys
@@ -44,7 +45,8 @@ def run_at(commit: str, scenarios: list[str], place: Path, same_noise: bool) -> 
         subprocess.run(["tar", "-x", "-C", tree], input=packed, check=True)
     paths = os.pathsep.join([str(tree), str(tree / "zoo")])
     for name in scenarios:
-        (file,) = (p for p in (tree / "scenarios" / f"{name}.yaml", tree / "zoo" / "scenarios" / f"{name}.yaml") if p.exists())
+        places = (tree / "scenarios" / f"{name}.yaml", tree / "zoo" / "scenarios" / f"{name}.yaml")
+        file = next(place for place in places if place.exists())
         if not (runs / name / "results.csv").exists():
             words = [str(file), "--quick", "--runtime", "serial", "--out", str(runs / name)]
             command = [sys.executable, "-c", _RUN, "same" if same_noise else "own", *words]
@@ -60,15 +62,32 @@ def read_lines(folder: Path) -> pd.DataFrame:
 
 
 def differences(old: pd.DataFrame, new: pd.DataFrame) -> list[str]:
-    """One sentence for each cell that is not in both, and for each number that is another."""
-    found = [f"only before: {asked}" for asked in old.index.difference(new.index)]
-    found += [f"only after:  {asked}" for asked in new.index.difference(old.index)]
-    both = old.index.intersection(new.index)
+    """One sentence for each cell that is not in both, and for each number that is another, the largest differences first."""
+    found = [f"only before: {name_of(asked)}" for asked in old.index.difference(new.index)]
+    found += [f"only after: {name_of(asked)}" for asked in new.index.difference(old.index)]
+    both, numbers = old.index.intersection(new.index), []
     for name in sorted(set(old) | set(new)):
         before, after = (lines.reindex(both)[name] if name in lines else pd.Series("nan", both) for lines in (old, new))
-        other = before != after
-        found += [f"{name}: {before[at]} before, {after[at]} after: {at}" for at in both[other]]
+        numbers += [(_apart(before[at], after[at]), name, before[at], after[at], at) for at in both[before != after]]
+    for by, name, one, two, at in sorted(numbers, key=lambda number: -number[0]):
+        apart = f", apart by {by:.1g}" if math.isfinite(by) else ""
+        found.append(f"{name}: {one} before, {two} after{apart}: {name_of(at)}")
     return found
+
+
+def name_of(asked: tuple[str, ...]) -> str:
+    """A cell as a person names it: task, method, trust and budget."""
+    named = dict(zip(ASKED, (part.strip("'") for part in asked), strict=True))
+    return "/".join(named[part] for part in ASKED if part not in ("record", "calibrated_by"))
+
+
+def _apart(one: str, two: str) -> float:
+    """How far two numbers are apart, relative to the larger; ∞ where they are none."""
+    try:
+        before, after = float(one), float(two)
+    except ValueError:
+        return math.inf
+    return abs(before - after) / max(abs(before), abs(after)) if before == before and after == after else math.inf
 
 
 def main() -> None:
@@ -85,7 +104,7 @@ def main() -> None:
         olds, news = (run_at(commit, names, asked.place.absolute(), asked.same_noise) for commit in (asked.old, asked.new))
     else:
         olds, news = Path(asked.old), Path(asked.new)
-        names = sorted(run.name for run in news.iterdir() if (run / "scenario.yaml").exists())
+        names = sorted(run.name for run in news.iterdir() if (run / "environment.json").exists())
     pairs = [(olds / name, news / name) for name in names] or [(olds, news)]
     wrong = 0
     for old, new in pairs:

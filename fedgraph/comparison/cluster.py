@@ -103,15 +103,29 @@ def spectrally(distances: np.ndarray, num_clusters: int, rng: np.random.Generato
     if num_clusters == 1 or distances.shape[0] <= num_clusters:
         labels = np.arange(distances.shape[0]) % num_clusters
     else:
-        from sklearn.cluster import SpectralClustering  # not before it is used: every run lists all tasks
+        from sklearn.cluster import k_means  # not before it is used: every run lists all tasks
         from sklearn.exceptions import ConvergenceWarning
+        from sklearn.utils import check_random_state
 
-        model = SpectralClustering(num_clusters, affinity="precomputed", random_state=int(rng.integers(2**31)))
+        # As scikit-learn's SpectralClustering, with its draws, but for its ARPACK, which restarts by a stream that nobody can
+        # name where spaces tie.
+        state = check_random_state(int(rng.integers(2**31)))
+        state.uniform(-1, 1, len(affinity))
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Number of distinct clusters", category=ConvergenceWarning)
-            warnings.filterwarnings("ignore", message="Graph is not fully connected", category=UserWarning)  # far apart
-            labels = model.fit_predict(affinity)
+            _, labels, _ = k_means(_spectral_map(affinity, num_clusters), num_clusters, random_state=state, n_init=_STARTS)
     return Clustering(labels.astype(np.int64), float("nan"), (), 1, True)
+
+
+def _spectral_map(affinity: np.ndarray, size: int) -> np.ndarray:
+    """[S, size], the first eigenvectors of the normalised Laplacian, scaled and signed as by scikit-learn."""
+    from scipy.linalg import eigh
+    from scipy.sparse.csgraph import laplacian
+
+    matrix, roots = laplacian(affinity, normed=True, return_diag=True)
+    np.fill_diagonal(matrix, 1.0)
+    vectors = eigh(matrix, subset_by_index=(0, size - 1))[1] / roots[:, None]
+    return np.asarray(vectors * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(size)]))
 
 
 def by_vectors(points: np.ndarray, num_clusters: int, rng: np.random.Generator) -> Clustering:

@@ -82,7 +82,7 @@ def _refusal(agreed: SitePlan, held: Subgraph, plan: Path, place: str) -> str:
     if paid <= cap:
         return ""
     again = "one that is charged already goes on"
-    return f", where a new deployment would be refused: the dearest person would have paid ε = {paid:.4g} of {cap:g} ({again})"
+    return f", where a new deployment would be refused: one person would have paid ε = {paid:.4g} of {cap:g} ({again})"
 
 
 def _with_classes(graph: Graph, agreed: SitePlan, tables: Path) -> Graph:

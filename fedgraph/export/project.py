@@ -105,7 +105,7 @@ def _require_budget(place: str, name: str, plan: Plan, cohorts: list[list[int]])
     if (paid := book.epsilon_with(asked.dearest, book.people_of(None))) > book.epsilon:
         left = book.left(book.people_of(None))
         raise PrivacyError(
-            f"{place}: with a deployment of {name} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g}; what "
+            f"{place}: with a deployment of {name} one person would have paid ε = {paid:.4g} of {book.epsilon:g}; what "
             f"is left is one release of ε = {left:.3g}. Nothing was exported"
         )
 

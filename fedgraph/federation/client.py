@@ -1,4 +1,4 @@
-"""One round at the clients that a worker holds: block by block, each client alone or all of a block at once."""
+"""One round at the clients of a worker: block by block, each client alone or all clients of a block at once."""
 
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ import numpy as np
 from fedgraph import methods, plugins, privacy
 from fedgraph.errors import FedgraphError, RuntimeFailure
 from fedgraph.federation import messages
-from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage
+from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, Sent
 from fedgraph.methods import Plan, PlanStreams, block_path, client_path, method_kinds
 from fedgraph.privacy import Desk, Disclose, LedgerLine, LedgerRelease, Released, Viewer, ledger
 from fedgraph.types import Subgraph
@@ -23,9 +23,7 @@ _KEEP = 64  # jobs, where those that ended never said so: ``forget`` ends one
 _Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
 
 
-def run_blocks(
-    blocks: Sequence[int], held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int
-) -> list[ClientMessage] | list[BlockMessage]:
+def run_blocks(blocks: Sequence[int], held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int) -> Sequence[Sent]:
     """What the clients of some blocks send in one round: a message each, or sums over as many blocks as can be.
 
     Args:
@@ -42,7 +40,11 @@ def run_blocks(
     if not messages.are_summed(job.plan):
         return [message for b in blocks for message in _one_by_one(cut[b], held, job, model, round_)]
     sent = messages.merge_branches([_run_block(block, cut[block], held, job, model, round_) for block in blocks])
-    return [dataclasses.replace(part, lines=ledger.merged(part.lines)) for part in sent]
+    if job.plan.facts.num_clients <= methods.FEW_SEEN_CLIENTS:  # their lines are few: the server makes one of them
+        return sent
+    return [
+        dataclasses.replace(part, lines=ledger.merged(part.lines)) if isinstance(part, BlockMessage) else part for part in sent
+    ]
 
 
 def forget(blocks: Sequence[int], job: ClientJob) -> None:
@@ -70,9 +72,7 @@ def _one_by_one(
     return (_run_client(client, held, job, model, round_) for client in answering)
 
 
-def _run_block(
-    block: int, clients: range, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int
-) -> BlockMessage:
+def _run_block(block: int, clients: range, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int) -> Sent:
     one_by_one = _one_by_one(clients, held, job, model, round_)
     try:
         work = _together(job, held, block, clients) if job.answered is None else None
@@ -84,8 +84,7 @@ def _run_block(
     if at_once is None:
         return messages.sum_block(block, one_by_one, round_)
     entries, released = at_once
-    sums = {name: privacy.desk.add_values(None, value) for name, value in released.items()}
-    return BlockMessage(block, 1, round_, sums, len(clients), ledger.merged(entries))
+    return BlockMessage(block, 1, round_, released, len(clients), ledger.merged(entries))
 
 
 def _named(error: Exception, where: str) -> FedgraphError:
@@ -102,7 +101,7 @@ def _at_once(
     method = method_kinds.load(job.plan.method)
     streams = PlanStreams(job.root, block_path(job.stream, clients[0], clients[-1], round_), job.fingerprint)
     own, noise = job.plan.schedule.of_client(clients[0]), streams.generator("noise")
-    desk = Desk(ledger.account_name(job.stream), clients[0], round_, own, noise, together=clients)
+    desk = Desk(job.account, clients[0], round_, own, noise, together=clients)
     released = method.client(job.plan, work, model, round_, streams, desk)
     return desk.entries, released
 
@@ -115,11 +114,11 @@ def _plans_alike(plan: Plan, clients: range) -> bool:
 
 def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
     """What is prepared for all of ``clients`` at once; None where each works alone."""
-    kept, method = _kept(_workspaces, job.key), method_kinds.load(job.plan.method)
-    key = ("block", block)
+    kept, key = _kept(_workspaces, job.key), ("block", block)
     if key not in kept:
         kept[key] = None
         if compute_together(job.plan) and _plans_alike(job.plan, clients):
+            method = method_kinds.load(job.plan.method)
             kept[key] = method.prepare(job.plan, messages.unite([held[client] for client in clients]))
     return kept[key]
 
@@ -135,14 +134,17 @@ def _run_client(client: int, held: _Held, job: ClientJob, model: dict[str, np.nd
         kept = _kept(_workspaces, job.key)
         if client not in kept:
             kept[client] = method.prepare(job.plan, held[client])
+        digests = _kept(_digests, job.key)
+        if client not in digests:
+            digests[client] = privacy.desk.alternatives(job.taken, client)
         desk = Desk(
-            ledger.account_name(job.stream),
+            job.account,
             client,
             round_,
             job.plan.schedule.of_client(client),
             streams.generator("noise"),
             earlier=lambda before: streams_of(before).generator("noise"),
-            released=_kept(_digests, job.key).setdefault(client, privacy.desk.alternatives(job.taken, client)),
+            released=digests[client],
         )
         released = method.client(job.plan, kept[client], model, round_, streams, desk)
         return ClientMessage(client, round_, released, tuple(desk.entries))

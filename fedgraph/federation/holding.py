@@ -1,7 +1,7 @@
-"""A federation: who holds what, who sees what, what is asked and what is public, in one record.
+"""A federation: one record of who holds what, who sees what, what is asked and what is public.
 
-A task makes one for each seed, held by one curator. It deals it to its clients, and derives
-the worlds of the same people from it (alone, together, with one curator, or without one client): nothing is sampled again.
+A task makes one for each seed, held by one curator, and derives all worlds of the same people from it (each client alone, all
+together, one curator, or without one client), so that worlds differ in nothing that is sampled.
 """
 
 from collections.abc import Callable
@@ -31,12 +31,12 @@ _NOBODY = Partition((), True, 0, "", from_edges=False, from_labels=False)
 
 @dataclass(frozen=True, eq=False)
 class Federation:
-    """Who holds what in one world of one seed, who may see what, what is asked and what is public."""
+    """Who holds what in one world of one seed, who sees what, what is asked and what is public."""
 
     held: Graph  # the graph that is dealt to clients
     asked: Graph  # the graph that predictions are asked for, labels masked where they are not public
     truth: np.ndarray  # int64 [asked.num_nodes], −1 where the answer does not count
-    num_train: int  # training nodes
+    num_train: int  # number of training nodes
     public_graph: Graph | None  # as in ``PublicFacts``
     public_attributes: Graph | None  # as in ``PublicFacts``
     public: str = "test-graph"  # what is public, in one word for tables
@@ -44,15 +44,15 @@ class Federation:
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     asks: bool = field(default=False, kw_only=True)  # whether ``asking`` is the protocol, as in ``PublicFacts``
     drawn: str = field(default="", kw_only=True)  # as in ``PublicFacts``
-    asked_is_public: bool = False  # asked is a part of public_graph
-    split: Split = field(kw_only=True)  # how it was chosen who trains and who tests
-    ranks: ColumnRanks | None = None  # what brought columns of numbers to one scale
-    said: tuple[str, ...] = ()  # the same, as sentences for the report
+    asked_is_public: bool = False  # whether ``asked`` is a part of ``public_graph``
+    split: Split = field(kw_only=True)  # how training and test nodes were chosen
+    ranks: ColumnRanks | None = None  # the ranks that brought numeric columns to one scale
+    said: tuple[str, ...] = ()  # sentences about these ranks for the report
     world: World = _CURATED  # who trains together, and who is trusted
-    partition: Partition = _NOBODY  # who holds which node of ``held``; by default one curator all of them
+    partition: Partition = _NOBODY  # who holds which node of ``held``; default: one curator holds all
     cut_edges: PublicCutEdgeFacts = "dropped"  # what clients know of the edges between them (``PublicFacts.cut_edges``)
-    colluders: int = 1  # participants who may pool their noise with the server
-    names: tuple[str, ...] = ()  # of the clients, in the order of their numbers; empty where they have none
+    colluders: int = 1  # number of participants who may tell the server their noise
+    names: tuple[str, ...] = ()  # names of the clients, in the order of their numbers; empty: they have none
 
     def __post_init__(self) -> None:
         if self.partition is _NOBODY:
@@ -65,22 +65,22 @@ class Federation:
 
     @property
     def split_from_labels(self) -> bool:
-        """So many of each class, by this simulation or by whoever published the split: taken as such where it is not known."""
+        """Whether the split may have been computed from labels: so many nodes of each class, or a published split."""
         return self.split in ("per-class", "public")
 
     @property
     def test_graph_public(self) -> bool:
-        """Whether what is asked is the public graph, or (``asked_is_public``) a part of it."""
+        """Whether ``asked`` is the public graph, or (``asked_is_public``) a part of it."""
         return self.asked_is_public or (self.public_graph is not None and self.public_graph is self.asked)
 
     @property
     def same(self) -> bool:
-        """Whether the nodes that are asked are held."""
+        """Whether ``asked`` is ``held``: test nodes are held by clients."""
         return self.asked is self.held
 
     @property
     def facts(self) -> PublicFacts:
-        """All that a plan with a guarantee may be made from: counts, client sizes, the public test graph or attributes."""
+        """Everything that a plan with a guarantee may read: counts, client sizes, the public test graph or attributes."""
         shares, held = self.partition.subgraphs, self.held
         return PublicFacts(
             num_nodes=sum(s.graph.num_nodes for s in shares),
@@ -110,14 +110,14 @@ class Federation:
 
     @property
     def clear_facts(self) -> ClearFacts:
-        """The same, and what was counted in private rows: for a method that guarantees nothing."""
+        """``facts`` and what was counted in private rows, for methods without a guarantee."""
         held, known = self.held, self.facts
         filled = held.features.nnz / max(1, held.num_nodes * held.num_features)
         filled = 1.0 if self.ranks is not None or held.columns is not None else filled
         return ClearFacts(**vars(known), filled=filled)
 
     def scaled(self, ranks: ColumnRanks) -> "Federation":
-        """The same people, with columns on one scale; what was one graph stays one graph. ranks: what brings them there."""
+        """The same federation with columns on the scale of ``ranks``; fields that share a graph still share one."""
         given = {id(g): g for g in (self.held, self.asked, self.public_graph, self.public_attributes) if g is not None}
         made = {key: ranks.scaled(replace(graph, columns=ranks.columns)) for key, graph in given.items()}
         public, attributes = (None if g is None else made[id(g)] for g in (self.public_graph, self.public_attributes))
@@ -127,11 +127,11 @@ class Federation:
         return replace(moved, partition=partition, ranks=ranks)
 
     def on_one_scale(self, *, rows_private: bool) -> "Federation":
-        """With columns of unknown range as ranks among public rows, where there are any; else as it is (``column_ranks``).
+        """The federation with columns of unknown range as ranks among public rows, if there are any (``column_ranks``).
 
         Args:
-            rows_private: every node protects its own row, so that no rows are public whatever the protocol says. Then numbers
-                without bounds are scaled by what is the same for all data, and columns lie in 0 … 1, as bits of them need it.
+            rows_private: whether every node protects its own row, so that no rows are public whatever the protocol says.
+                Numbers without bounds are then scaled by the same range for all data, so that columns lie in [0, 1].
         """
         columns = self.held.columns
         if columns is None:
@@ -146,30 +146,30 @@ class Federation:
         return replace(self.scaled(ranks), said=(_AMONG_PUBLIC.format(names=columns.called, rows=public.num_nodes),))
 
     def dealt(self, partition: Partition, cut: PublicCutEdgeFacts, names: tuple[str, ...] = ()) -> "Federation":
-        """The same people, each client with its own part; all of them train together.
+        """The same people, dealt to clients that train together.
 
         Args:
             partition: who holds which node.
-            cut: what each client is told of its edges to other clients.
-            names: of the clients.
+            cut: what clients know of the edges between them.
+            names: names of the clients.
         """
         found = partition if cut == "dropped" else base.with_cut_edges(self.held, partition)
         return replace(self, world=JOINED_WORLD, partition=found, cut_edges=cut, names=names)
 
     def dealt_to_owners(self, names: tuple[str, ...], source: Partition, cut: PublicCutEdgeFacts) -> "Federation":
-        """As ``dealt``, each owner of nodes in ``held`` being a client.
+        """As ``dealt``; each owner of nodes in ``held`` is a client.
 
         Args:
-            names: of the owners.
-            source: how owners came to their nodes.
+            names: names of the owners.
+            source: the partition that dealt nodes to owners.
             cut: as for ``dealt``.
 
         Raises:
-            DataError: the graph has no owners, or an owner has no node on the training side.
+            DataError: the graph has no owners, or an owner has no training node.
         """
         owner = self.held.owner
         if owner is None:
-            raise DataError(f"{self.held.name}: its nodes know no owner")
+            raise DataError(f"{self.held.name}: its nodes have no owners")
         empty = np.flatnonzero(np.bincount(owner, minlength=len(names)) == 0)
         if empty.size:
             raise DataError(
@@ -183,14 +183,14 @@ class Federation:
         return self.dealt(base.disjoint(self.held, groups, source.description, **how), cut, names)
 
     def within(self, world: World, client: int = 0) -> "Federation":
-        """The same people, dealt as ``world`` says. Two worlds of the same ``holding`` differ in their viewer alone.
+        """The same people in ``world``. Worlds of the same ``holding`` differ only in their viewer.
 
         Args:
             world: who trains together.
-            client: which one, where every client is alone.
+            client: number of the client, in a world where each client trains alone.
 
         Raises:
-            DataError: the client that is left out is the only one.
+            DataError: the only client is left out.
         """
         found = self
         if world.kind is WorldKind.WHOLE:
@@ -204,14 +204,14 @@ class Federation:
     def question(self, plan: Plan, epsilon_spent: Callable[[], float]) -> Graph:
         """The graph that ``predict`` receives.
 
-        Its edges are shown where they are public (inductive), where the guarantee lets a node use its own
-        (``own-edges-known``, ``answers-private``), or where nothing is guaranteed anyway (ε = ∞). Otherwise they are withheld,
-        so a prediction can only be made from released values and public features. Where edges are public and attributes
-        private (``edges-public``), it is the attributes that are withheld.
+        It has edges if they are public (inductive), if the guarantee lets a node use its own (``own-edges-known``,
+        ``answers-private``), or if nothing is guaranteed anyway (ε = ∞). Otherwise edges are removed, so that predictions can
+        only use released values and public features. If edges are public and attributes private (``edges-public``), features
+        and labels are removed instead.
 
         Args:
-            plan: its guarantee says which assumptions hold.
-            epsilon_spent: the ε that the training cost; called only where it decides.
+            plan: its guarantee has the assumptions.
+            epsilon_spent: returns the ε of the training; called only if the answer depends on it.
         """
         stated = set(plan.guarantee.protection.assumptions)
         if Assumption.EDGES_PUBLIC in stated:  # the same nodes and edges; no feature, no label
@@ -227,16 +227,16 @@ class Federation:
         return np.flatnonzero(owner == client) if owner is not None else np.zeros(0, dtype=np.int64)
 
     def at_home(self, answers: Callable[[Graph], np.ndarray], asked: Graph) -> np.ndarray:
-        """Scores of every asked node: each client asks about its own part.
+        """Scores of all asked nodes, where each client asks about its own nodes.
 
-        Where the nodes that are asked are held, all are asked at once: a method may know them by their number.
+        If the asked nodes are held by clients, all are asked at once, because a method may know them by their number.
 
         Args:
             answers: scores [k, c] of the nodes of a graph.
             asked: the graph of all asked nodes.
 
         Returns:
-            float [n, c], zeros where nobody asks.
+            float [n, c]; rows of nodes that nobody asks about are zero.
         """
         if self.same:
             return answers(asked)
@@ -252,7 +252,7 @@ class Federation:
         return found
 
     def _alone(self, client: int) -> "Federation":
-        """One client with its own nodes, its own public ones, and its own questions."""
+        """One client alone, with its own nodes, public nodes and test nodes."""
         own = self.partition.subgraphs[client]
         held = own.graph
         asked, truth = (held, self.truth[self.asked_of(client)]) if self.same else self._asks(client)
@@ -270,9 +270,9 @@ class Federation:
         )
 
     def _without(self, client: int) -> "Federation":
-        """Everybody but ``client``, whose nodes are asked. ``DataError`` where nobody else is there.
+        """All clients but ``client``, whose nodes are asked. ``DataError`` if there is no other client.
 
-        What is public stays public, of the client that is left out, too.
+        Public data of the client that is left out stay public.
         """
         name = self.names[client]
         others = [s for s in self.partition.subgraphs if s.client != client]
@@ -297,10 +297,9 @@ class Federation:
         )
 
     def _asks(self, client: int) -> tuple[Graph, np.ndarray]:
-        """The client's own part of a test graph, and its answers.
+        """The client's own part of the test graph, and its labels.
 
-        A client without a test node asks for nothing that counts: it gets the whole test graph where that is public, and
-        otherwise its own nodes.
+        A client without test nodes gets the whole test graph if that is public, else its own nodes; no label then counts.
         """
         rows = self.asked_of(client)
         if rows.size:
@@ -309,5 +308,5 @@ class Federation:
         return asked, np.full(asked.num_nodes, -1, dtype=np.int64)
 
     def _newcomers(self, client: int) -> Graph:
-        """A client that has not joined, as it asks: its own graph, and no label."""
+        """The graph that a client outside the federation asks about: its own, without labels."""
         return graph_without_labels(self.partition.subgraphs[client].graph)

@@ -12,6 +12,8 @@ A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, w
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +39,11 @@ class ClientJob:
     # refuses the other alternative
     taken: tuple[LedgerLine, ...] = ()
 
+    @cached_property
+    def account(self) -> str:
+        """The account that its ledger lines name."""
+        return ledger.account_name(self.stream)
+
 
 @dataclass(frozen=True, eq=False)
 class ClientMessage:
@@ -58,13 +65,17 @@ class ClientMessage:
         return self.entries or tuple(r.entry for r in self.released.values())
 
     @property
+    def first(self) -> int:
+        """Its place among the messages of a round."""
+        return self.client
+
+    @property
     def num_clients(self) -> int:
         return 1
 
     @property
-    def first(self) -> int:
-        """Its place among the messages of a round."""
-        return self.client
+    def width(self) -> int:
+        return 1
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
@@ -86,17 +97,20 @@ class BlockMessage:
     first: int  # number of the first block
     width: int  # how many blocks follow one another
     round: int  # from 0
-    released: Mapping[str, DeskSum]  # name → sum
+    released: Mapping[str, Released | DeskSum]  # name → sum
     num_clients: int  # how many of their clients finished
     lines: tuple[LedgerRelease | LedgerLine, ...]  # of the ledger
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
-            if not isinstance(value, DeskSum):
+            if not isinstance(value, (Released, DeskSum)):
                 raise PrivacyError(
                     f"blocks {self.first} … {self.first + self.width - 1} tried to send {name!r} as a bare "
                     f"{type(value).__name__}; only sums of released values may leave a block"
                 )
+
+
+Sent: TypeAlias = ClientMessage | BlockMessage  # one client's message is the sum of a block in which it is alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,26 +155,28 @@ def are_summed(plan: Plan) -> bool:
     return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
 
 
-def sum_block(block: int, messages: Iterable[ClientMessage], round_: int) -> BlockMessage:
+def sum_block(block: int, messages: Iterable[ClientMessage], round_: int) -> Sent:
     """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
-    released: dict[str, DeskSum] | None = None
+    released: dict[str, Released | DeskSum] | None = None
     lines: list[LedgerRelease | LedgerLine] = []
     count = 0
     for message in messages:
         lines += message.lines
         count += 1
         if released is None:
-            released = {name: desk.add_values(None, value) for name, value in message.released.items()}
+            released = dict(message.released)
             continue
         _require_alike(message, released)
         for name, value in message.released.items():
             released[name] = desk.add_values(released[name], value)
+    if count == 1 and message.client == block:  # as wherever every block has one client
+        return message
     return BlockMessage(block, 1, round_, released or {}, count, tuple(lines) if count == 1 else ledger.merged(lines))
 
 
-def merge_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
+def merge_branches(parts: Sequence[Sent]) -> list[Sent]:
     """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
-    done: list[BlockMessage] = []
+    done: list[Sent] = []
     for part in parts:
         done.append(part)
         while len(done) > 1 and _siblings(done[-2], done[-1]):
@@ -169,7 +185,7 @@ def merge_branches(parts: Sequence[BlockMessage]) -> list[BlockMessage]:
     return done
 
 
-def sum_tree(parts: Sequence[BlockMessage]) -> BlockMessage:
+def sum_tree(parts: Sequence[Sent]) -> Sent:
     """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
     first, *rest = merge_branches(parts)
     for part in rest:
@@ -177,11 +193,11 @@ def sum_tree(parts: Sequence[BlockMessage]) -> BlockMessage:
     return first
 
 
-def _siblings(left: BlockMessage, right: BlockMessage) -> bool:
+def _siblings(left: Sent, right: Sent) -> bool:
     return left.width == right.width and left.first % (2 * left.width) == 0 and left.first + left.width == right.first
 
 
-def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
+def _together(left: Sent, right: Sent) -> BlockMessage:
     if left.num_clients and right.num_clients and set(left.released) != set(right.released):
         raise RuntimeFailure(
             f"round {left.round}: blocks of clients sent {sorted(left.released)} and {sorted(right.released)}; round aborted"
@@ -198,7 +214,7 @@ def _together(left: BlockMessage, right: BlockMessage) -> BlockMessage:
     return BlockMessage(left.first, width, left.round, both, clients, (*left.lines, *right.lines))
 
 
-def _require_alike(message: ClientMessage, known: dict[str, DeskSum]) -> None:
+def _require_alike(message: ClientMessage, known: Mapping[str, Released | DeskSum]) -> None:
     """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
     if set(message.released) != set(known):
         raise RuntimeFailure(

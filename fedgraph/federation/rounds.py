@@ -107,8 +107,8 @@ def run(
     Raises:
         RuntimeFailure: rounds are shared, and clients may be absent; or a round failed.
     """
-    name = ledger.account_name(stream)
-    plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))  # clients need it no more
+    if plan.facts.public_graph is not None:  # clients need it no more
+        plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))
     held = runtime.deal(partition, messages.subgraphs_of_blocks, len(messages.cut_blocks(plan.facts.num_clients)))
 
     def on_the_way(job: ClientJob, before: _Advanced | None, rounds: range) -> _Advanced:
@@ -125,10 +125,13 @@ def run(
             job = ClientJob(key, root, shared_stream, plan, plan.shared_fingerprint)  # not its own: whoever is first runs it
             prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
         first = prefixes.known[key]
+    name = ledger.account_name(stream)
     job = ClientJob(name, root, stream, plan, plan.fingerprint, answered, starts)
     last = on_the_way(job, first, range(plan.schedule.shared_rounds, plan.schedule.rounds))
-    receipts = (*(first.receipts if first is not None else ()), *last.receipts)
-    releases = ledger.merged(dataclasses.replace(r, cell=name) for receipt in receipts for r in receipt.releases)
+    before = () if first is None else first.receipts
+    shared = [dataclasses.replace(line, cell=name) for receipt in before for line in receipt.releases]
+    receipts = (*before, *last.receipts)
+    releases = ledger.merged([*shared, *(line for receipt in last.receipts for line in receipt.releases)])
     together = answered is None and client.compute_together(plan)
     noisy = any(not isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     notes = (_ONE_DRAW,) if noisy and together else ()

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedgraph import federation, seeds
 from fedgraph.errors import RuntimeFailure
-from fedgraph.federation.messages import BlockMessage, ClientJob, ClientMessage, MessageReceipt
+from fedgraph.federation.messages import ClientJob, ClientMessage, MessageReceipt, Sent
 from fedgraph.methods import PlanInbox, State, method_kinds, seen
 from fedgraph.privacy import Viewer, ledger
 
@@ -24,7 +24,7 @@ def merge(
     job: ClientJob,
     state: State,
     round_: int,
-    parts: Sequence[Sequence[ClientMessage] | Sequence[BlockMessage]],
+    parts: Sequence[Sequence[Sent]],
 ) -> tuple[State, MessageReceipt]:
     """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
@@ -39,9 +39,8 @@ def merge(
     least = job.plan.schedule.min_clients
     if finished < least:
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
-    sums = [m for m in messages if isinstance(m, BlockMessage)]
-    if sums:
-        whole = federation.messages.sum_tree(sums)  # what the server sees where sums over blocks travelled
+    if federation.messages.are_summed(job.plan):
+        whole = federation.messages.sum_tree(messages)  # what the server sees where sums over blocks travelled
         for path, fewest in job.plan.sums.paths:
             if path in whole.released and whole.released[path].num_clients < fewest:
                 raise _too_few(round_, path, fewest)
@@ -51,10 +50,10 @@ def merge(
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
     method = method_kinds.load(job.plan.method)
     after = method.server(job.plan, state, inbox)
-    # ``RuntimeFailure`` where learning diverged: even such a model has a largest score, so it would get an accuracy.
-    for name, value in after.model.items():
+    for name, value in after.model.items():  # a model that diverged also has a largest score, so it would get an accuracy
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
-            raise RuntimeFailure(f"round {round_}: learning diverged, {name!r} is not finite; try a smaller learning_rate")
+            advice = "; try a smaller learning_rate" if "learning_rate" in vars(job.plan.params) else ""
+            raise RuntimeFailure(f"round {round_}: {name!r} of the model is NaN or infinite{advice}")
     if job.plan.watch.keeps_rounds:
         # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
         theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.colluders_of(job.plan)]
@@ -62,7 +61,7 @@ def merge(
         own = {name: np.sum([released[name].value for released in theirs if name in released], axis=0) for name in names}
         after = State(after.model, after.memory, (*state.seen, (state.model, replace(inbox, colluding=own))))
     up = max(_bytes(part.value for part in m.released.values()) for m in messages)
-    released = ledger.merged(entry for m in messages for entry in m.lines)
+    released = ledger.merged([entry for m in messages for entry in m.lines])
     receipt = MessageReceipt(round_, released, _bytes(state.model.values()), up, finished)
     return after, receipt
 

@@ -1,4 +1,4 @@
-"""A world: who trains together, whom they must trust, and who was left out. A cell trains in one."""
+"""A world: who trains together, whom the people must trust, and who is left out. Each cell trains in one world."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class WorldKind(Enum):
     """Who trains together.
 
     Attributes:
-        ALONE: each client for itself.
-        TOGETHER: all clients (but the one left out).
-        WHOLE: one holder of the whole graph.
+        ALONE: each client alone.
+        TOGETHER: all clients, without the one that is left out.
+        WHOLE: one party that holds the whole graph.
     """
 
     ALONE = "alone"
@@ -32,15 +32,15 @@ class LeftOutOfWorld:
 
 @dataclass(frozen=True)
 class World:
-    """What a cell trains in: a value that is made once, passed on, compared and used as a key, and never read from text.
+    """Who trains together and whom they must trust; hashable, so that it can be a key.
 
     Raises:
-        ValueError: the parts exclude each other.
+        ValueError: the fields exclude each other.
     """
 
     kind: WorldKind  # who trains together
-    trust: Trust  # whom the people in the data must trust. A client that is alone is trusted with its own nodes.
-    without: LeftOutOfWorld | None = None  # the client that is left out, where all others train together
+    trust: Trust  # whom the people in the data must trust; ``own-client`` if each client is alone
+    without: LeftOutOfWorld | None = None  # the client that is left out while all others train together
 
     def __post_init__(self) -> None:
         fits = {
@@ -53,7 +53,7 @@ class World:
 
     @property
     def viewer(self) -> Viewer:
-        """Who must not learn it. A client that is alone is its own curator, and may show its model to others."""
+        """From whom the data are protected. A client that is alone is its own curator, and may publish its model."""
         return Viewer.CURATOR_TRUSTED if self.kind is WorldKind.ALONE else self.trust.viewer
 
     @property
@@ -63,26 +63,26 @@ class World:
 
     @property
     def holding(self) -> tuple[WorldKind, LeftOutOfWorld | None]:
-        """Who holds which nodes: worlds that are trusted differently may hold the same."""
+        """A key for who holds which nodes, which does not depend on the trust."""
         return self.kind, self.without
 
     @property
     def words(self) -> str:
-        """As a table shows it; nothing reads it back."""
+        """The world in words, for tables."""
         if self.kind is WorldKind.ALONE:
             return "alone"
         return self.trust.value if self.without is None else f"{self.trust.value} without {self.without.name}"
 
     @property
     def stream_word(self) -> str:
-        """The word in the names of random streams, see ``Trust.stream_word``."""
+        """The world's name in the names of random streams, see ``Trust.stream_word``."""
         if self.kind is WorldKind.ALONE:
             return self.words
         word = self.trust.stream_word
         return word if self.without is None else f"{word} without {self.without.name}"
 
     def to_dict(self) -> dict[str, object]:
-        """For a cell's file."""
+        """The world as JSON, for a cell's file."""
         left = None if self.without is None else {"client": self.without.client, "name": self.without.name}
         return {"kind": self.kind.value, "trust": self.trust.value, "without": left}
 
@@ -92,7 +92,7 @@ class World:
 
         Raises:
             KeyError: a part is missing.
-            ValueError: a word is none of ours, or the parts exclude each other.
+            ValueError: a kind or a level of trust is unknown, or the fields exclude each other.
         """
         left = data["without"]
         without = LeftOutOfWorld(int(left["client"]), str(left["name"])) if isinstance(left, dict) else None
@@ -100,13 +100,9 @@ class World:
 
 
 def world_of_trust(trust: Trust) -> World:
-    """Everybody, with some trust: one holder of the whole graph where the trust means that, else all clients together.
-
-    Args:
-        trust: whom people trust.
-    """
+    """The world of all nodes under ``trust``: one party with the whole graph if the trust says so, else all clients."""
     return World(WorldKind.WHOLE if trust.whole else WorldKind.TOGETHER, trust)
 
 
-JOINED_WORLD = world_of_trust(Trust.OWN_CLIENT)  # of graphs: each client hands in its own messages
+JOINED_WORLD = world_of_trust(Trust.OWN_CLIENT)  # all clients, each of which sends its own messages
 ALONE_WORLD = World(WorldKind.ALONE, Trust.OWN_CLIENT)

@@ -2,21 +2,24 @@
 
     X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
-Z is the capped walk with restart (``learning.propagation.walks``), B has columns of Gamma-distributed radius
+Z holds the features after s walks with restart of m₁ … m_s steps (``learning.propagation.walks``), Y the labels of the n₁
+labelled nodes, F the mean loss with the regulariser Λ. B is the noise. Its columns have a Gamma-distributed length
 (``mechanisms.objective_perturbation``; constants in ``mechanisms.gcon_noise``). With ``noise: gaussian`` its entries are
-normal, and several times smaller where rows are wide (proof: ``mechanisms.gaussian_objective``). One release per client: Θ.
-Edges are private, features and labels public, so the encoder is free. Published and provable ε agree (Theorem 1), for the exact
-minimiser; the distance to it is noised and charged. Θ₀ = 0 as published (prior: 0); by default Θ is pulled towards reading the
-encoder's class scores as they are, which is public, so a small ε costs little (c_θ grows by ‖Θ₀‖; the rest is as proven).
+normal, and several times smaller if rows are wide (``mechanisms.gaussian_objective``). Λ′ ≥ 0 is what the proof adds to Λ.
 
-* Inference on the private graph: a node reads its own edges, one step Z′ = (1−α)ÃX + αX for every m > 0.
-* Inference on a public test graph (protocol ``inductive-edges``): the whole walk.
-* ``release: nothing``: Θ = Θ₀, ε = 0: own-edge inference alone, which shows what a release is worth.
+Each client releases Θ once. Edges are private; features and labels are public, so the encoder costs nothing. Published and
+provable ε agree (Theorem 1) for the exact minimiser; the distance to it gets noise of its own and is priced. As published,
+Θ₀ = 0 (prior: 0). By default Θ₀ reads the encoder's class scores as they are, so that a small ε costs little accuracy: Θ₀ is
+public, and the proof changes only in c_θ, which grows by ‖Θ₀‖.
 
-Federated, who sees what: the server sees each client's Θ (or their weighted sum), clients see X and nothing else. Each client
-perturbs its own objective on its own edges (parallel composition: an inner edge is held once); the server averages by labelled
-nodes. A client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or
-(``cut_edges: protected``) in both clients' walks, where each changes one row: an end costs at most (ε/2, δ/2) at its client.
+* Predictions on the private graph: a node reads its own edges, in one step Z′ = (1−α)ÃX + αX for every m > 0.
+* Predictions on a public test graph (protocol ``inductive-edges``): the whole walk.
+* ``release: nothing``: Θ = Θ₀ and ε = 0; own edges alone, which shows what a release is worth.
+
+Federated: the server sees each client's Θ (or their weighted sum), and clients see X. Each client perturbs its own objective on
+its own edges (parallel composition: one client holds an inner edge), and the server averages by numbers of labelled nodes. A
+client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or (``cut_edges: protected``) are in
+both clients' walks, where each changes one row: one end costs at most (ε/2, δ/2) at its client.
 """
 
 import math
@@ -79,7 +82,7 @@ class Params(Settings):
 
     @property
     def scale(self) -> float:
-        """The prior's scale, resolved."""
+        """Scale of the prior, with ``auto`` replaced by its number."""
         return (3.0 if self.encoder == "classes" else 0.0) if self.prior == "auto" else self.prior
 
     @field_validator("steps")
@@ -92,20 +95,20 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts."""
+    """What the plan keeps of the public facts."""
 
-    attributes: Graph  # every node's public features and labels
-    own_edges: bool  # a node reads its own edges at inference: predictions are for the nodes that were trained on
+    attributes: Graph  # public features and labels of every node, without edges
+    own_edges: bool  # whether a node reads its own edges to predict, because the test nodes are those that trained
 
 
-_GRADIENT_NORM = 1e-9  # of an accepted minimiser
-_LEAST_REGULARISER = 0.02  # of "auto"
+_GRADIENT_NORM = 1e-9  # largest gradient norm of an accepted minimiser
+_LEAST_REGULARISER = 0.02  # smallest Λ of ``auto``
 
 
 def _of_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> privacy.PlannedRelease:
-    """The client's perturbed minimiser: Λ, β and the output noise for its ``labels`` (int64 [n₁])."""
+    """The planned release of one client: Λ, noise and price. labels: int64 [n₁]. weight: share of all labelled nodes."""
     c, s = facts.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
     event: privacy.Event = privacy.Unprotected("the minimiser without noise")
@@ -141,7 +144,7 @@ def _regulariser(params: Params, least: float) -> float:
 
 
 def prior(params: Params, num_classes: int) -> np.ndarray:
-    """Θ₀, [s·c, c]: every part of a row of Z is read as class scores."""
+    """Θ₀, [s·c, c], which reads every part of a row of Z as class scores."""
     loss = ObjectiveLoss(params.loss, num_classes, params.width)
     objective = LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
     return objective.centre(len(params.steps) * num_classes)
@@ -149,10 +152,10 @@ def prior(params: Params, num_classes: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers."""
+    """What the server keeps between rounds."""
 
-    parameters: np.ndarray  # of the encoder, flat float32, also for the rows of new nodes
-    mean: np.ndarray | None  # float [h], of the rows of the public nodes, where it is taken off; else None
+    parameters: np.ndarray  # parameters of the encoder, flat float32; new nodes are encoded by them
+    mean: np.ndarray | None  # float [h], mean of the rows, if it is subtracted; else None
     rows: np.ndarray  # float64 [n, h], X of all nodes
 
 
@@ -178,26 +181,26 @@ def rows_of_new(memory: Memory, params: Params, graph: Graph) -> np.ndarray:
 
 
 def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
-    """Norm 1 where a mean was taken off; else scaled down where it is above 1."""
+    """Rows of norm 1 if a mean is subtracted; otherwise rows of norm at most 1."""
     out = np.asarray(rows if mean is None else scale_to_unit_length(rows - mean), dtype=np.float64)
     return out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares."""
+    """What a client prepares once."""
 
-    walk: sp.csr_array  # CSR [n_i, n_i], its Ã
-    away: sp.csr_array | None  # CSR, to whom it leads outside; None: cut edges are dropped
-    nodes: np.ndarray  # int64 [n_i], global ids of its rows
-    labelled: np.ndarray  # int64, its rows that have a label
+    walk: sp.csr_array  # CSR [n_i, n_i], Ã among its own nodes
+    away: sp.csr_array | None  # CSR [n_i, n], Ã from its nodes to those of other clients; None: such edges are dropped
+    nodes: np.ndarray  # int64 [n_i], global ids of its nodes
+    labelled: np.ndarray  # int64, places of its labelled nodes
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One perturbed minimiser per client that has labelled nodes."""
+    """One release of a perturbed minimiser for each client that has labelled nodes."""
     if facts.public_attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
     own_edges = facts.public_graph is None
@@ -229,7 +232,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """The encoder's rows X of all nodes, of norm at most 1; no edge is read."""
+    """Trains the encoder and broadcasts its rows X of all nodes, of norm at most 1. No edge is read."""
     memory = _rows_of_public(plan.made.attributes, plan.params)
     if plan.params.release == "nothing":
         return base.State({"theta": prior(plan.params, plan.facts.num_classes)}, memory)
@@ -237,6 +240,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
+    """The client's walk and its labelled nodes."""
     own, nodes = subgraph.graph.adjacency, subgraph.nodes
     labelled = np.flatnonzero(plan.made.attributes.labels[nodes] >= 0)
     if not plan.facts.cut_edges_shared or subgraph.cut is None:
@@ -248,7 +252,10 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(
     plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
-    """The perturbed minimiser on this client's labelled rows, times its share of the labelled nodes."""
+    """Releases the perturbed minimiser on this client's labelled rows of Z, times its share of all labelled nodes.
+
+    The desk takes the rows, and its planned mechanism minimises: the client itself never has a minimiser without noise.
+    """
     if not any(r.client == desk.client for r in plan.schedule.releases):
         return {}
 
@@ -261,12 +268,12 @@ def client(
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """The average: weights are public and already inside the messages."""
+    """Θ is the sum of the messages, which the clients have weighted."""
     return base.State({"theta": inbox.sums["theta"]}, state.memory)
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores: Z·Θ, by one step over each node's own edges, or by the whole walk on a public graph."""
+    """[n, c], scores Z·Θ: one step over each node's own edges, or the whole walk on a public graph."""
     params, rows, steps = plan.params, state.memory.rows, plan.params.steps
     if plan.made.own_edges:
         steps = tuple(min(m, 1) for m in steps)
@@ -277,7 +284,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def reads(plan: Planned) -> base.MethodReads:
-    """What an answer reads."""
+    """Which edges a prediction reads."""
     return base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH
 
 

@@ -1,29 +1,27 @@
-"""A budget that lasts: a book that remembers, for named people, everything that runs and models have spent on them.
+"""A lasting budget: a book that records, for named people, everything that runs and models have spent on them.
 
-A book is a list of lines of JSON: in an SQLite file, or in a PostgreSQL database where the place is a URL
-(``postgresql://host/database#book``). The first line states the budget and its people, every further line one *charge*: what a
-run or a model will release, committed before anything that it pays for is released (``charge``). Each line holds the SHA-256
-of the line before.
+A book is a list of JSON lines, in an SQLite file or, if its place is a URL (``postgresql://host/database#book``), in a
+PostgreSQL database. The first line states the budget and its people. Every further line is one *charge*: what a run or a model
+will release, committed before anything is released (``charge``). Each line holds the SHA-256 of the line before.
 
     {"kind": "budget", "unit": …, "epsilon": …, "delta": …, "people": […], "file": …}
     {"kind": "charge", "what": …, "protection": {…}, "dearest": [event, …], "people": "all" | base64, …}
 
-A person's price is that of all charges on that person together, composed by the accountants at the budget's δ, and never a
-sum of ε.
+A person's price is that of all charges on that person, composed by the accountants at the budget's δ; ε are never added.
 
 **Guarantee.** For each person of the book: all charges together are at most (ε, δ)-DP under the relation of the charges, toward
 anybody who sees all of their releases, if every release of these data went through this book. Charges of different viewers
 compose as if one viewer saw both.
 
-**Which book.** ``find``: the one that is named; else that of the environment variable ``FEDGRAPH_BUDGET``; else the file beside
+**Which book.** ``find`` returns the named book; else that of the environment variable ``FEDGRAPH_BUDGET``; else the file beside
 the data (``people`` → ``people.budget``).
 
 **Edge cases.** No charge → ε = 0. A charge that releases nothing costs nothing and is written. A charge of ε = ∞ is refused,
-whatever the cap. A process that is killed before its charge is committed has released nothing; killed later, the charge stands.
-The order of charges is that of their commits; no clock is read for it. Two copies of a file would each spend the whole: a copy
-is known by its inode, and charges nothing. A file that was put back to an earlier state is known by the hash of its last line,
-which stands beside it (``people.budget.last``). Whoever puts both back, or may write them, can lose charges: keep
-``BudgetBook.head`` elsewhere to see that, or keep the book in a database.
+whatever the cap. A process that is killed before its charge is committed has released nothing; if it is killed later, the
+charge stands. Charges have the order of their commits, without a clock. Two copies of a file could each spend the whole budget,
+so a copy, which has another inode, refuses charges. A file that was restored to an earlier state is recognised by the hash of
+its last line in ``people.budget.last`` beside it. Whoever can restore or write both files can lose charges: keep
+``BudgetBook.head`` elsewhere to detect that, or keep the book in a database.
 """
 
 from __future__ import annotations
@@ -76,11 +74,10 @@ class _Charge:
     Attributes:
         what: the run or model that was charged.
         protection: unit, relation, viewer and assumptions of its releases.
-        dearest: what one person may have paid, one event for each kind of person (people of different clients may pay
-            differently); a person's own is one of them.
+        dearest: events of which each person pays one (people of different clients may pay differently).
         people: bool [people of the book], who was charged.
-        written: when, as text.
-        mark: of a run, so that it is not charged again when it goes on; else empty.
+        written: time of the charge, as text.
+        mark: mark of a run, so that a resumed run is not charged again; else empty.
     """
 
     what: str
@@ -91,7 +88,7 @@ class _Charge:
     mark: str = ""
 
     def said(self) -> dict[str, object]:
-        """The line, but for the hash of the one before."""
+        """The line without the hash of the line before."""
         return {
             "kind": "charge",
             "what": self.what,
@@ -107,9 +104,9 @@ class _Charge:
 class _SpentGroup:
     """People with the same charges."""
 
-    num_people: int  # how many
-    charges: tuple[int, ...]  # places in ``BudgetBook.charges``
-    epsilon: float  # what each of them has spent, at the book's δ
+    num_people: int  # number of people
+    charges: tuple[int, ...]  # indices into ``BudgetBook.charges``
+    epsilon: float  # ε that each of them has spent, at the book's δ
 
 
 class BudgetBook:
@@ -124,9 +121,9 @@ class BudgetBook:
         unit: what one person's data is.
         epsilon: the cap of each person.
         delta: δ of that cap.
-        file: of a file, its inode when it was made: a copy has another.
-        row: id of a person → place in every mask of people.
-        charges: in the order in which they were written.
+        file: inode of the file when it was made (a copy has another); None for a database.
+        row: id of a person → index in every mask of people.
+        charges: all charges, in the order in which they were written.
         head: SHA-256 of the last line.
 
     Raises:
@@ -195,11 +192,11 @@ class BudgetBook:
 
     @property
     def num_people(self) -> int:
-        """How many people the budget is for."""
+        """Number of people in the book."""
         return len(self.row)
 
     def groups(self) -> tuple[_SpentGroup, ...]:
-        """People with the same charges, and what they have paid; the dearest group first."""
+        """Groups of people with the same charges, and what they have spent; the largest ε first."""
         found = [
             _SpentGroup(mask.count(1), held, settle.jointly([self.charges[k].dearest for k in held], self.delta))
             for mask, held in self._kinds.items()
@@ -207,10 +204,10 @@ class BudgetBook:
         return tuple(sorted(found, key=lambda group: -group.epsilon))
 
     def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
-        """The ε of the dearest person if a charge were added.
+        """The largest ε of one person if a charge were added.
 
         Args:
-            dearest: the events of the charge, of which a person pays one.
+            dearest: the events of the charge, of which each person pays one.
             people: bool [people of the book], who would be charged.
 
         Returns:
@@ -222,13 +219,10 @@ class BudgetBook:
         return max((settle.jointly([*own, dearest], self.delta) for own in paid), default=0.0)
 
     def left(self, people: np.ndarray) -> float:
-        """What could still be charged to all of some people.
-
-        Args:
-            people: bool [people of the book].
+        """What can still be charged to all of ``people``, bool [people of the book].
 
         Returns:
-            The largest ε (at the book's δ) of one more Gaussian release, found by 12 halvings from below; 0 for none.
+            The largest ε (at the book's δ) of one more Gaussian release, to 12 bisections from below; 0 if none fits.
         """
         low, high = 0.0, self.epsilon
         for _ in range(12):
@@ -238,16 +232,10 @@ class BudgetBook:
         return low
 
     def people_of(self, ids: Sequence[str] | None) -> np.ndarray:
-        """The mask of some people.
-
-        Args:
-            ids: their ids; None: all.
-
-        Returns:
-            bool [people of the book].
+        """bool [people of the book], True for the people with these ids; None: all people.
 
         Raises:
-            PrivacyError: somebody is not in the book.
+            PrivacyError: an id is not in the book.
         """
         if ids is None:
             return np.ones(self.num_people, dtype=bool)
@@ -263,14 +251,11 @@ class BudgetBook:
 
 
 def find(named: str | Path | None, *data: str | Path | None) -> str | None:
-    """Where the book of some people is: what is named; else what ``FEDGRAPH_BUDGET`` names; else a file beside their data.
+    """The place of the book: ``named``; else that of ``FEDGRAPH_BUDGET``; else a file beside the data; None if there is none.
 
     Args:
         named: a file or a URL.
-        data: folders or files with their data.
-
-    Returns:
-        The place; None where there is no book.
+        data: folders or files with the data.
     """
     if named is not None or os.environ.get(_VARIABLE):
         return str(named) if named is not None else os.environ[_VARIABLE]
@@ -279,12 +264,12 @@ def find(named: str | Path | None, *data: str | Path | None) -> str | None:
 
 
 def is_url(place: str | Path) -> bool:
-    """Whether it names a database, and not a file."""
+    """Whether ``place`` names a database and not a file."""
     return str(place).partition("://")[0] in _SCHEMES and "://" in str(place)
 
 
 def absolute(place: str | Path) -> str:
-    """The place of a book as it is called from any folder."""
+    """The place of a book as an absolute path or a URL."""
     return str(place) if is_url(place) else str(Path(place).resolve())
 
 
@@ -299,7 +284,7 @@ def read(place: str | Path) -> BudgetBook:
 
 
 class _Cursor(Protocol):
-    """Of a database that speaks SQL."""
+    """A cursor of an SQL database."""
 
     @property
     def description(self) -> object: ...
@@ -310,7 +295,7 @@ class _Cursor(Protocol):
 
 
 class _Lines:
-    """The lines of one book in an open transaction of a database that speaks SQL."""
+    """The lines of one book, in an open transaction of an SQL database."""
 
     def __init__(self, cursor: _Cursor, book: str, mark: str) -> None:
         self._cursor, self._book, self._mark = cursor, book, mark
@@ -320,7 +305,7 @@ class _Lines:
         return self._cursor.fetchall() if self._cursor.description else []
 
     def lines(self, after: int) -> list[str]:
-        """Those behind the first ``after``."""
+        """All lines but the first ``after``."""
         words = "SELECT line FROM fedgraph_budget WHERE book = ? AND number > ? ORDER BY number"
         return [str(line) for (line,) in self._ask(words, self._book, after)]
 
@@ -333,9 +318,9 @@ class _Lines:
 
 @contextmanager
 def _opened(place: str, lock: bool = False, make: bool = False) -> Iterator[_Lines]:
-    """The lines of a book, in one transaction; with ``lock`` no other process reads them to charge, or writes, before its end.
+    """The lines of a book in one transaction; with ``lock`` no other process can charge before it ends.
 
-    ``PrivacyError``: it is not there, or is no book.
+    ``PrivacyError``: there is no such book.
     """
     if is_url(place):
         with _server(place, lock, make) as lines:
@@ -416,18 +401,18 @@ def _unpacked(text: str, num_people: int) -> np.ndarray:
 def create(
     place: str | Path, unit: Unit, epsilon: float, delta: float, people: Sequence[str], old: BudgetBook | None = None
 ) -> BudgetBook:
-    """A new book.
+    """Creates a book.
 
     Args:
-        place: a file that is not there, or the URL of a book that is not there.
+        place: a file or a URL at which there is no book yet.
         unit: what one person's data is.
         epsilon: the cap of each person, > 0.
-        delta: of that cap, below one over the number of people.
+        delta: δ of that cap, below one over the number of people.
         people: their ids, each once.
-        old: a book of the same people, in the same order, whose charges are carried over: they count here, too.
+        old: a book of the same people in the same order, whose charges are carried over.
 
     Raises:
-        PrivacyError: a cap that protects nobody, a person twice, other people than in ``old``, or a book that is there already.
+        PrivacyError: the cap protects nobody, an id is listed twice, ``old`` has other people, or the book exists already.
     """
     epsilon, delta = _checked_cap(epsilon, delta)
     twice = len(people) - len(set(people))
@@ -467,17 +452,17 @@ def create(
 
 
 def is_lost(place: str) -> bool:
-    """Whether the book at a path was deleted: the hash of its last line still stands beside it, and nothing can be charged."""
+    """Whether the book at this path was deleted: only the hash of its last line is left, so nothing can be charged."""
     return not Path(place).exists() and _beside(place).is_file()
 
 
 def _beside(place: str) -> Path:
-    """Where the hash of a file's last line stands."""
+    """The file with the hash of a book's last line."""
     return Path(f"{place}.last")
 
 
 def _remember(book: BudgetBook, *heads: str) -> None:
-    """Write beside a file which hashes its last line may have: one, or while a charge is committed two."""
+    """Writes the hashes that the last line of the book may have: one, or two while a charge is committed."""
     if is_url(book.place):
         return
     made = Path(f"{book.place}.last.new")
@@ -489,7 +474,7 @@ def _remember(book: BudgetBook, *heads: str) -> None:
 
 
 def _require_original(book: BudgetBook) -> None:
-    """``PrivacyError`` for a copy of a file, or one that was put back to an earlier state: its charges would be lost."""
+    """Raises ``PrivacyError`` for a copy of a file, or one that was restored to an earlier state: charges would be lost."""
     if is_url(book.place):
         return
     again = "A new book that carries its charges on: fedgraph budget init NEW --from " + book.place
@@ -502,7 +487,7 @@ def _require_original(book: BudgetBook) -> None:
     if book.head not in heads:
         why = "says another" if heads else "is not there (who moves a book moves both)"
         raise PrivacyError(
-            f"{book.place}: was put back to an earlier state, or changed: {last.name}, which holds the hash of its last line, "
+            f"{book.place}: was restored to an earlier state, or changed: {last.name}, which holds the hash of its last line, "
             f"{why}; charges may be lost. {again}"
         )
 
@@ -511,44 +496,44 @@ def _require_original(book: BudgetBook) -> None:
 class Candidate:
     """A row that may be charged."""
 
-    name: str  # what it is called
-    protection: Protection  # of its releases
-    dearest: tuple[Event, ...]  # what one person may pay, one event for each kind of person
+    name: str  # name of the row
+    protection: Protection  # protection of its releases
+    dearest: tuple[Event, ...]  # events of which each person pays one
 
     @classmethod
     def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Candidate:
-        """What a plan declares.
+        """The candidate of a plan's releases.
 
         Raises:
-            PrivacyError: the data break a promise of its guarantee.
+            PrivacyError: the data break a promise of the guarantee.
         """
         return cls(name, guarantee.protection, dearest_events(guarantee, releases))
 
     @classmethod
     def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> Candidate:
-        """What a run has released, from its ledger."""
+        """The candidate of what a run has released, from its ledger."""
         broken = (Unprotected(account.broken),) if account.broken is not None else None
         return cls(name, account.protection, broken or dearest_of_account(account, lines))
 
 
-_known: dict[str, BudgetBook] = {}  # what this process has read of each place: a charge reads what is new
+_known: dict[str, BudgetBook] = {}  # place → the book as this process read it last: a charge reads only new lines
 
 
 def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequence[str] | None, mark: str = "") -> BudgetBook:
-    """Write down what will be released, before it is; everything before counts.
+    """Charges releases to the book before they are made, together with all earlier charges.
 
     Args:
-        place: of the book.
-        what: one phrase that names the run or model.
-        rows: all that it will release, of one unit and relation; the same people are in each of them.
-        ids: the people whose data are used; None: all of the book.
-        mark: of a run or a deployment: what has been charged under it is not charged again; empty: of nobody.
+        place: place of the book.
+        what: a phrase that names the run or model.
+        rows: everything that it will release, of one unit and relation and on the same people.
+        ids: the people whose data are used; None: all people of the book.
+        mark: mark of a run or a deployment, which is charged only once; empty: always charge.
 
     Returns:
-        The book with the charge. Only now may the releases be made.
+        The book with the charge. The releases may be made only now.
 
     Raises:
-        PrivacyError: it would exceed the cap, or a guarantee is of another unit or relation.
+        PrivacyError: the charge would exceed the cap, or has another unit or relation than the book.
     """
     dearest = dearest_together([row.dearest for row in rows])
     with _opened(str(place), lock=True) as lines:
@@ -567,7 +552,7 @@ def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequenc
         free = next((row.name for row in rows if math.isinf(settle.jointly([row.dearest], book.delta))), None)
         why = f"; {free} releases something without noise" if free is not None else ""
         raise PrivacyError(
-            f"{place}: with {what} the dearest person would have paid ε = {paid:.4g} of {book.epsilon:g} "
+            f"{place}: with {what} one person would have paid ε = {paid:.4g} of {book.epsilon:g} "
             f"(δ = {book.delta:g}){why}; what is left is one release of ε = {book.left(people):.3g}. Nothing was released"
         )
     _known[str(place)] = book
@@ -580,7 +565,7 @@ def _now() -> str:
 
 
 def _commit(book: BudgetBook, lines: _Lines, made: _Charge) -> None:
-    """Write the charge; the transaction commits it."""
+    """Writes the charge; the transaction commits it."""
     before = book.head
     _known.pop(book.place, None)  # until it is committed
     book.add([lines.append(len(book.charges) + 2, made.said(), before)])
@@ -588,7 +573,7 @@ def _commit(book: BudgetBook, lines: _Lines, made: _Charge) -> None:
 
 
 def _current(place: str, lines: _Lines) -> BudgetBook:
-    """The book as it is now: what this process knows of it, with the lines that are new; read anew where it does not fit."""
+    """The book as it is now: the known book with its new lines, or read anew if the known lines have changed."""
     every, known = lines.lines(0), _known.get(place)
     if known is not None:
         old = len(known.charges) + 1
@@ -604,7 +589,7 @@ def _digest(lines: Sequence[str]) -> str:
 
 
 def _settled(book: BudgetBook) -> None:
-    """A committed charge is the only end that a file may have, unless another process has charged meanwhile."""
+    """After a commit, keeps only the hash of the last line, unless another process has charged meanwhile."""
     if is_url(book.place):
         return
     with _opened(book.place, lock=True) as lines:
@@ -613,12 +598,12 @@ def _settled(book: BudgetBook) -> None:
 
 
 def fits(book: BudgetBook, rows: Sequence[Candidate], ids: Sequence[str] | None) -> str:
-    """One sentence that names the first candidate that a budget would still carry.
+    """A sentence that names the first candidate that still fits into the budget.
 
     Args:
         book: the budget.
         rows: the candidates, in order of preference.
-        ids: the people whose data are used; None: all of the book.
+        ids: the people whose data are used; None: all people of the book.
     """
     people = book.people_of(ids)
     for row in rows:

@@ -1,10 +1,9 @@
 """The one door between private and public.
 
-A plan declares every release before any private data is touched (``PlannedRelease``): its bound, its
-mechanism and its price. While the method runs, the only way out is ``desk.release(path, value)``: it checks
-that the release was planned, makes the planned bound true, applies the planned mechanism, writes the ledger,
-and stamps the result (``Released``). A method cannot hand in another bound or mechanism. Messages accept
-stamped values only.
+A plan declares every release before it reads private data (``PlannedRelease``): its bound, its mechanism and its price. While
+the method runs, a value leaves a client only through ``desk.release(path, value)``, which checks that the release was planned,
+enforces the planned bound, applies the planned mechanism, writes the ledger, and returns a ``Released`` value. A method cannot
+choose another bound or mechanism, and messages accept ``Released`` values only.
 """
 
 import contextlib
@@ -30,19 +29,19 @@ TriedAtDesk = TypeVar("TriedAtDesk")
 
 @dataclass(frozen=True)
 class PlannedRelease:
-    """One kind of release, made in each of some rounds by every client, or by one alone."""
+    """A release that every client, or one client, makes in each of the given rounds."""
 
-    path: str  # the channel that it belongs to
+    path: str  # the channel that it belongs to, e.g. ``model``
     bound: SensitivityBound  # what the desk will enforce
-    mechanism: NoiseMechanism  # what the desk will do
+    mechanism: NoiseMechanism  # what the desk will apply
     event: Event  # what one release costs, under the plan's protection
-    rounds: range | tuple[int, ...]  # when
-    per_round: int = 1  # how often in each of them, ≥ 1
-    client: int | None = None  # who makes it; None: every client
+    rounds: range | tuple[int, ...]  # the rounds in which it is made
+    per_round: int = 1  # releases in each of these rounds, ≥ 1
+    client: int | None = None  # the client that makes it; None: every client
 
     @property
     def count(self) -> int:
-        """How often a client makes it in the whole run."""
+        """Number of times that a client makes it in the whole run."""
         return len(self.rounds) * self.per_round
 
 
@@ -50,12 +49,12 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
     """Everything that one client will have released, composed.
 
     Args:
-        releases: those of a plan, of all clients.
-        client: whose.
-        path: only what is released on it; None: all paths.
+        releases: the releases of a plan, of all clients.
+        client: number of the client.
+        path: count only this path; None: all paths.
 
     Returns:
-        One event; of a choice (``PartOf``) it holds the releases of the first alternative that is planned.
+        One event; for a choice (``PartOf``) it holds the releases of the first alternative that is planned.
     """
     own = [r for r in releases if r.client in (None, client) and (path is None or r.path == path)]
     first = {r.event.whole: r.event.index for r in reversed(own) if isinstance(r.event, PartOf)}
@@ -64,14 +63,14 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
 
 
 def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
-    """Which alternative of each choice a client has released something of.
+    """The alternative of each choice of which a client has released something.
 
     Args:
-        lines: of a ledger.
-        client: whose.
+        lines: lines of a ledger.
+        client: number of the client.
 
     Returns:
-        Digest of the choice → index of the alternative, as text: what ``Desk.released`` remembers.
+        Digest of the choice → index of the alternative, as text (the form of ``Desk.released``).
     """
     own = [line.event for line in lines if any(first <= client <= last for first, last in line.clients)]
     return {_name_of(event): str(event.index) for event in reversed(own) if isinstance(event, PartOf)}
@@ -79,14 +78,14 @@ def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Released:
-    """A value that came through the door, with the ledger line that says so. Only the desk makes these."""
+    """A value that may leave a client, with its ledger line. Only the desk makes these."""
 
-    value: np.ndarray  # what leaves, read-only
-    entry: LedgerRelease | LedgerLine  # its line
+    value: np.ndarray  # the released value, read-only
+    entry: LedgerRelease | LedgerLine  # its ledger line
 
     @property
     def num_clients(self) -> int:
-        """For how many clients it stands."""
+        """Number of clients whose values are in it."""
         return ledger.count_spans(self.entry.clients) if isinstance(self.entry, LedgerLine) else 1
 
 
@@ -95,21 +94,19 @@ class DeskSum:
     """A sum of released values: post-processing, which is free. Only ``add_values`` makes these."""
 
     value: np.ndarray  # the sum
-    num_clients: int  # how many clients' values are in it
+    num_clients: int  # number of clients whose values are in it
 
 
-def add_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
-    """Adds a value to a sum: ``before + value``, in the precision of ``before``.
+def add_values(before: Released | DeskSum, value: Released | DeskSum) -> DeskSum:
+    """Adds a value to a sum, or to the first value of one: ``before + value``, in the precision of ``before``.
 
     Args:
-        before: the sum so far, which may be overwritten; None: the empty sum.
+        before: the sum so far, which may be overwritten.
         value: of the same shape.
 
     Returns:
         The sum, with the number of clients in it.
     """
-    if before is None:
-        return DeskSum(np.array(value.value), value.num_clients)
     total = before.value if before.value.flags.writeable else np.array(before.value)
     total += value.value
     return DeskSum(total, before.num_clients + value.num_clients)
@@ -117,40 +114,40 @@ def add_values(before: DeskSum | None, value: Released | DeskSum) -> DeskSum:
 
 @dataclass(frozen=True, eq=False)
 class DeskWalk:
-    """Many noised values in a row, each asked for at the place that the earlier ones led to (e.g. local DP-SGD).
+    """Many noisy values in sequence, each computed at the state that the earlier ones led to (e.g. local DP-SGD).
 
-    Everything but ``private`` sees noised values only, so what is sent is post-processing of them.
+    Only ``private`` reads private data; the other callbacks receive noisy values, so the result is post-processing.
     """
 
     start: Any  # a public state
-    private: Callable[[Any], np.ndarray]  # state → the value to release there; the only part that touches private data
-    follow: Callable[[Any, np.ndarray], Any]  # (state, noised value) → the next state
-    result: Callable[[Any], np.ndarray]  # state → what is sent
+    private: Callable[[Any], np.ndarray]  # state → the value to release there
+    follow: Callable[[Any, np.ndarray], Any]  # (state, noisy value) → the next state
+    result: Callable[[Any], np.ndarray]  # state → the value that is sent
 
 
 @dataclass(frozen=True, eq=False)
 class DeskMoment:
-    """One value at the moment when it met noise, as a witness of the two-worlds test sees it (``audit.worlds``)."""
+    """One value before and after noise, as the two-worlds test sees it (``audit.worlds``)."""
 
-    account: str  # the account that ledger lines name
-    client: int  # whose desk it is; of many clients together, the first of them
-    round: int  # of the release; of a replay, the earlier round
+    account: str  # the account of its ledger line
+    client: int  # number of the desk's client; of many clients together, the first of them
+    round: int  # round of the release; of a replay, the earlier round
     release: PlannedRelease  # what was planned
-    shares: int  # how many such values the release's event prices; above 1 for the steps of a walk
+    shares: int  # number of such values that the release's event prices; above 1 for the steps of a walk
     together: tuple[int, ...]  # the clients whose sum it is; empty for one client alone
     bounded: np.ndarray  # after the bound, before noise
     noised: np.ndarray  # after noise
 
 
-DeskWitness: TypeAlias = Callable[[DeskMoment], np.ndarray]  # gives what leaves in the place of ``noised``
+DeskWitness: TypeAlias = Callable[[DeskMoment], np.ndarray]  # returns what leaves in place of ``noised``
 _witness: ContextVar[DeskWitness | None] = ContextVar("desk witness", default=None)
 
 
 @contextlib.contextmanager
 def witness_desks(witness: DeskWitness) -> Iterator[None]:
-    """Every desk of this thread shows ``witness`` each value that meets noise, and hands out what it answers.
+    """While active, every desk of this thread passes each value to ``witness`` and releases what it returns.
 
-    A witness holds private values in clear. It belongs to a test of the program, on data that may be seen.
+    A witness sees private values in clear: it is for tests of the program, on data that may be seen.
     """
     token = _witness.set(witness)
     try:
@@ -166,18 +163,18 @@ class Desk:
     A desk lives for one round, and a path may be used only in its planned rounds, so no count has to travel between workers.
 
     Attributes:
-        cell: the account that ledger lines name.
-        client: whose door it is; of many clients together, the first of them.
-        round: when.
+        cell: the account of its ledger lines.
+        client: number of the client; of many clients together, the first of them.
+        round: number of the round.
         planned: the plan's releases, of all clients.
         rng: the client's own noise stream for this round.
         earlier: round → the noise stream of that earlier round, from its beginning, for ``replay``; None: nothing is replayed.
-        released: what a worker remembers of this client: digests of its earlier releases, which never leave the client, and its
+        released: what the worker keeps of this client: digests of its earlier releases, which never leave the client, and its
             choices.
         entries: the ledger lines of everything that was released here, whether it is sent or stays with the client.
-        together: clients whose sum is released at once; empty for one client alone. Then a value is the sum of theirs, its
-            bound must be one of records (``SensitivityBound.additive``), and the noise is one draw with the law of the sum of
-            their shares (``NoiseMechanism.of_many``). For who sees the sum only, nothing else has happened.
+        together: clients whose sum is released at once; empty for one client alone. A value is then the sum of theirs, its
+            bound must be ``additive``, and the noise is one draw with the law of the sum of their shares
+            (``NoiseMechanism.of_many``), which a viewer of sums cannot tell from one draw per client.
 
     Raises:
         PrivacyError: two planned releases of this client share a path, or ``client`` is not the first of ``together``.
@@ -205,17 +202,17 @@ class Desk:
         self._places: Counter[int] = Counter()  # per round, how many values met its noise
 
     def release(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> Released:
-        """Bounds, noises and records one value, with the bound and the mechanism that the plan declares for its path.
+        """Bounds one value, adds noise and records it, with the bound and mechanism that the plan declares for its path.
 
         Args:
             path: the planned release.
-            value: what is released, or a function that makes it, which is called only after the budget allows the release.
+            value: what is released, or a function that computes it, which is called only after the plan allows the release.
 
         Returns:
-            The noised value with its ledger line.
+            The noisy value with its ledger line.
 
         Raises:
-            BudgetExceededError: a path that was not planned for this round, or is used up.
+            BudgetExceededError: the path was not planned for this round, or is used up.
             UnboundedValueError: the value breaks its bound.
             PrivacyError: a sum of several clients, where the bound is one of a client's whole value.
         """
@@ -226,10 +223,10 @@ class Desk:
         return self._record(plan, self._noised(plan, bounded, self.round))
 
     def replay(self, path: str, value: np.ndarray | Callable[[], np.ndarray]) -> np.ndarray:
-        """The value that an earlier round released on a path, made once more: same input, same noise, same result.
+        """The value that an earlier round released on a path, computed again: same input, same noise, same result.
 
-        For a client that keeps what it released and has lost it (its worker was started again). Nothing new is learnt, so
-        nothing is recorded, and what comes back is a bare array that no message accepts. Releases of that round must be
+        For a client that lost what it had released (its worker was restarted). Nothing new is released, so nothing is
+        recorded, and the result is a bare array that no message accepts. Releases of that round must be
         replayed in the order in which they were made, from its first one on. A worker that was started again remembers no
         digest and cannot compare.
 
@@ -238,7 +235,7 @@ class Desk:
             value: what was released there, or a function that makes it.
 
         Returns:
-            The noised value, read-only.
+            The noisy value, read-only.
 
         Raises:
             PrivacyError: the value, or its place in the noise stream, is not the one of the release (the same noise on two
@@ -269,7 +266,7 @@ class Desk:
         return self._noised(plan, bounded, made_in)
 
     def walk(self, path: str, walk: DeskWalk) -> Released:
-        """One planned release of many steps: n noised values, and one ledger line for all.
+        """One planned release of many steps: n noisy values and one ledger line.
 
         Args:
             path: a planned release whose event is ``Repeated(step, n)``; an ``EpochGaussian`` is a step for each batch.
@@ -295,18 +292,18 @@ class Desk:
         return self._record(plan, np.array(walk.result(state)))
 
     def choose(self, path: str, trial: Callable[[int], tuple[TriedAtDesk, np.ndarray]]) -> tuple[TriedAtDesk, Released]:
-        """The best of a secret number of trials by their noisy scores; one ledger line stands for all of it.
+        """The best of a secret number of trials by their noisy scores, with one ledger line for all trials.
 
-        The law of that number, the bound of a score and its noise are the plan's. Only the best trial may leave, with its noisy
-        score.
+        The plan fixes the law of that number, the bound of a score and its noise. Only the best trial and its noisy score may
+        leave.
 
         Args:
             path: a planned release whose event is ``Selected``.
-            trial: number of the trial → (what was tried, its score, one number); what else a trial releases is priced inside
-                the planned event.
+            trial: number of the trial → (what was tried, its score, one number); the planned event also prices what else a
+                trial releases.
 
         Returns:
-            What was tried in the best trial, and its noised score with the ledger line.
+            What was tried in the best trial, and its noisy score with the ledger line.
 
         Raises:
             BudgetExceededError, UnboundedValueError: as ``release``.
@@ -335,17 +332,17 @@ class Desk:
 
     def _record(self, plan: PlannedRelease, value: np.ndarray) -> Released:
         value.flags.writeable = False
-        entry: LedgerRelease | LedgerLine = LedgerRelease(
-            self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event
-        )
+        entry: LedgerRelease | LedgerLine
         if self.together:
             now = ((self.round, self.round),)
             entry = LedgerLine(self.cell, plan.path, ledger.spans(self.together), now, 1, plan.mechanism.words, plan.event)
+        else:
+            entry = LedgerRelease(self.cell, plan.path, self.client, self.round, plan.mechanism.words, plan.event)
         self.entries.append(entry)
         return Released(value, entry)
 
     def _name(self, plan: PlannedRelease, round_: int) -> str:
-        """Names the use of ``plan`` that was just marked."""
+        """Name of the use of ``plan`` that ``_allow`` marked last."""
         return f"{plan.path}#{round_}#{self._used[plan.path]}"
 
     def _known(self, path: str) -> PlannedRelease:
@@ -360,7 +357,7 @@ class Desk:
         return plan
 
     def _allow(self, path: str, round_: int) -> PlannedRelease:
-        """The declaration of ``path``, once more of its uses in ``round_`` marked as spent; raises where none is left."""
+        """The planned release of ``path``; marks one of its uses in ``round_`` as spent, and raises if none is left."""
         plan = self._known(path)
         if round_ not in plan.rounds:
             raise BudgetExceededError(f"release {path!r} was planned for rounds {plan.rounds}, not for round {round_}")
@@ -381,7 +378,7 @@ def _name_of(part: PartOf) -> str:
 
 
 def _digest(value: np.ndarray, place: int) -> str:
-    """Of a bounded value, and how many values of its round met the noise stream before it."""
+    """A digest of a bounded value and of the number of values that drew from its round's noise stream before it."""
     whole = hashlib.sha256(repr((value.shape, value.dtype.str, place)).encode())
     whole.update(np.ascontiguousarray(value).tobytes())
     return whole.hexdigest()

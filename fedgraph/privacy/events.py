@@ -1,13 +1,13 @@
-"""Frozen descriptions of what was released. An event says what happened; the accountants say what it costs.
+"""Frozen records of what was released. An event says what happened; the accountants say what it costs.
 
 Notation: Δ₁, Δ₂ are L1 / L2 sensitivities under the guarantee's neighbouring relation (``sensitivity``
-states and proves them). A *noise multiplier* is standard deviation / Δ₂. Pricing lives in
-``accountant``; remembering lives in ``ledger``. The three are never merged.
+states and proves them). A *noise multiplier* is standard deviation / Δ₂. ``accountant`` prices
+events and ``ledger`` keeps them.
 
 The type of a field says what it may hold, and is checked when an event is built:
 
     type          accepts
-    LevelField    a number ≥ 0; 0 is no noise or no loss, ∞ is nothing said or no privacy
+    LevelField    a number ≥ 0: as a multiplier 0 is no noise and ∞ no information, as an ε 0 is no loss and ∞ no privacy
     RateField     a number in [0, 1]
     CountField    an integer ≥ 1      NumberField    an integer ≥ 0 (of any size)      ChoicesField    an integer ≥ 2
     EventFlagField  True or False     ReasonField    a text
@@ -38,21 +38,19 @@ from fedgraph.privacy.fields import (
 
 @dataclass(frozen=True)
 class Event(CheckedFields):
-    """Base of all events; abstract. An event says what one release did, and not what it costs.
+    """Abstract base of all events. An event says what one release did, not what it costs.
 
     Every field of a subclass has a type of ``fields``, or is an event or a tuple of events. No field has a default.
 
     Raises:
-        PrivacyError: a field's value is not allowed, or a subclass has a field whose type says nothing.
+        PrivacyError: the value of a field is not allowed, or a subclass has a field without a checked type.
     """
 
     def __post_init__(self) -> None:
-        unsaid = [field.name for field in dataclasses.fields(self) if field.name not in fields.checks_of(type(self))]
-        if unsaid:
-            named = f"{type(self).__name__}.{unsaid[0]}"
-            raise PrivacyError(
-                f"{named} says not what it may hold: declare it as LevelField, RateField, CountField or the like"
-            )
+        unchecked = [field.name for field in dataclasses.fields(self) if field.name not in fields.checks_of(type(self))]
+        if unchecked:
+            named = f"{type(self).__name__}.{unchecked[0]}"
+            raise PrivacyError(f"event field {named} needs a checked type of privacy.fields, such as LevelField or RateField")
         super().__post_init__()
 
 
@@ -68,7 +66,7 @@ class Gaussian(Event):
 
         value + N(0, s²I),      ‖value − value'‖₂ ≤ Δ₂
 
-    **Edge cases.** A multiplier of 0 is no noise (ε = ∞). ∞ says nothing and costs nothing.
+    **Edge cases.** A multiplier of 0 is no noise (ε = ∞). A multiplier of ∞ releases no information and costs nothing.
     """
 
     noise_multiplier: LevelField  # s / Δ₂, ≥ 0
@@ -80,7 +78,7 @@ class Laplace(Event):
 
         value + Laplace(b) per entry,      ‖value − value'‖₁ ≤ Δ₁
 
-    **Edge cases.** A multiplier of 0 is no noise (ε = ∞). ∞ says nothing and costs nothing.
+    **Edge cases.** As for ``Gaussian``.
     """
 
     noise_multiplier: LevelField  # b / Δ₁, ≥ 0
@@ -88,10 +86,10 @@ class Laplace(Event):
 
 @dataclass(frozen=True)
 class RandomizedResponse(Event):
-    """One of a few values, the true one with probability e^ε / (e^ε + num_values − 1)."""
+    """One of ``num_values`` values: the true one with probability e^ε / (e^ε + num_values − 1), the others equally likely."""
 
     epsilon: LevelField  # ε of the answer, ≥ 0
-    num_values: ChoicesField  # how many values there are, ≥ 2
+    num_values: ChoicesField  # number of values, ≥ 2
 
 
 @dataclass(frozen=True)
@@ -123,8 +121,8 @@ class PureDP(Event):
 class ApproxDP(Event):
     """Any mechanism that is proven (ε, δ)-DP, for example objective perturbation.
 
-    Nothing else is known of it. Rényi and zCDP add its ε and δ to the rest (basic composition). Loss distributions compose it
-    as randomised response beside a loss of ∞ of mass δ.
+    Rényi and zCDP accountants add its ε and δ to the rest (basic composition). Loss distributions compose it as randomised
+    response with a loss of ∞ of mass δ.
     """
 
     epsilon: LevelField  # ε, ≥ 0
@@ -133,7 +131,7 @@ class ApproxDP(Event):
 
 @dataclass(frozen=True)
 class PoissonGaussian(Event):
-    """A noisy sum of rows, each of which is in the sum by a fresh secret coin of its own.
+    """A noisy sum of a Poisson sample of rows: each row is in the sum by its own fresh secret coin.
 
     Each row is bounded by the clip C in L2 norm. The sum gets N(0, (noise_multiplier·C)²I).
 
@@ -142,8 +140,8 @@ class PoissonGaussian(Event):
 
     Attributes:
         noise_multiplier: std / C, ≥ 0.
-        sampling_rate: of each coin, in [0, 1].
-        touched_rows: rows that one protected unit may appear in, at most; ≥ 1.
+        sampling_rate: probability of each coin, in [0, 1].
+        touched_rows: largest number of rows that one protected unit may appear in, ≥ 1.
         replaced: False (zero-out): the unit's own row vanishes, and the other touched_rows − 1 change. True: all of them
             change.
     """
@@ -156,7 +154,7 @@ class PoissonGaussian(Event):
 
 @dataclass(frozen=True)
 class FixedSizeGaussian(Event):
-    """As ``PoissonGaussian``, but of a secret batch of fixed size that is drawn without replacement, afresh in each step.
+    """As ``PoissonGaussian``, for a secret batch of fixed size, drawn without replacement and afresh in each step.
 
     **Edge cases.** An empty batch costs nothing. A batch of all rows is a ``Gaussian``, as at rate 1.
 
@@ -188,7 +186,7 @@ class FixedSizeGaussian(Event):
 
 @dataclass(frozen=True)
 class EpochGaussian(Event):
-    """One pass over fixed batches: a noisy sum of each of ``num_batches`` disjoint groups of rows, one after another.
+    """One pass over fixed batches: a noisy sum for each of ``num_batches`` disjoint groups of rows, one after another.
 
     Each row is bounded by the clip C in L2 norm, and is in exactly one of the sums. Which one is public. Every sum gets
     N(0, (noise_multiplier·C)²I). The sums that a unit's rows are in move by at most reach·C together, where reach is
@@ -201,7 +199,7 @@ class EpochGaussian(Event):
 
     noise_multiplier: LevelField  # std / C, ≥ 0
     num_batches: CountField  # batches in a pass, ≥ 1. The price does not depend on it.
-    touched_rows: CountField  # rows that one protected unit may appear in, at most; ≥ 1
+    touched_rows: CountField  # largest number of rows that one protected unit may appear in, ≥ 1
     replaced: EventFlagField  # as in ``PoissonGaussian``
 
 
@@ -222,15 +220,15 @@ class MentionedGaussian(Event):
 
 @dataclass(frozen=True)
 class SampledOnce(Event):
-    """Everything inside was run on one secret sample of the units.
+    """``event`` was run on one secret sample of the units.
 
     The sample is drawn in one of two ways (``accounting.amplification``): by independent coins, where "sampled and zeroed" and
     "not sampled" give the same output law (zero-out); or as a fixed number of units without replacement, where ``event`` is
     priced for replaced units.
     """
 
-    event: _Inner  # all that was run on the sample
-    sampling_rate: RateField  # of the coins; or the fixed number over all units. In [0, 1].
+    event: _Inner  # everything that was run on the sample
+    sampling_rate: RateField  # probability of the coins, or fixed number / number of units; in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -273,39 +271,39 @@ class PartOf(Event):
 
 @dataclass(frozen=True)
 class Selected(Event):
-    """The best of K trials by its own released score. Each trial is of a candidate drawn at random, and K is secret.
+    """The best of K trials by their released scores; each trial is of a candidate drawn at random, and K is secret.
 
-    K ≥ 1 follows the truncated negative binomial law of ``accounting.selection``. Only the best trial is shown.
+    K ≥ 1 follows the truncated negative binomial distribution of ``accounting.selection``. Only the best trial is shown.
 
-    **Edge cases.** stop = 0 or an infinite shape is no law: ε = ∞.
+    **Edge cases.** stop = 0 or an infinite shape defines no distribution: ε = ∞.
     """
 
-    candidates: _Events  # for each candidate, all that one trial of it releases, the score among it
-    shape: LevelField  # η ≥ 0 of that law; 0: logarithmic, 1: geometric
+    candidates: _Events  # for each candidate, everything that one trial of it releases, its score included
+    shape: LevelField  # η ≥ 0 of that distribution; 0: logarithmic, 1: geometric
     stop: RateField  # γ in [0, 1]; 1 is a single trial
 
 
 @dataclass(frozen=True)
 class Unprotected(Event):
-    """Sent in clear: ε = ∞."""
+    """A value that was sent in clear: ε = ∞."""
 
-    reason: ReasonField  # what was sent, and why, for reports
+    reason: ReasonField  # what was sent and why, for reports
 
 
 def all_types(base: type[Event] = Event) -> dict[str, type[Event]]:
-    """Name → class of every event that is defined, at any depth."""
+    """Name → class of every subclass of ``base``, at any depth."""
     return {name: kind for c in base.__subclasses__() for name, kind in ({c.__name__: c} | all_types(c)).items()}
 
 
 def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
-    """The leaves of an event, with how often each happens.
+    """The leaves of an event, each with the number of its occurrences.
 
     Args:
-        event: what happened; ``Composed`` and ``Repeated`` are opened, all others are leaves (``SampledOnce``, too).
-        count: how often ``event`` itself happens.
+        event: ``Composed`` and ``Repeated`` are opened; all others are leaves, ``SampledOnce`` included.
+        count: occurrences of ``event`` itself.
 
     Yields:
-        (leaf, how often), in order; what is repeated 0 times is left out.
+        (leaf, occurrences), in order; leaves that occur 0 times are left out.
     """
     if isinstance(event, Composed):
         for inner in event.events:
@@ -318,20 +316,13 @@ def flatten(event: Event, count: int = 1) -> Iterator[tuple[Event, int]]:
 
 
 def to_dict(event: Event) -> dict[str, object]:
-    """A JSON-ready description of an event.
-
-    Args:
-        event: what is described.
-
-    Returns:
-        ``type``, the name of its class, and its fields; infinities become the string ``"inf"``.
-    """
+    """The event as JSON: ``type``, the name of its class, and its fields; infinities become the string ``"inf"``."""
     values = {f.name: plain(getattr(event, f.name)) for f in dataclasses.fields(event)}
     return {"type": type(event).__name__, **values}
 
 
 def plain(value: object) -> object:
-    """JSON-ready: events become mappings, tuples lists, and infinities the string ``"inf"``."""
+    """``value`` as JSON: events become mappings, tuples become lists, infinities become the string ``"inf"``."""
     if isinstance(value, Event):
         return to_dict(value)
     if isinstance(value, Mapping):
@@ -344,8 +335,10 @@ def plain(value: object) -> object:
 def from_dict(data: Mapping[str, object]) -> Event:
     """Inverse of ``to_dict``.
 
-    data: a mapping that ``to_dict`` made. ``UnknownEventError``: a type that is not defined here. ``KeyError``: a field is
-    missing. ``PrivacyError``: a field holds what it may not.
+    Raises:
+        UnknownEventError: no event has this type.
+        KeyError: a field is missing.
+        PrivacyError: the value of a field is not allowed.
     """
     kinds, kind = all_types(), data.get("type")
     if kind not in kinds:

@@ -1,12 +1,12 @@
-"""A ledger file in plain words: the guarantee, the releases, the theorem, the running total.
+"""A ledger file in plain words: the guarantee, the releases, the theorem and the running total.
 
-First a summary: one line per cell. Then for each cell: what is protected between which worlds, from whom, on what
-assumptions; its releases in the order of their first rounds, equal ones as one line; after each line the ε of the worst
-unit so far, for its path and in total; at the end the theorem used and the unit it is about.
+A summary has one line per cell. Then each cell has: what is protected, between which neighbouring worlds, from whom, and under
+which assumptions; its releases in the order of their first rounds, equal ones as one line; after each line the ε of the worst
+unit so far, for its path and in total; at the end the theorem and the unit of the price.
 
-**Guarantee.** Prices are those of ``accountant`` for what the ledger holds, nothing more: it does not know
-what a viewer received outside it. Disjoint clients: the worst client. ``holders`` given: the clients that
-hold the worst node compose. An account with ``sampled_once`` is priced inside that secret one-time sample.
+**Guarantee.** Prices are those of ``accountant`` for the releases of the ledger, and of nothing that a viewer received outside
+it. Disjoint clients: the worst client. ``holders``: the clients that hold the worst node compose. An account with
+``sampled_once`` is priced inside that secret one-time sample.
 
 **Edge cases.** A cell without releases → ε = 0. A file that is missing, not UTF-8 or damaged →
 ``PrivacyError`` naming file and line.
@@ -25,7 +25,7 @@ from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine, LedgerSpa
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
-_MOST_PARTS = 4  # of an event that are told
+_MOST_PARTS = 4  # parts of an event that are listed
 _EVENT_WORDS: dict[type[Event], str] = {
     events.Gaussian: "Gaussian noise, {noise_multiplier:.4g} times the sensitivity",
     events.Laplace: "Laplace noise, its scale {noise_multiplier:.4g} times the sensitivity",
@@ -54,7 +54,7 @@ _MOST_RUNNING = 50  # lines of a cell up to which a running total is shown after
 
 
 def read(path: Path) -> Ledger:
-    """The ledger in ``path``; ``PrivacyError`` in one line where it cannot be read."""
+    """The ledger in ``path``; ``PrivacyError`` in one line if it cannot be read."""
     try:
         return Ledger.read(path)
     except OSError as error:
@@ -67,11 +67,11 @@ _Say = Callable[[str, str], str]  # (what a node is called, a text of nodes and 
 
 
 def in_words(ledger: Ledger, cell: str | None = None, say: _Say = lambda one, text: text) -> str:
-    """First one line per cell with its total, then every cell in words; with ``cell`` only those whose name contains it.
+    """One line per cell with its total, then every cell in words; with ``cell`` only cells whose name contains it.
 
-    ``say`` puts a text into the words of whoever brought the data (``types.in_words_of``); names stay as they are.
+    ``say`` replaces node and edge by the words of the data (``types.in_words_of``); names stay as they are.
 
-    Raises ``PrivacyError`` where no cell's name contains ``cell``.
+    Raises ``PrivacyError`` if no cell's name contains ``cell``.
     """
     if not ledger.accounts:
         return "The ledger is empty: nothing was released."
@@ -91,7 +91,7 @@ def _releases(count: int) -> str:
 
 
 def _in_words(cell: str) -> str:
-    """The name of a cell as people write its parts, which the ledger keeps apart by ``%2F`` (``ledger.account_name``).
+    """The name of a cell for people, without the escapes of ``ledger.account_name``.
 
     >>> _in_words("mine/own%2Fcsv/features")
     'mine · own/csv · features'
@@ -170,7 +170,7 @@ def _epsilon(paid: Epsilon) -> str:
 
 
 def event_words(event: Event) -> str:
-    """An event as a person reads it: what is done, and the numbers that its price is made from."""
+    """An event in words: what was done, and the numbers that its price depends on."""
     inside: tuple[Event, ...] = ()
     if isinstance(event, events.Composed):
         inside = event.events

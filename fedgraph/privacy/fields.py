@@ -1,9 +1,7 @@
-"""Types that say what a field of an event, a mechanism or a bound may hold; it is checked when the record is built.
+"""Checked field types of events, mechanisms and bounds: a value is checked when the record is built.
 
-NaN, a negative number, and True or False in the place of a number are refused everywhere. The functions below check
-what no type can say: a single number, an interval, an array.
-
-``ArrayField`` is the one array type that privacy/ computes with.
+Every type of a number refuses NaN, negative numbers and booleans. The functions below check what a field type cannot: a single
+number, an interval, an array. All arrays of privacy/ have the type ``ArrayField``.
 """
 
 import dataclasses
@@ -20,14 +18,14 @@ from fedgraph.errors import PrivacyError, UnboundedValueError
 
 @dataclass(frozen=True)
 class FieldCheck:
-    """What a field may hold."""
+    """A rule for the values of a field."""
 
     words: str  # completes “must be …” in the error
-    accepts: Callable[[object], bool]  # takes a value and returns whether a field may hold it
+    accepts: Callable[[object], bool]  # value → whether the field may hold it
 
 
 def _number(value: object, least: float = 0, most: float = math.inf) -> bool:
-    """NaN is refused, for it compares with nothing."""
+    """Whether ``value`` is a number in [least, most]; NaN is not, because its comparisons are False."""
     kind = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     return kind and bool(least <= value <= most)  # type: ignore[operator]
 
@@ -64,14 +62,11 @@ class CheckedFields:
                 raise PrivacyError(f"{type(self).__name__}.{name} must be {check.words}, found {value!r}")
 
 
-_CHECKS: dict[type[CheckedFields], dict[str, FieldCheck]] = {}  # remembered: types are read once
+_CHECKS: dict[type[CheckedFields], dict[str, FieldCheck]] = {}  # the types of a class are read once
 
 
 def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
-    """What each field of a class may hold; a class is read once.
-
-    kind: the class. Returns the check of every field whose type has one, by the field's name.
-    """
+    """Field name → check, of every field of ``kind`` whose type has a check."""
     if kind not in _CHECKS:
         hints = get_type_hints(kind, include_extras=True)
         declared = {f.name: [m for m in get_args(hints[f.name]) if isinstance(m, FieldCheck)] for f in dataclasses.fields(kind)}
@@ -80,10 +75,10 @@ def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
 
 
 def require_positive(name: str, value: float) -> None:
-    """Refuses everything but a finite number above 0.
+    """Raises unless ``value`` is a finite number above 0.
 
     Args:
-        name: what the number is called in the error.
+        name: name of the number, for the error.
         value: the number.
 
     Raises:
@@ -94,22 +89,18 @@ def require_positive(name: str, value: float) -> None:
 
 
 def require_event_interval(name: str, low: float, high: float) -> None:
-    """Refuses limits that hold no interval.
+    """Raises ``PrivacyError`` unless both limits are finite and ``low`` < ``high``.
 
-    name: what has the limits, in the error. low: its least value. high: its largest value. ``PrivacyError``: a limit is not
-    finite, or ``low`` is not below ``high``.
+    name: what the limits belong to, for the error.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise PrivacyError(f"{name} needs finite low < high, found [{low}, {high}]")
 
 
 def require_finite(value: np.ndarray) -> None:
-    """Refuses a value to release that no bound, and so no noise, can cover.
-
-    value: numbers of any shape. ``UnboundedValueError``: an entry is NaN or infinite.
-    """
+    """Raises ``UnboundedValueError`` if an entry of ``value`` is NaN or infinite."""
     if not np.isfinite(value).all():
-        raise UnboundedValueError("the value to release holds NaN or infinity; no bound and so no noise covers it")
+        raise UnboundedValueError("the value to release holds NaN or infinity, which no bound and no noise can cover")
 
 
 ArrayField: TypeAlias = npt.NDArray[np.float64]

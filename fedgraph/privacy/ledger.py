@@ -1,4 +1,4 @@
-"""The memory of a run: every release that left, append-only.
+"""The ledger of a run: every release, append-only.
 
 A ledger file is JSON lines of two kinds. ``account`` lines open one experiment cell and state its
 guarantee; ``release`` lines follow. Equal releases of many clients and rounds are one line, with clients and rounds as ranges:
@@ -36,10 +36,10 @@ class LedgerRelease:
 
     cell: str  # the account that it belongs to
     path: str  # the channel, for example ``model`` or ``embedding``
-    client: int  # who released it
-    round: int  # when
+    client: int  # number of the client that released it
+    round: int  # number of the round
     mechanism: str  # what was done, in words
-    event: Event  # what it did, for the accountants
+    event: Event  # what was done, for the accountants
 
 
 @dataclass(frozen=True)
@@ -48,20 +48,20 @@ class LedgerLine:
 
     cell: str  # the account that it belongs to
     path: str  # the channel
-    clients: LedgerSpans  # who, as ranges
-    rounds: LedgerSpans  # when, as ranges
-    times: int  # how often each client did so in each round, ≥ 1
+    clients: LedgerSpans  # the clients, as ranges
+    rounds: LedgerSpans  # the rounds, as ranges
+    times: int  # releases of each client in each round, ≥ 1
     mechanism: str  # what was done, in words
-    event: Event  # what one of the releases did
+    event: Event  # what one release did, for the accountants
 
     @property
     def count(self) -> int:
-        """How many releases the line stands for."""
+        """Number of releases that the line stands for."""
         return self.times * count_spans(self.clients) * count_spans(self.rounds)
 
     @property
     def of_one_client(self) -> int:
-        """How many of them are each client's."""
+        """Number of these releases that each client made."""
         return self.times * count_spans(self.rounds)
 
     def to_dict(self) -> dict[str, Any]:
@@ -116,18 +116,18 @@ def _members_of_spans(spans: LedgerSpans) -> Iterator[int]:
 
 
 def count_spans(spans: LedgerSpans) -> int:
-    """How many numbers are in ``spans``."""
+    """Number of whole numbers in ``spans``."""
     return sum(last - first + 1 for first, last in spans)
 
 
 def merged(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, ...]:
-    """The same releases in as few lines as one pass over rounds finds, in the order of their first rounds.
+    """The same releases in fewer lines, in the order of their first rounds.
 
-    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. Which
-    lines come out of single releases depends on what was released, not on the order in which workers reported it.
+    First, equal releases of the same rounds become one line over clients. Then equal lines of several rounds become one. The
+    lines depend on what was released, not on the order in which workers reported it.
 
     Args:
-        releases: single ones, and lines that stand for many.
+        releases: single releases, and lines that stand for many.
 
     Returns:
         Lines that stand for exactly these releases; lines of equal first round keep the order in which they were found.
@@ -148,7 +148,7 @@ def merged(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, 
 
 
 def _merged(lines: Iterable[LedgerLine], along: Literal["clients", "rounds"]) -> list[LedgerLine]:
-    """Lines that differ in ``along`` only as one. Whoever stands in two of them counts twice, and stays apart."""
+    """Joins lines that differ only in ``along``. Lines that overlap there stay apart, because both count."""
     found: dict[tuple[object, ...], list[LedgerLine]] = {}
     for line in lines:
         own, rest = (line.clients, line.rounds) if along == "clients" else (line.rounds, line.clients)
@@ -169,7 +169,7 @@ def _overlap(one: LedgerSpans, two: LedgerSpans) -> bool:
 
 
 def _union(one: LedgerSpans, two: LedgerSpans) -> LedgerSpans:
-    """Of two sets of ranges that share no number."""
+    """The union of two sets of ranges that share no number."""
     out: list[tuple[int, int]] = []
     for first, last in sorted((*one, *two)):
         if out and first == out[-1][1] + 1:
@@ -210,12 +210,12 @@ class LedgerAccount:
         cell: its name.
         protection: unit, relation, viewer and assumptions.
         delta: δ of every ε.
-        holders: where clients overlap, those that hold the worst node of everything together; where events price one end of an
-            edge, the clients of the worst edge's two ends (twice the same for an inner edge); None where clients are disjoint.
-        path_holders: for each path, those that hold the worst node of that path alone.
-        sampled_once: rate of a secret one-time sample; None where there is none.
-        broken: what the data do to a promise that the guarantee rests on, in sentences; then every ε is ∞.
-        one: what a node is called, for whoever reads the ledger in words.
+        holders: if clients overlap, the clients that hold the worst node; if events price one end of an edge, those of
+            the worst edge's two ends (the same one twice for an inner edge); None if clients are disjoint.
+        path_holders: for each path, the clients that hold the worst node of that path alone.
+        sampled_once: rate of a secret one-time sample; None: there is none.
+        broken: the broken promises of the guarantee as sentences, with which every ε is ∞; None: none is broken.
+        one: what a node is called when the ledger is put into words.
     """
 
     cell: str
@@ -251,7 +251,7 @@ class LedgerAccount:
 
 
 class Ledger:
-    """Accounts and releases in the order of their first rounds. Entries are only ever added.
+    """Accounts, and releases in the order of their first rounds. Entries are only added.
 
     Raises:
         PrivacyError: a cell has two guarantees, or a release has no account.
@@ -298,7 +298,7 @@ class Ledger:
             yield from self._lines.get(cell, ())
 
     def __len__(self) -> int:
-        """How many releases, not lines."""
+        """Number of releases, not of lines."""
         return sum(line.count for line in self)
 
     def of(self, cell: str) -> tuple[LedgerLine, ...]:
@@ -306,7 +306,7 @@ class Ledger:
         return self._lines.get(cell, ())
 
     def spent(self, cell: str, path: str | None = None) -> dict[int, Event]:
-        """Per client, everything it released in ``cell`` (on ``path`` only, if given), composed."""
+        """Client → everything that it released in ``cell`` (on ``path``, if given), composed."""
         return spent_by_client(self.of(cell), path)
 
     def lines(self) -> Iterator[str]:
@@ -374,11 +374,11 @@ class Ledger:
 
 
 def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, Event]:
-    """Per client, everything that it released, composed.
+    """Client → everything that it released, composed.
 
-    Clients that released the same share one event, so that ten thousand equal clients cost no more than one.
+    Clients that released the same share one event, so pricing ten thousand equal clients takes no longer than pricing one.
 
-    lines: of one cell. path: only what was released on it; None: all paths. Returns client → its releases as one event.
+    lines: lines of one cell. path: count only this path; None: all paths.
     """
     per_client: dict[int, dict[Event, int]] = {}
     for line in lines:
@@ -386,8 +386,6 @@ def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dic
             for client in _members_of_spans(line.clients):
                 events = per_client.setdefault(client, {})
                 events[line.event] = events.get(line.event, 0) + line.of_one_client
-    made: dict[tuple[tuple[Event, int], ...], Event] = {}
-    return {
-        client: made.setdefault(key := tuple(events.items()), Composed(tuple(Repeated(e, n) for e, n in key)))
-        for client, events in per_client.items()
-    }
+    released = {client: tuple(events.items()) for client, events in per_client.items()}
+    made = {once: Composed(tuple(Repeated(event, count) for event, count in once)) for once in set(released.values())}
+    return {client: made[once] for client, once in released.items()}

@@ -1,4 +1,4 @@
-"""What one edge or one node can change in sums over neighbours, and in gradients that read such sums.
+"""How much one edge or one node can change sums over neighbours, and gradients that read such sums.
 
 **Log cap** (``PricedDegreeCap``): edge weights that need no promise about degrees.
 
@@ -9,7 +9,7 @@ A sum over neighbours gives every edge uv of a simple graph the weight W_uv = h(
 H_k is the k-th harmonic number; D, m₀ and n (nodes of the graph, or of one client's graph) are public. This is the *log cap*.
 Row u of a sum is R_u = Σ_v W_uv x_v with ‖x_v‖ ≤ 1.
 
-**Guarantee** (node-zero-out, row z kept from everybody but its owner, *every* graph). Let m = d_z. Without z
+**Guarantee** (node-zero-out, any graph, row z seen by nobody but its owner). Let m = d_z. Without z
 
     Σ_{u≠z} ‖ΔR_u‖² ≤ m(h(m) + s)² + s²·min(m, n − 1 − m),          Σ_{u≠z} ‖ΔR_u‖ ≤ m(h(m) + s) + s·min(m, n − 1 − m).
 
@@ -196,13 +196,13 @@ NEIGHBOUR_SUM_END = 1.0  # Δ₂ of one end of an undirected edge
 class NeighbourSums(SensitivityBound):
     """Rows [n, h] that are sums of at most ``max_terms`` vectors of norm at most 1.
 
-    The vectors are scaled where they are made (``learning.propagation.aggregation.scale_to_unit_length``). Here each row is
-    checked against what such a sum can be: finite, and of norm at most max_terms.
+    The vectors are scaled where they are computed (``learning.propagation.aggregation.scale_to_unit_length``). ``enforce`` only
+    checks that each row is finite and of norm at most max_terms.
     """
 
     additive: ClassVar[bool] = True
-    max_terms: CountField  # vectors in a row, at most; ≥ 1
-    cap: PricedDegreeCap | None = None  # how edges are weighed; None: each by 1
+    max_terms: CountField  # largest number of vectors in a row, ≥ 1
+    cap: PricedDegreeCap | None = None  # weights of the edges; None: all are 1
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         squares = np.einsum("ij,ij->i", value, value, dtype=np.float64)  # NaN or infinity in a row makes its square so
@@ -217,12 +217,12 @@ class NeighbourSums(SensitivityBound):
 
 @dataclass(frozen=True)
 class NeighbourCounts(SensitivityBound):
-    """How many neighbours each of ``num_nodes`` nodes has among them, [num_nodes].
+    """The number of neighbours of each node, [num_nodes].
 
     Enforced by clamping every count into 0 … num_nodes − 1, which moves no two counts further apart.
     """
 
-    num_nodes: int  # how many nodes
+    num_nodes: int  # number of nodes
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -231,7 +231,7 @@ class NeighbourCounts(SensitivityBound):
         return np.asarray(np.clip(value, 0, self.num_nodes - 1))
 
     def sensitivity_l1(self, relation: Relation) -> float:
-        """Δ₁: an undirected edge is counted at both its ends (2), a directed one at one (1).
+        """Δ₁: an undirected edge counts at both its ends (2), a directed one at one end (1).
 
         ``PrivacyError``: a relation that is not of edges.
         """
@@ -243,10 +243,10 @@ class NeighbourCounts(SensitivityBound):
 
 
 def sensitivity(relation: Relation, degree: int | None = None, rows_released: bool = True) -> float:
-    """Δ₂ of one aggregation, by the table above.
+    """Δ₂ of one sum over neighbours, by the table above.
 
     Args:
-        relation: which inputs are neighbours.
+        relation: which two inputs are neighbours.
         degree: the promised maximum degree D ≥ 1; node level only.
         rows_released: whether anybody but its owner sees a row; node level only.
 
@@ -283,10 +283,10 @@ def _lipschitz(bound: float) -> float:
 
 
 def gradient_scale(cap: PricedDegreeCap, clip: float, bound: float) -> float:
-    """The c at which all other rows together cost as much as a node's own: L·Δ₁/C.
+    """The c at which all other rows together move the sum as much as a node's own row: L·Δ₁/C.
 
     Args:
-        cap: how edges are weighed, and how many nodes there are.
+        cap: weights of the edges, and number of nodes.
         clip: C, finite and > 0.
         bound: B, finite and > 0.
 
@@ -301,9 +301,9 @@ def gradient_sensitivity(cap: PricedDegreeCap, clip: float, bound: float, scale:
     """Δ of one sum of clipped gradients, in data units: C + min(L·Δ₁/c, 2C·(n − 1)), twice that where a node is replaced.
 
     Args:
-        cap: how edges are weighed, and how many nodes there are.
+        cap: weights of the edges, and number of nodes.
         clip: C, finite and > 0.
-        bound: B, the norm that Θ_a is kept at, finite and > 0.
+        bound: B, the largest norm of Θ_a, finite and > 0.
         scale: c, finite and > 0.
         replaces: whether a node is replaced, not zeroed.
 

@@ -1,19 +1,19 @@
-"""Sums over records of which one person may own several, and several people one: what all of one person's records can change.
+"""Sums over records where a person may own several records and a record may have several owners.
 
-A record e is a row of d numbers x_ec in [0, 1] and the set of its owners: an edge belongs to both its ends (node level), or to
-whom the table names (entity level). Column c of the release is the largest weighed sum in which nobody counts more than D
-times:
+A record e is a row of d numbers x_ec in [0, 1] with the set of its owners: an edge belongs to both its ends (node level), or to
+the owners that the table names (entity level). Column c of the release is the largest weighted sum in which nobody counts more
+than D times:
 
     f_c = max Σ_e w_e x_ec   over 0 ≤ w_e ≤ 1  with  Σ_{e owned by p} w_e ≤ D  for every person p.
 
-**Guarantee** (all records of one person vanish, *every* graph, any number of owners of a record): 0 ≤ f_c − f'_c ≤ D, so the
+**Guarantee** (all records of one person vanish; any graph, any number of owners of a record): 0 ≤ f_c − f'_c ≤ D, so the
 vector of d columns changes by at most Δ₂ = D·√d.
 
 The largest sum is a linear program (a Lipschitz extension: Kasiviswanathan, Nissim, Raskhodnikova & Smith 2013; Raskhodnikova &
-Smith 2016). People with at most D records bind nothing and are left out of it. Where nobody has more, f is the plain sum.
+Smith 2016). People with at most D records add no constraint and are left out. Where nobody has more, f is the plain sum.
 
-**Rounding.** The solver is not believed: its weights are made feasible, its prices y ≥ 0 give an upper bound on f (weak
-duality), and what is released lies between both. A gap above ``_SLACK``·D is an error; half of Δ's surplus covers it.
+**Rounding.** The solver's answer is checked: its weights are made feasible, its dual prices y ≥ 0 give an upper bound on f
+(weak duality), and the released sum lies between both. A gap above ``_SLACK``·D is an error; half of Δ's surplus covers it.
 
 *Proof*: ``docs/PRIVACY.md``, 5b.
 
@@ -37,13 +37,13 @@ _SLACK = 1e-3  # of D: how far a released sum may be below the largest one
 
 @dataclass(frozen=True)
 class OwnedRows(SensitivityBound):
-    """Records [m, columns + k]: numbers, then up to k owners (−1: no further one). They become the sums f, float64 [columns].
+    """Records [m, columns + k], numbers and then up to k owners (−1: no further one), become the sums f, float64 [columns].
 
-    Numbers are clamped into 0 … 1, and nobody counts more than ``limit`` times: the program of this module.
+    Numbers are clamped to [0, 1], and nobody counts more than ``limit`` times (the linear program of this module).
     """
 
-    limit: CountField  # D ≥ 1, what one person counts for at most, in each column
-    columns: CountField  # d ≥ 1, how many numbers a record has
+    limit: CountField  # D ≥ 1, the most that one person counts for in each column
+    columns: CountField  # d ≥ 1, numbers of a record
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -53,24 +53,23 @@ class OwnedRows(SensitivityBound):
         return _largest_sums(rows.astype(np.float64), _incidence(owners), self.limit)
 
     def sensitivity_l2(self, relation: Relation) -> float:
-        """Δ₂ of the sums, in units of a record's largest number: D·√d, and a little for what the solver leaves open.
+        """Δ₂ of the sums, in units of a record's largest number: D·√d, and a little more for the gap of the solver.
 
         Args:
             relation: ``node-links`` or ``entity-links``, under which all records of one owner vanish.
 
         Raises:
-            PrivacyError: another relation, under which other things change.
+            PrivacyError: another relation.
         """
         if relation not in (Relation.NODE_LINKS, Relation.ENTITY_LINKS):
-            raise PrivacyError(f"records of one owner are bounded, found {relation.value}")
+            raise PrivacyError(f"OwnedRows needs the relation node-links or entity-links, found {relation.value}")
         return self.limit * (1 + 2 * _SLACK) * math.sqrt(self.columns)
 
 
 def _incidence(owners: np.ndarray) -> sp.csr_array:
-    """Who owns which record.
+    """CSR [people, m], 1 where a person owns a record.
 
-    owners: int64 [m, k], −1 where there is no further one. Returns CSR [people, m] of zeros and ones. ``UnboundedValueError``:
-    a record without an owner, or with one owner twice.
+    owners: int64 [m, k], −1: no further owner. ``UnboundedValueError``: a record has no owner, or one owner twice.
     """
     if len(owners) and (owners.max(axis=1) < 0).any():
         raise UnboundedValueError("a record has no owner: nothing bounds how often it counts")

@@ -1,12 +1,11 @@
-"""Whether the noise that a plan will add is the noise that its events price: one rule for every mechanism and event.
+"""Checks that a plan adds at least the noise that its events price: one rule for every pair of mechanism and event.
 
-A plan names its mechanism and its event apart from each other, so one of them could say less noise than the other.
-``require`` is asked of every planned release before any data are read. It looks up the rule of (mechanism, kind of
-event) in ``PRICED_NOISE_RULES``; a pair without a rule is an error, so a new mechanism or a new event cannot be planned before
-somebody says what stands behind it.
+A plan names the mechanism and the event of a release separately, so they could disagree. Every plan calls ``require`` for each
+of its releases before any data are read. ``require`` looks up the rule of (mechanism, kind of event) in
+``PRICED_NOISE_RULES``; a pair without a rule is an error, so a new mechanism or event cannot be planned before it has a rule.
 
-A rule is a necessary condition: it knows the least that one unit moves the bounded value (``_least_change``), not the most.
-That the most is priced is measured where the method computes (``tests/methods/test_situations.py``).
+A rule is a necessary condition: it uses a lower bound on the sensitivity of the bounded value (``_least_change``). Tests
+measure that the price covers the largest change that a method makes (``tests/methods/test_situations.py``).
 """
 
 import math
@@ -32,11 +31,11 @@ _ROUNDING = 1e-9  # of a standard deviation or an ε
 
 @dataclass(frozen=True)
 class NoisePlace:
-    """Where a mechanism stands."""
+    """The setting in which a mechanism adds noise."""
 
-    bound: SensitivityBound  # of the value that it is given
+    bound: SensitivityBound  # bound of the value to which noise is added
     protection: Protection  # unit, relation and promises of the price
-    hiding: int = 1  # how many clients' noise is in what the viewer sees, at least, without those that tell the viewer theirs
+    hiding: int = 1  # least number of clients whose noise is in what the viewer sees and is unknown to it
     per_end: bool = field(kw_only=True)  # whether events price one end of an edge
 
 
@@ -44,14 +43,15 @@ _Rule: TypeAlias = Callable[..., bool]  # (mechanism, event, place) → whether 
 
 
 def require(release: PlannedRelease, place: NoisePlace) -> None:
-    """Refuses a release that is priced for noise that its mechanism does not add.
+    """Refuses a release whose event prices more noise than its mechanism adds.
 
     Args:
-        release: what a plan declares.
-        place: where its mechanism stands; its bound is that of the release.
+        release: a planned release.
+        place: the setting of its mechanism; its bound is that of the release.
 
     Raises:
-        PrivacyError: less noise than is priced, no rule for the pair, nothing priced, or a clipped sum without its kernel.
+        PrivacyError: there is less noise than is priced, no rule for the pair, no priced event, or a clipped sum without its
+            kernel.
     """
     mechanism, bound = release.mechanism, release.bound
     if (
@@ -67,7 +67,7 @@ def require(release: PlannedRelease, place: NoisePlace) -> None:
     missed = [leaf for leaf in leaves if isinstance(leaf, events.ApproxDP) and not leaf.epsilon]  # δ beside the noise
     noised = [leaf for leaf in leaves if leaf not in missed]
     if not noised:
-        raise PrivacyError(f"release {release.path!r} is priced as {release.event}, which says nothing of its noise")
+        raise PrivacyError(f"release {release.path!r} is priced as {release.event}, which prices no noise")
     for leaf in noised:
         if not _rule_of(mechanism, leaf)(mechanism, leaf, place):
             raise PrivacyError(
@@ -83,17 +83,16 @@ def _rule_of(mechanism: NoiseMechanism, event: Event) -> _Rule:
     pair = (type(mechanism), type(event))
     if pair not in PRICED_NOISE_RULES:
         raise PrivacyError(
-            f"no rule says how much noise of {pair[0].__name__} stands behind a price of {pair[1].__name__}: give the pair a "
-            "line in privacy/priced_noise.py"
+            f"no rule says how much noise {pair[0].__name__} must add for the price of {pair[1].__name__}: add one to "
+            "PRICED_NOISE_RULES in privacy/priced_noise.py"
         )
     return PRICED_NOISE_RULES[pair]
 
 
 def _least_change(place: NoisePlace, relation: Relation) -> float:
-    """The least Δ₂ that the bounded value can have: some unit moves it by as much.
+    """A lower bound on Δ₂ of the bounded value, in data units: some unit changes it by as much.
 
-    place: the bound, and the promises that go with it. relation: which two inputs are neighbours. Returns Δ₂ in data units.
-    ``PrivacyError``: the bound has no such number under ``relation``.
+    ``PrivacyError``: the bound has no sensitivity under ``relation``.
     """
     bound, promised = place.bound, place.protection.promised_degree
     if isinstance(bound, neighbour_sums.NeighbourSums):
@@ -124,11 +123,11 @@ def _of_sampled_rows(
     event: events.PoissonGaussian | events.FixedSizeGaussian | events.EpochGaussian,
     place: NoisePlace,
 ) -> bool:
-    """The multiplier is of the clip of one row, or of one answer that is computed from the rows that were drawn.
+    """The multiplier is relative to the clip of one row, or of one answer that is computed from the sampled rows.
 
-    A row that is replaced moves the sum by two clips, which an event for a row that vanishes does not price. At edge level a
-    row must be one edge's (``EdgeRows``, ``EdgeClippedSum``), at one client; where an edge turns the rows of both its ends
-    (``EndsClippedSum``) the event must price two replaced rows.
+    Replacing a row moves the sum by two clips, which an event for a vanishing row does not price. At edge level a row must
+    belong to one edge (``EdgeRows``, ``EdgeClippedSum``) of one client; where an edge changes the rows of both its ends
+    (``EndsClippedSum``), the event must price two replaced rows.
     """
     relation = place.protection.relation
     if place.per_end or (relation.replaces and not event.replaced):
@@ -149,7 +148,7 @@ def _of_sampled_rows(
 def _of_mentions(
     mechanism: noise.GaussianNoise | noise.SymmetricLaplaceNoise, event: events.MentionedGaussian, place: NoisePlace
 ) -> bool:
-    """The multiplier is of the clip of one row. √W times Gaussian noise does not add up over clients to noise of its law."""
+    """The multiplier is relative to the clip of one row. √W times Gaussian noise of several clients does not add up."""
     heavy = isinstance(mechanism, noise.SymmetricLaplaceNoise)
     if place.protection.relation.replaces or event.heavy is not heavy or not isinstance(place.bound, ClippedSum):
         return False
@@ -170,12 +169,12 @@ def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: NoiseP
 
 
 def _side(bound: SensitivityBound) -> float:
-    """Of a box: one entry may move by as much. Infinite for any other bound."""
+    """The largest change of one entry of a ``Box``; ∞ for any other bound."""
     return bound.high - bound.low if isinstance(bound, Box) else math.inf
 
 
 def _of_bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits) -> float:
-    """ε of one row's bits, or of all bits of the matrix where they are counted in total."""
+    """ε of one row's bits, or of all bits of the matrix if they are priced together."""
     return mechanism.epsilon_per_bit * mechanism.num_sampled
 
 

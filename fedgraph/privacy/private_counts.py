@@ -1,10 +1,11 @@
-"""Counts that one person changes little: of a column's values in bins, and of classes that are joined by edges.
+"""Counts of low sensitivity: histograms of columns, and matching numbers of the edges between classes.
 
-**Columns** (``ColumnCounts``): how many people have a value in each of a few bins; private ranks of numbers are made of it.
+**Columns** (``ColumnCounts``): how many people have a value in each of a few bins; private ranks of numbers are computed from
+these counts.
 
 A number x lies at u = sign(x)·log₂(1 + |x|), cut to ±``_WIDEST``, on a line that is the same for all data. Of each column a
-public bracket [a, b] of that line has ``COUNT_BINS`` bins of one width, and one bin on either side. A person counts once in a
-column, or not at all: where the cell is empty, and in a row of zeros, which is what a masked row is.
+public bracket [a, b] of that line has ``COUNT_BINS`` bins of one width, and one bin on either side. A person counts once in
+each column; an empty cell and a masked row (all zeros) do not count.
 
 **Guarantee** (any rows, any brackets). One person adds 1 to at most one bin of each of d columns; where the counts of all
 columns are added up (*pooled*), 1/d to a bin for each column, a vector v ≥ 0 with ‖v‖₂ ≤ ‖v‖₁ ≤ 1. So
@@ -15,8 +16,8 @@ columns are added up (*pooled*), 1/d to a bin for each column, a vector v ≥ 0 
 
 Brackets narrow from round to round on noisy counts alone, which is post-processing.
 
-**Edge cases.** Positions that are no whole numbers from −1 (nothing) to ``COUNT_BINS`` + 1, or a matrix of another width or of
-more rows → ``UnboundedValueError``. No column or no row, or a relation that is not of nodes → ``PrivacyError``.
+**Edge cases.** Positions that are not whole numbers from −1 (not counted) to ``COUNT_BINS`` + 1, or a matrix of another width
+or of more rows → ``UnboundedValueError``. No column or no row, or a relation that is not of nodes → ``PrivacyError``.
 
 Reference: histograms have sensitivity one: Dwork, McSherry, Nissim & Smith, Calibrating noise to sensitivity (TCC 2006).
 
@@ -58,7 +59,7 @@ from fedgraph.privacy.units import Relation, Unit
 COUNT_BINS = 16
 _WIDEST = 40.0  # in powers of two: numbers up to 10¹²
 _TRIMMED = 0.025  # share of the people on either side that may lie outside a bracket: absurd entries do not widen it
-_SURE = 3.0  # standard deviations of the noise above which a bin counts as peopled
+_SURE = 3.0  # standard deviations of the noise above which a bin surely has people
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,8 @@ def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
     """Δ₂ of all counts together, by the table above.
 
     Args:
-        bound: of the counts.
-        relation: of nodes.
+        bound: the bound of the counts.
+        relation: a relation of nodes.
 
     Raises:
         PrivacyError: a relation that is not of nodes.
@@ -119,7 +120,7 @@ def number_line(values: np.ndarray) -> np.ndarray:
 
 
 def widest_brackets(num_columns: int) -> np.ndarray:
-    """The bracket of every column before anything is known, float64 [num_columns, 2]."""
+    """The brackets of the first round, float64 [num_columns, 2]: the whole line for every column."""
     return np.tile([-_WIDEST, _WIDEST], (num_columns, 1))
 
 
@@ -130,7 +131,7 @@ def bin_edges(brackets: np.ndarray) -> np.ndarray:
 
 
 def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
-    """In which bin each person counts, in each column.
+    """The bin in which each person counts, in each column.
 
     Args:
         line: u, float64 [n, d].
@@ -140,8 +141,8 @@ def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
         int64 [n, d]: 0 below the bracket, 1 … BINS in it, BINS + 1 above, −1 for NaN.
 
     Raises:
-        PrivacyError: brackets that are none. Whether they are refused depends on them alone and not on anybody's number: a
-            server that may send what it likes learns nothing from a client that stops.
+        PrivacyError: the brackets are not finite intervals of that shape. The check reads the brackets alone, so an active
+            server learns nothing from a client that stops here.
     """
     allowed = f"[{line.shape[1]} or 1, 2], finite, low < high"
     if brackets.dtype.kind != "f" or brackets.ndim != 2 or brackets.shape not in ((line.shape[1], 2), (1, 2)):
@@ -158,15 +159,15 @@ def positions(line: np.ndarray, brackets: np.ndarray) -> np.ndarray:
 
 
 def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> np.ndarray:
-    """The brackets of the next round: the bins between those where people begin and end.
+    """The brackets of the next round: from the first to the last bin with people in it.
 
-    People begin where more than ``_TRIMMED`` of them, and more than noise makes, lie to the left, or where a bin is surely
-    peopled. Where that is nowhere, the bracket stays.
+    The first such bin is where the count to its left exceeds ``_TRIMMED`` of all people and what noise alone would give, or
+    where one count surely exceeds the noise. If there is no such bin, the bracket stays.
 
     Args:
-        brackets: float64 [d, 2], of this round.
+        brackets: float64 [d, 2], those of this round.
         counts: float64 [d, BINS + 2], noisy.
-        std: of the noise in each count.
+        std: standard deviation of the noise in each count.
 
     Returns:
         float64 [d, 2].
@@ -185,7 +186,7 @@ def narrowed_brackets(brackets: np.ndarray, counts: np.ndarray, std: float) -> n
 
 
 def shares_below(counts: np.ndarray) -> np.ndarray:
-    """Share of the people below each edge of the bins, never falling.
+    """Share of people below each edge of the bins, made non-decreasing.
 
     Args:
         counts: float64 [d, BINS + 2], noisy.
@@ -257,14 +258,14 @@ class MeetingCounts(SensitivityBound):
 
 
 def least_change(length: int, relation: Relation) -> float:
-    """The least Δ₂ of meetings that are a certain number of numbers.
+    """The least Δ₂ of ``MeetingCounts`` of this length.
 
     Args:
-        length: how many numbers.
-        relation: of nodes.
+        length: number of counts.
+        relation: a relation of nodes.
 
     Raises:
-        PrivacyError: no meetings are so many numbers, or a relation that is not of nodes.
+        PrivacyError: no ``MeetingCounts`` has this length, or a relation that is not of nodes.
     """
     tables = [MeetingCounts(1, c, by_class) for c in range(2, length + 1) for by_class in (False, True)]
     fitting = [table.change(relation) for table in tables if table.length == length]

@@ -1,7 +1,7 @@
-"""Bounds that are enforced on a value before noise, and the sensitivity that follows from each.
+"""Bounds that the desk enforces on a value before it adds noise, and the sensitivity that follows from each bound.
 
-``bound.enforce(value)`` makes the bound true, or raises. ``l2(bound, relation)`` says how far two neighbouring values can then
-be apart, with the proof in one line.
+``bound.enforce(value)`` makes the bound true or raises. ``l2(bound, relation)`` is the largest distance of two neighbouring
+values within the bound; its docstring has the proofs.
 
 Edge cases, for every bound: NaN or ±inf anywhere in the value → ``UnboundedValueError``; a clip or
 radius that is zero, negative, NaN or infinite → ``PrivacyError`` when the bound is built.
@@ -21,29 +21,29 @@ from fedgraph.privacy.units import Relation, Unit
 
 @dataclass(frozen=True)
 class SensitivityBound(CheckedFields):
-    """Base of all bounds; abstract.
+    """Abstract base of all bounds.
 
     Attributes:
-        additive: whether it bounds records, and not a client's whole value; then a sum of several clients' values is held to it
-            just the same.
+        additive: whether the bound is on single records and not on a client's whole value, so that it also holds for the sum of
+            several clients' values.
     """
 
     additive: ClassVar[bool] = False
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
-        """``value`` with the bound made true; what is within it comes back as it is.
+        """``value`` brought within the bound; a value within it is returned unchanged.
 
         Args:
-            value: what a client wants to release; shape and type are those that the bound is for.
+            value: what a client wants to release, of the shape and type that the bound is for.
 
         Returns:
-            A value within the bound. What it is may be another array than ``value``, for example a sum of its rows.
+            An array within the bound; it may have another shape than ``value``, for example the sum of its rows.
 
         Raises:
-            UnboundedValueError: NaN, ±∞, or what no scaling can bring within the bound.
-            PrivacyError: the class does not say how to enforce itself.
+            UnboundedValueError: an entry is NaN or ±∞, or no scaling brings the value within the bound.
+            PrivacyError: the class does not implement ``enforce``.
         """
-        raise PrivacyError(f"{type(self).__name__} does not say how to enforce itself")
+        raise PrivacyError(f"{type(self).__name__} does not implement enforce")
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,16 @@ class L2Ball(SensitivityBound):
 class ClippedSum(SensitivityBound):
     """A sum of at most ``num_rows`` rows, each of which the learner clips to norm ``clip`` before it is summed.
 
-    The rows are clipped where the gradients are, in ``kernel``. Here the sum is checked against what such a sum can be: finite,
-    and of norm at most num_rows·clip. That is far less than the bound says, so the bound rests on the kernel. A contract test
-    runs every kernel that a plan names on adversarial rows, and a plan refuses a price for a sum without one. Where rows fit
-    into memory, ``Rows`` needs no certificate.
+    ``kernel`` clips the rows where gradients are computed. ``enforce`` only checks that the sum is finite and of norm at most
+    num_rows·clip. This check is much weaker than the bound, so the bound rests on the kernel: a contract test runs every kernel
+    that a plan names on adversarial rows, and a plan refuses a price for a sum without a kernel. Where all rows fit into
+    memory, use ``Rows``, which clips them itself.
 
     Attributes:
         clip: largest L2 norm of a row, in data units, finite and > 0.
-        num_rows: rows in the sum, at most.
-        kernel: the certificate, the full name of the function that clips, e.g.
-            ``fedgraph.learning.clipping.per_sample.clipped_sum`` (``kernel_name``); empty: none.
+        num_rows: largest number of rows in the sum.
+        kernel: full name of the function that clips (``kernel_name``), e.g.
+            ``fedgraph.learning.clipping.per_sample.clipped_sum``; empty: none.
     """
 
     additive: ClassVar[bool] = True
@@ -96,8 +96,8 @@ class ClippedSum(SensitivityBound):
 class Rows(SensitivityBound):
     """Rows [n, m], each of which is scaled down to L2 norm ``clip`` here, and then summed: float64 [m].
 
-    The desk itself clips, so nothing about the learner has to be believed. A row that holds NaN or infinity is refused. Sums
-    are in double precision. A row is scaled a little below the clip, by what rounding ``num_rows`` additions can add.
+    The desk itself clips, so nothing is assumed of the learner. A row that holds NaN or infinity is refused. Sums are in double
+    precision. Rows are scaled to slightly less than the clip, which covers the rounding of ``num_rows`` additions.
     """
 
     clip: PositiveField  # largest L2 norm of a row, in data units, finite and > 0
@@ -116,11 +116,10 @@ class Rows(SensitivityBound):
 
 @dataclass(frozen=True)
 class EdgeRows(Rows):
-    """``Rows`` with one row for each edge: an undirected edge is one row, so that an edge more or less changes the sum by
-    ``clip``.
+    """``Rows`` with one row for each undirected edge, so that one edge more or less changes the sum by at most ``clip``.
 
-    What a row says must follow from its edge's two ends and from released or public values, never from other edges. Of an edge
-    that two clients know, each counts at most 1/√2 of its row: then one end is priced at Δ₂ = ``clip`` / √2.
+    A row must be computed from its edge's two ends and from released or public values, never from other edges. If two clients
+    know an edge, each counts at most 1/√2 of its row; one end is then priced at Δ₂ = ``clip`` / √2.
     """
 
 
@@ -131,14 +130,13 @@ class EdgeClippedSum(ClippedSum):
 
 @dataclass(frozen=True)
 class NonNegativeRows(SensitivityBound):
-    """A matrix [rows, m] of which at most ``num_rows`` rows depend on data. Entries are ≥ 0, and each row's L2 norm is ≤
-    radius.
+    """A matrix [rows, m] of entries ≥ 0 and rows of L2 norm ≤ radius, of which at most ``num_rows`` rows depend on data.
 
-    Enforced by clamping below at 0 and scaling rows down. A row that holds no data must be all zero.
+    Enforced by clamping below at 0 and scaling rows down. A row that does not depend on data must be zero.
     """
 
     radius: PositiveField  # in data units, finite and > 0
-    num_rows: CountField  # rows that are not zero, at most; more of them are refused
+    num_rows: CountField  # largest number of rows that are not zero; more of them are refused
 
     def enforce(self, value: np.ndarray) -> np.ndarray:
         require_finite(value)
@@ -173,9 +171,9 @@ class Box(SensitivityBound):
 
 @dataclass(frozen=True)
 class SimplexRows(SensitivityBound):
-    """A matrix [num_rows, c] whose rows are probability vectors (softmax outputs), all of them data of one unit.
+    """A matrix [num_rows, c] whose rows are probability vectors (softmax outputs), all of one unit.
 
-    Enforced by clamping below at 0 and dividing each row by its sum. A row without mass becomes uniform.
+    Enforced by clamping below at 0 and dividing each row by its sum. A zero row becomes uniform.
     """
 
     num_rows: CountField  # exactly so many rows, ≥ 1
@@ -214,7 +212,7 @@ class EndsSimplexRows(SensitivityBound):
 
 @dataclass(frozen=True)
 class Unbounded(SensitivityBound):
-    """No bound at all: only an unprotected release accepts it. Non-finite values still raise."""
+    """No bound, for unprotected releases only. Non-finite values still raise."""
 
     additive: ClassVar[bool] = True
 
@@ -224,12 +222,12 @@ class Unbounded(SensitivityBound):
 
 
 def kernel_name(kernel: Callable[..., object]) -> str:
-    """The certificate that names ``kernel``: module and function."""
+    """The full name of ``kernel``: module and function."""
     return f"{kernel.__module__}.{kernel.__qualname__}"
 
 
 def _l2_norm(value: np.ndarray) -> float:
-    """‖value‖₂ in double precision; where squares overflow the largest entry is divided out. NaN or ∞ where an entry is."""
+    """‖value‖₂ in double precision, without overflow of the squares; NaN or ∞ if an entry is."""
     flat = np.asarray(value, dtype=np.float64).ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         norm = float(np.sqrt(np.einsum("i,i->", flat, flat)))  # not BLAS: its threads are slower on 1 MB
@@ -240,7 +238,7 @@ def _l2_norm(value: np.ndarray) -> float:
 
 
 def l2(bound: SensitivityBound, relation: Relation) -> float:
-    """Largest ‖value − value'‖₂ over neighbouring values, where the unit touches this one value or row.
+    """The largest ‖value − value'‖₂ over neighbouring values, for a unit that touches one value or row.
 
     * ``ClippedSum``, ``Rows``: one row vanishes (zero-out) → clip; one row is replaced → 2·clip (triangle inequality).
     * ``L2Ball``: zero-out to the zero value → radius; replaced → 2·radius.
@@ -250,21 +248,20 @@ def l2(bound: SensitivityBound, relation: Relation) -> float:
     * ``EndsClippedSum``: two rows are replaced, 2·clip each → 4·clip. ``EndsSimplexRows``: two rows, √2 each → 2. Both under
       ``edge-undirected`` only.
 
-    **Guarantee.** For nodes and graphs that touch one row, and for edges where a bound of edges says so. Of any other bound an
-    undirected edge may change two rows, so an edge relation is refused there: an edge-level method states its own Δ.
+    **Guarantee.** Holds for nodes and graphs that touch one row, and for edges with a bound for edges. With any other bound an
+    undirected edge may change two rows, so edge relations are refused: an edge-level method states its own Δ.
 
-    **Edge cases.** A ``Box`` is refused, for the value depends on how many entries it has: mechanisms on a box are priced per
-    entry.
+    **Edge cases.** A ``Box`` is refused, because Δ₂ depends on the number of entries: mechanisms on a box are priced per entry.
 
     Args:
-        bound: what was enforced.
+        bound: the bound that was enforced.
         relation: which two inputs are neighbours.
 
     Returns:
         Δ₂ in data units.
 
     Raises:
-        PrivacyError: the bound has no such number under ``relation``.
+        PrivacyError: the bound has no sensitivity under ``relation``.
     """
     if isinstance(bound, (EdgeRows, EdgeClippedSum)) and relation.unit is Unit.EDGE:
         return bound.clip

@@ -1,20 +1,18 @@
-"""What a run costs: releases become an ε here, for every task, the dry run and ``explain``.
+"""What a run costs: every task, the dry run and ``explain`` turn releases into an ε here.
 
-``of_releases(guarantee, releases)`` composes what each client released, and prices the worst unit of those that the guarantee
-protects:
+``of_releases(guarantee, releases)`` composes the releases of each client and prices the worst unit that the guarantee protects:
 
-* clients that share no node: the dearest client (parallel composition);
-* clients that share nodes: the node whose holders' releases cost most together;
-* events that price one *end* of an edge: the dearest pair of ends;
-* a secret one-time sample: each client's total is amplified once, as a whole (``events.SampledOnce``);
+* clients that share no node: the client with the largest ε (parallel composition);
+* clients that share nodes: the node whose holders' releases together have the largest ε;
+* events that price one *end* of an edge: the pair of ends with the largest ε;
+* a secret one-time sample: the total of each client is amplified once (``events.SampledOnce``);
 * a promise that the data break: ε = ∞, whatever was released.
 
 **Guarantee.** The ε holds for the unit, the neighbouring relation, the viewer and the assumptions of the guarantee's
-``Protection``, and for one run. **Edge cases.** No release → ε = 0. A promise that is kept changes nothing. A one-time
-sample together with clients that share nodes, or with prices per end, is refused where the guarantee is made.
+``Protection``, and for one run. **Edge cases.** No release → ε = 0. A promise that is kept changes nothing. ``Guarantee``
+refuses a one-time sample together with clients that share nodes or with prices per end.
 
-``dearest_*`` and ``jointly`` say what several runs cost one person together, where people of different clients pay
-differently.
+``dearest_*`` and ``jointly`` price several runs together for one person, where people of different clients pay differently.
 """
 
 import itertools
@@ -37,13 +35,13 @@ from fedgraph.privacy.units import Assumption, Protection
 
 @dataclass(frozen=True)
 class Promise:
-    """What a guarantee assumes of the data, and what was found in them."""
+    """A number that a guarantee assumes of the data, and what the data are."""
 
     assumption: Assumption  # what is promised
-    stated: float  # the promised number, e.g. the degree D.
-    found: float  # the largest one in the data
-    breaking: int  # how many units are above the promised number
-    units: int  # how many there are
+    stated: float  # the promised number, e.g. the degree D
+    found: float  # the largest such number in the data
+    breaking: int  # number of units above the promised number
+    units: int  # number of units
 
     @property
     def kept(self) -> bool:
@@ -52,21 +50,21 @@ class Promise:
 
     @property
     def share(self) -> float:
-        """Of the units, how large a part breaks the promise; 0 … 1."""
+        """Share of the units that break the promise, in [0, 1]."""
         return self.breaking / self.units if self.units else 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class Guarantee:
-    """What releases are counted for.
+    """The guarantee that releases are priced under.
 
     Attributes:
         protection: unit, relation, viewer and assumptions.
         delta: δ of every ε.
-        holdings: who holds which node, CSR [clients, nodes], where clients share nodes; None where they do not.
+        holdings: CSR [clients, nodes], who holds which node, if clients share nodes; else None.
         per_end: whether events price one end of an edge, so that an edge costs two of them (``composition.compose_ends``).
-        sampled_once: the rate of a secret one-time sample that amplifies the whole pipeline; None where there is none.
-        promises: what is assumed of the data and was looked up there; empty before any data are read.
+        sampled_once: rate of a secret one-time sample that amplifies the whole pipeline; None: there is none.
+        promises: assumptions on the data, each compared with the data; empty before any data are read.
 
     Raises:
         PrivacyError: a one-time sample together with clients that share nodes, or prices per end together with either of them.
@@ -92,31 +90,31 @@ class Guarantee:
 class Settlement:
     """The price of a run."""
 
-    total: WorstUnit  # of everything together
-    paths: Mapping[str, WorstUnit]  # of each path alone, the rest taken as given
-    broken: tuple[Promise, ...] = ()  # the promises that the data break; where there is one, ``epsilon`` and every path are ∞
+    total: WorstUnit  # price of everything together
+    paths: Mapping[str, WorstUnit]  # price of each path alone, the rest taken as given
+    broken: tuple[Promise, ...] = ()  # the promises that the data break; if there is one, ``epsilon`` and every path are ∞
 
     @property
     def epsilon(self) -> float:
-        """Of everything; ∞ where a promise is broken."""
+        """ε of everything; ∞ if a promise is broken."""
         return math.inf if self.broken else self.total.price.epsilon
 
     @property
     def theorem(self) -> str:
-        """By which result."""
+        """The theorem that gives it."""
         return self.total.price.theorem
 
     def path_epsilons(self) -> dict[str, float]:
-        """Per path, its ε; ∞ where a promise is broken."""
+        """Path → its ε; ∞ if a promise is broken."""
         return {path: math.inf if self.broken else settled.price.epsilon for path, settled in self.paths.items()}
 
     @property
     def broken_words(self) -> str | None:
-        """What the data do to the guarantee's promises, in sentences; None where they keep all of them."""
+        """The broken promises as sentences, or None."""
         return " ".join(_words(promise, self.total.price.epsilon) for promise in self.broken) or None
 
     def account(self, cell: str, guarantee: Guarantee) -> LedgerAccount:
-        """The ledger's opening line for this run. Of a broken promise it holds no count: a ledger is handed out."""
+        """The ledger's opening line for this run, without counts of broken promises, because a ledger may be published."""
         by_path = tuple((path, s.holders) for path, s in self.paths.items() if s.holders is not None)
         same = guarantee.per_end  # the worst edge of everything is what the ledger names
         return LedgerAccount(
@@ -131,32 +129,27 @@ class Settlement:
 
 
 def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Settlement:
-    """The price of what was released, or of what a plan will release.
+    """The price of what was released, or of what a plan will release: in total and of each path.
 
     Args:
-        guarantee: what it is counted for.
-        releases: lines of a ledger, or those of a plan.
-
-    Returns:
-        The price in total and of each path. No release costs 0.
+        guarantee: the guarantee to price under.
+        releases: lines of a ledger, or the releases of a plan; none cost 0.
     """
     paths = tuple(dict.fromkeys(release.path for release in releases))
     total = _settled(guarantee, _spent(guarantee, releases, None))
-    by_path = {path: _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
+    one = len(paths) == 1
+    by_path = {path: total if one else _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 
 def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
-    """Per client, the ε of the dearest unit that it holds: of a node, or of an edge with at least one end there.
+    """Client → the largest ε of a unit that it holds: a node, or an edge with at least one end there.
 
-    The largest is the total of ``of_releases``.
+    The largest of them is the total of ``of_releases``. All are ∞ if a promise is broken.
 
     Args:
         guarantee: of clients that share no node.
-        releases: lines of a ledger, or those of a plan.
-
-    Returns:
-        Client → ε; ∞ for all where a promise is broken.
+        releases: lines of a ledger, or the releases of a plan.
 
     Raises:
         PrivacyError: clients share nodes, so that a unit belongs to several.
@@ -180,26 +173,23 @@ def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[P
 
 
 def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str | None = None) -> Epsilon:
-    """The price of one path of a plan, or of all of it; the promises of the guarantee are not looked at.
+    """The price of a plan, or of one of its paths; promises of the guarantee are not checked.
 
     Args:
-        guarantee: what it is counted for.
-        releases: those of a plan.
-        path: only this one; None: all paths.
+        guarantee: the guarantee to price under.
+        releases: the releases of the plan.
+        path: price only this path; None: all paths.
     """
     return _settled(guarantee, _spent(guarantee, releases, path)).price
 
 
 def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> Epsilon:
-    """The price of a ledger's lines, from what the account says of the worst unit: what ``explain`` shows.
+    """The price of a ledger's lines, for the worst unit that the account names; ε is ∞ if a promise is broken.
 
     Args:
-        account: of the cell.
-        lines: of that cell.
-        path: only this one; None: all paths.
-
-    Returns:
-        The price; its ε is ∞ where a promise is broken.
+        account: the account of the cell.
+        lines: the lines of the cell.
+        path: price only this path; None: all paths.
     """
     events = ledger.spent_by_client(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
@@ -213,7 +203,7 @@ def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | 
 
 
 def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
-    """Per client, what its releases count for: inside the secret one-time sample where there is one."""
+    """Client → its releases, inside the secret one-time sample if there is one."""
     return {client: _amplified(event, guarantee.sampled_once) for client, event in events.items()}
 
 
@@ -249,17 +239,17 @@ def _words(promise: Promise, epsilon: float) -> str:
     )
 
 
-_MOST_CHOICES = 256  # combinations of dearest events over runs that are priced one by one; beyond, one bound for all
+_MOST_CHOICES = 256  # combinations of events over runs that are priced one by one; beyond, one bound for all
 
 
 def dearest_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> tuple[Event, ...]:
-    """What one person may pay for some releases: each person pays one of these events, or something that one of them bounds.
+    """Events that bound what one person pays for some releases: the releases on each person cost at most one of them.
 
-    Clients that share nobody: the distinct events of clients. Prices per end of an edge: each pair of them. Clients that share
-    people: one event with all that the holders of any one person release, by kind (an upper bound).
+    Clients that share nobody: the distinct events of the clients. Prices per end of an edge: each pair of these. Clients that
+    share people: one event with all that the holders of any one person release, by kind (an upper bound).
 
-    guarantee: what is counted. releases: lines of a ledger, or those of a plan. Returns at least one event; the empty one where
-    nothing is released. ``PrivacyError``: a promise is broken, so nothing is protected.
+    guarantee: the guarantee to price under. releases: lines of a ledger, or the releases of a plan. Returns at least one event,
+    the empty one if nothing is released. ``PrivacyError``: a promise is broken, so nothing is protected.
     """
     broken = [promise for promise in guarantee.promises if not promise.kept]
     if broken:
@@ -280,10 +270,10 @@ def dearest_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequen
 
 
 def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
-    """What one person may pay for several trainings on the same people.
+    """Events that bound what one person pays for several trainings on the same people.
 
-    parts: for each training, the events of which a person pays one. Returns every combination, composed. Where there are more
-    than ``_MOST_CHOICES``, one event with all of them, which bounds each.
+    parts: for each training, its events as of ``dearest_events``. Returns every combination, composed; if there are more than
+    ``_MOST_CHOICES``, one event that composes all of them.
     """
     if math.prod(map(len, parts)) > _MOST_CHOICES:  # whoever pays all events of a training pays at least its own
         return (Composed(tuple(event for part in parts for event in part)),)
@@ -291,10 +281,9 @@ def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
 
 
 def dearest_of_account(account: LedgerAccount, lines: Sequence[LedgerLine]) -> tuple[Event, ...]:
-    """What one person may pay, from a ledger, which names the holders of the worst unit where several clients release something
-    of one.
+    """As ``dearest_events``, from a ledger, which names the holders of the worst unit if clients share people.
 
-    account: of the cell. lines: of that cell. Returns at least one event. A broken promise is not looked at.
+    account: the account of the cell. lines: the lines of the cell. Broken promises are not checked.
     """
     events = ledger.spent_by_client(lines)
     if account.holders is not None:
@@ -303,10 +292,10 @@ def dearest_of_account(account: LedgerAccount, lines: Sequence[LedgerLine]) -> t
 
 
 def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
-    """ε of one person's charges, where each charge is one of several events: the dearest choice.
+    """The largest ε that one person pays for several charges together.
 
     Args:
-        charges: for each charge, the events of which a person pays one.
+        charges: for each charge, its events as of ``dearest_events``.
         delta: δ in [0, 1).
     """
     return max(price(event, delta).epsilon for event in dearest_together(charges))

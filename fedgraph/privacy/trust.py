@@ -9,14 +9,14 @@ from fedgraph.privacy.units import PRIVACY_WORDS, Viewer
 
 
 class Trust(Enum):
-    """From the most trust to none. Each level says who must not learn anything: its ``viewer``.
+    """Levels of trust, from the most to none. Each level protects from one ``viewer``.
 
     Attributes:
         CURATOR: one party holds the whole graph.
         SUMS: the server sees sums over clients.
         OWN_CLIENT: the server sees each client's message.
         ACTIVE_SERVER: the server may also send each client any model.
-        NOBODY: each node adds its own noise.
+        NOBODY: nobody is trusted; each node adds its own noise.
     """
 
     CURATOR = "curator"
@@ -27,39 +27,39 @@ class Trust(Enum):
 
     @classmethod
     def against(cls, viewer: Viewer) -> Trust:
-        """The level of trust that is left when ``viewer`` must not learn it: the inverse of the property ``viewer``."""
+        """The level of trust that protects from ``viewer``; the inverse of the property ``viewer``."""
         return next(trust for trust, seen in _VIEWERS.items() if seen is viewer)
 
     @property
     def viewer(self) -> Viewer:
-        """Who must not learn it."""
+        """From whom data are protected at this level."""
         return _VIEWERS[self]
 
     @property
     def rank(self) -> int:
-        """How much trust is needed: 0 for ``nobody``, most for ``curator``."""
+        """Amount of trust: 0 for ``nobody``, the largest number for ``curator``."""
         return len(Trust) - 1 - list(Trust).index(self)
 
     @property
     def whole(self) -> bool:
-        """Whether one holder has the whole graph; under ``nobody`` each node has made its data safe before."""
+        """Whether one party holds the whole graph; under ``nobody`` it holds data that each node protected before."""
         return self in (Trust.CURATOR, Trust.NOBODY)
 
     @property
     def title(self) -> str:
-        """The word with its meaning, as a table or a legend shows it."""
+        """The level's name and its meaning, for tables and legends."""
         return f"{self.value} ({self._told('meaning')})"
 
     @property
     def words(self) -> str:
-        """One sentence."""
+        """The level in one sentence."""
         return self._told("words")
 
     @property
     def stream_word(self) -> str:
-        """The word in the names of random streams.
+        """The level's name in the names of random streams.
 
-        It is the word that scenarios used when the published results were made: another one would change every number.
+        Scenarios used these names when the published results were made; another name would change every number.
         """
         return _STREAM_WORDS[self]
 
@@ -84,13 +84,13 @@ _STREAM_WORDS = {
 
 
 def called(word: str) -> Trust:
-    """The level of trust that a word names.
+    """The level of trust of this name.
 
     Args:
-        word: as in a scenario.
+        word: the name, as in a scenario.
 
     Raises:
-        ScenarioError: there is none of this name.
+        ScenarioError: no level has this name.
     """
     try:
         return Trust(word)

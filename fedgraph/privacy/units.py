@@ -17,7 +17,7 @@ PRIVACY_WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("word
 
 
 class WordedUnit(str, Enum):
-    """Base of enumerations whose members have a phrase, ``words`` (of ``words.toml``), beside their name."""
+    """An enumeration whose members have a phrase, ``words``, from ``words.toml``."""
 
     @property
     def words(self) -> str:
@@ -67,22 +67,22 @@ class Relation(WordedUnit):
 
     @property
     def links_alone(self) -> bool:
-        """Whether only edges are private: who exists, features and labels are public."""
+        """Whether only edges are private; nodes, features and labels are public."""
         return self.unit is Unit.EDGE or self in (Relation.NODE_LINKS, Relation.ENTITY_LINKS)
 
     @property
     def protects_labels(self) -> bool:
-        """Whether a label is private; where edges alone are, it is public."""
+        """Whether labels are private; they are public where only edges are private."""
         return not self.links_alone
 
     @property
     def replaces(self) -> bool:
-        """Whether both worlds hold a row for the unit (so two contributions may differ, not just one vanish)."""
+        """Whether the unit has a row in both worlds: its contribution changes instead of vanishing."""
         return self in (Relation.NODE_REPLACE, Relation.GRAPH_REPLACE)
 
 
 class Viewer(WordedUnit):
-    """Who must not learn it: everything that this viewer receives has been counted.
+    """From whom the unit is protected: the price counts everything that this viewer receives.
 
     Attributes:
         CURATOR_TRUSTED: whoever receives the trained model; the curator holds the graph.
@@ -100,12 +100,12 @@ class Viewer(WordedUnit):
 
     @property
     def sees_messages(self) -> bool:
-        """Whether it receives every client's own message."""
+        """Whether the viewer receives every client's own message."""
         return self in (Viewer.SERVER, Viewer.ACTIVE_SERVER)
 
 
 class Assumption(WordedUnit):
-    """What must be true for the statement to hold; ``words`` says each in a phrase."""
+    """What a guarantee takes for granted; ``words`` says each assumption in a phrase."""
 
     COUNTS_PUBLIC = "counts-public"
     SPLIT_PUBLIC = "split-public"
@@ -148,8 +148,8 @@ class Protection:
 
     Attributes:
         relation: which two inputs are neighbours; the unit follows from it.
-        viewer: who must not learn it.
-        assumptions: what must be true, each once.
+        viewer: from whom the unit is protected.
+        assumptions: what the guarantee takes for granted, each once.
         promised_degree: D ≥ 1 of ``promised-degree``; given exactly where that assumption is made.
         degree_limit: M ≥ 1 of ``degree-limit-enforced``; given exactly where that assumption is made, for nodes only.
         colluders: t ≥ 2 of ``several-colluders``; given exactly where that assumption is made.

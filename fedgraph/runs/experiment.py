@@ -1,19 +1,22 @@
-"""A run, from the scenario to the answer: the journey of the data on one page, and without mathematics.
+"""One run, from its scenario to its report: the journey of the data on one page, without mathematics.
 
-    scenario     what is asked, checked                              ``scenario.read``
-    graph        what is read, through one door                      ``data.load``
-    federation   who holds what, who sees what, what is public       ``federation.Federation``, dealt by the task of a cell
-    plan         every release and its noise, from public facts      ``methods.<name>.plan``, of all rows before the first cell
-    rounds       clients compute, again and again                    ``federation.rounds``, at the places of ``runtime``
-    release      bounded, noised, written down; all else stays       ``privacy.Desk``
-    server       merges what was released, or compares graphs by it  ``methods.<name>.server``, ``comparison``
-    settle       what the releases cost: ε                           ``privacy.settle``
-    result       one record for each cell, kept, reported            ``cells.Result``, ``report``
+    scenario     what to run, checked                                      ``scenario.read``
+    graph        the data, all read in one place                           ``data.load``
+    federation   who holds what, who sees what, what is public             ``federation.Federation``, made by the cell's task
+    plan         every release and its noise, from public facts alone      ``methods.<name>.plan``, of all rows before any cell
+    rounds       clients compute on their own subgraphs                    ``federation.rounds``, on the engine of ``runtime``
+    release      a client's value is bounded, gets noise, and is recorded  ``privacy.Desk``; nothing else leaves a client
+    server       merges what clients released, or compares graphs by it    ``methods.<name>.server``, ``comparison``
+    settle       prices the releases: ε                                    ``privacy.settle``
+    result       one record for each cell, which the report reads          ``cells.Result``, ``report``
 
-A *cell* is one method in one world at one budget with one seed: a task makes the cells, plans them and runs them. All cells of
-one task on one data set are a *stage*; the cells that differ in their seed alone are a *row*. From *rounds* to *settle* all
-happens inside one cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, and ``tasks.base.cell_training`` trains and
-prices.
+A *cell* is one method in one world (who trains together, and whom they trust) at one budget with one seed. A task lists its
+cells, plans them and runs them. All cells of one task on one data set are a *stage*; the cells that differ only in their seed
+are a *row*. Steps *rounds* to *settle* happen inside a cell: ``schedule.compute_cells`` calls ``tasks.<name>.run``, which
+trains and prices by ``tasks.base.cell_training``.
+
+``run`` reads the data while the engine starts. ``_compute`` then plans every row, charges the budget, computes the cells that
+the folder does not have yet, and writes the report.
 """
 
 from __future__ import annotations
@@ -57,15 +60,15 @@ def run(
     console: Console,
     given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Path:
-    """Everything that a scenario asks for.
+    """Computes every cell of a scenario that its folder does not have yet, and writes the report.
 
     Args:
         ready: The scenario, checked.
         out: The folder of the run.
         data_root: Where data sets are looked for first; None: as the scenario and the environment say.
-        resume: Whether a run that is there goes on.
-        console: What a person sees.
-        given: Data sets that are in memory, by label.
+        resume: Whether to continue the run that is in ``out``.
+        console: Prints what a person sees.
+        given: Data sets in memory, by label.
 
     Returns:
         The folder with the results.
@@ -73,16 +76,16 @@ def run(
     Raises:
         ScenarioError: The folder or the scenario does not fit.
         DataError: Data cannot be read.
-        PrivacyError: The budget does not allow it.
+        PrivacyError: The budget does not allow the releases.
         RuntimeFailure: Cells failed; the others are in the folder.
     """
     store.require_folder(out, resume)  # before data are read and Ray starts
     data.set_data_search_root(data_root)
-    asked, known, seed = ready.scenario.runtime, given or {}, seeds.public_seed(ready.scenario.seed)
-    with runtime.start_beside(asked.engine, asked.workers, asked.gpus_per_worker, asked.silence) as beginning:
-        graphs = [known.get(d.label) or load_data(d, data_root, seed) for d in ready.scenario.datasets]
+    where, in_memory, seed = ready.scenario.runtime, given or {}, seeds.public_seed(ready.scenario.seed)
+    with runtime.start_beside(where.engine, where.workers, where.gpus_per_worker, where.silence) as starting:
+        graphs = [in_memory.get(d.label) or load_data(d, data_root, seed) for d in ready.scenario.datasets]
         with _own_folder(ready, graphs, out, resume):
-            failed, total = _compute(ready, graphs, out, console, beginning)
+            failed, total = _compute(ready, graphs, out, console, starting)
     if failed:
         first = "; ".join(f"{f.task}/{f.dataset}/{f.method}/{f.variant}: {f.failed}" for f in failed[:3])
         others = f", the others are in {out}" if len(failed) < total else f"; the report is in {out}"
@@ -91,30 +94,33 @@ def run(
 
 
 def _compute(
-    ready: ReadyScenario, graphs: _Graphs, out: Path, console: Console, beginning: runtime.RuntimeBeginning
+    ready: ReadyScenario, graphs: _Graphs, out: Path, console: Console, starting: runtime.RuntimeBeginning
 ) -> tuple[list[cells.Result], int]:
-    """Every cell that is missing, and the report: (the cells that failed, how many there are)."""
-    began, asked, kept = time.time(), ready.scenario.runtime, store.CellStore(out)
+    """Computes every cell that ``out`` lacks, and writes the report. Returns (the cells that failed, number of all cells).
+
+    ``starting`` is the engine, which may still be starting: ``ready()`` waits for it, ``is_up()`` does not.
+    """
+    began, where, kept = time.time(), ready.scenario.runtime, store.CellStore(out)
     console.say(": ".join(filter(None, (ready.scenario.name, ready.scenario.title))) + f" → {out}")
     for graph in graphs:
         console.say(describe_graph(graph))
-    here = beginning.ready() if asked.engine == "serial" else runtime.start("serial")  # plans need no Ray
+    here = starting.ready() if where.engine == "serial" else runtime.start("serial")  # plans need no Ray
     stages = tuple(stages_of(ready, graphs, here, console, store.CellPairStore(out)))
     todo = [(stage, cell) for stage in stages for cell in stage.cells if not kept.has(cell)]
     for line in kept.damaged:
         console.say(f"{line}; it is computed again")
-    plans = _plan_rows(ready, stages)  # from public facts alone: noise and releases are fixed before anything is trained
+    plans = _plan_rows(ready, stages)  # noise and releases are fixed from public facts, before anything is trained
     charged = _charged(ready, graphs, out, stages, todo, console)
     todo = _in_order(todo, plans)
-    where = {"federations": schedule.describe_rounds(asked.engine, asked.spread), "runtime": asked.engine}
-    reporting = Reporting(ready, graphs, out, _text(ready), stages, kept, where, began, plans=_declared(plans))
+    at = {"federations": schedule.describe_rounds(where.engine, where.spread), "runtime": where.engine}
+    reporting = Reporting(ready, graphs, out, _text(ready), stages, kept, at, began, plans=_declared(plans))
     reporting.write_environment()
     reporting.write_first_page()
     total = sum(len(stage.cells) for stage in stages)
     console.plan(total, total - len(todo))
-    begun = functools.partial(_begin, beginning, stages, reporting, console)
-    with reporting.page_where_it_breaks_off():
-        for done in schedule.compute_cells(todo, begun, console, asked.spread, beginning.is_up):
+    engine = functools.partial(_prepared_engine, starting, stages, reporting, console)
+    with reporting.page_where_it_breaks_off():  # an interrupted run has a page of what is done
+        for done in schedule.compute_cells(todo, engine, console, where.spread, starting.is_up):
             if charged is not None and not done.failed:
                 charged.note(done)
             kept.save(done)
@@ -122,10 +128,10 @@ def _compute(
                 console.say(f"FAILED {done.name}: {done.failed}")
             else:
                 console.note_score(done, done.metrics)
-                if beginning.is_up():  # for whoever watches the engine's own counters
-                    beginning.ready().spent(tuple(map(str, done.path)), done.epsilon_provable)
-        reporting.note_engine(beginning.ready())
-        beginning.ready().close()
+                if starting.is_up():  # for Ray's dashboard
+                    starting.ready().spent(tuple(map(str, done.path)), done.epsilon_provable)
+        reporting.note_engine(starting.ready())
+        starting.ready().close()
         console.close()
         failed = reporting.report(console)
     (out / live.LIVE_FILE).unlink(missing_ok=True)  # the report says more
@@ -135,7 +141,10 @@ def _compute(
 
 @contextlib.contextmanager
 def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) -> Iterator[None]:
-    """The folder belongs to this run, of this scenario on these data; it is given back where nothing could begin."""
+    """Claims the folder for this scenario on these data, and locks it; gives it back if the run cannot begin.
+
+    A run that is continued must have the same scenario, but for its runtime, and the same data.
+    """
     comparable = yaml.safe_dump({k: v for k, v in ready.resolved.items() if k != "runtime"})
     read = [*map(_content, graphs), *_masks(ready)]
     store.claim_folder(out, _text(ready), comparable + "".join(read), resume)
@@ -149,7 +158,7 @@ def _own_folder(ready: ReadyScenario, graphs: _Graphs, out: Path, resume: bool) 
 
 
 def _content(found: Graph | GraphCollection) -> str:
-    """All that a run reads of a data set; of what is said of it, the source alone."""
+    """The content of a data set as text; of its provenance only the source."""
     bare = GraphProvenance(found.provenance.source, "")
     if isinstance(found, GraphCollection):
         found = replace(found, graphs=tuple(replace(graph, provenance=bare) for graph in found.graphs))
@@ -157,7 +166,7 @@ def _content(found: Graph | GraphCollection) -> str:
 
 
 def _masks(ready: ReadyScenario) -> Iterator[str]:
-    """What the files that name public nodes hold."""
+    """Digests of the files that name public nodes."""
     for params in (task.params for task in ready.tasks):
         mask = params.public_mask if isinstance(params, Params) else None
         if mask is not None and mask.is_file():
@@ -168,14 +177,14 @@ def _text(ready: ReadyScenario) -> str:
     return yaml.safe_dump(ready.resolved, sort_keys=False, allow_unicode=True)
 
 
-def _begin(
-    beginning: runtime.RuntimeBeginning, stages: Sequence[ScheduledStage], reporting: Reporting, console: Console
+def _prepared_engine(
+    starting: runtime.RuntimeBeginning, stages: Sequence[ScheduledStage], reporting: Reporting, console: Console
 ) -> runtime.Runtime:
-    """The engine, which knows what every process has to know."""
-    engine, root = beginning.ready(), stages[0].context.root if stages else 0
+    """Waits for the engine, and tells its processes where data and caches are, and the secret seed if there is one."""
+    engine, root = starting.ready(), stages[0].context.root if stages else 0
     engine.tell(data.set_data_search_root, data.data_search_root())
     engine.tell(public_cache.set_folder, public_cache.folder())
-    if isinstance(root, seeds.SecretSeed):  # beside this one, the only copies of the key: in the memory of the workers
+    if isinstance(root, seeds.SecretSeed):  # the workers' memory has the only copies of the key beside this process
         engine.tell(seeds.hold_secret_seed, root.key)
     reporting.note_engine(engine)
     reporting.write_environment()
@@ -191,7 +200,7 @@ def _charged(
     todo: Sequence[tuple[ScheduledStage, Cell]],
     console: Console,
 ) -> ChargedRun | None:
-    """The budget, charged for every cell before the first of them; None where none is kept."""
+    """Charges every cell to the people's budget book before the first cell runs; None if there is no book."""
     if ready.book is None:
         if any(d.name.startswith("own/") for d in ready.scenario.datasets):
             console.say(budget_book.NOT_COUNTED)
@@ -205,21 +214,22 @@ _Plans = dict[tuple[ScheduledStage, Cell], Plan | None]
 
 
 def _plan_rows(ready: ReadyScenario, stages: Sequence[ScheduledStage]) -> _Plans:
-    """The plan of every row, by its first seed, before the first cell runs; ``ScenarioError`` names the place of one that has
-    none. The other seeds are planned where they are computed.
+    """Plans the first cell of every row, before any cell runs; cells of other seeds are planned when they run.
+
+    ``ScenarioError``, with the line of the scenario, for a row that cannot be planned.
     """
     first = [(stage, cell) for stage in stages for cell in stage.cells if cell.seed == 0]
     return {(stage, cell): plan_cell(ready, stage, cell) for stage, cell in first}
 
 
 def _declared(plans: _Plans) -> dict[Cell, Mapping[str, object]]:
-    """Of each row that releases something its plan, JSON-ready."""
+    """Row → its plan as JSON, for rows that release something."""
     return {cell.row: made.to_dict() for (_, cell), made in plans.items() if made is not None}
 
 
 def _in_order(todo: Sequence[tuple[ScheduledStage, Cell]], plans: _Plans) -> list[tuple[ScheduledStage, Cell]]:
-    """What protects nothing first, since it trains longest. Then stages by their rounds, the fewest first: these the server
-    computes, while clients are busy with the others.
+    """Cells in the order in which they run: methods without privacy first, because they train longest, then stages by their
+    number of rounds, fewest first, so that the server computes these while clients are busy with the others.
     """
     rounds: dict[ScheduledStage, list[int]] = {}
     for (stage, _), made in plans.items():
@@ -229,24 +239,24 @@ def _in_order(todo: Sequence[tuple[ScheduledStage, Cell]], plans: _Plans) -> lis
 
 
 def _is_ceiling(cell: Cell) -> bool:
-    """Whether its method protects nothing: such cells train longest. A task's own rows have no method."""
+    """Whether the cell's method has no privacy under any settings. Rows of the task itself have no method."""
     return cell.method in plugins.names("methods") and method_kinds.load(cell.method).OFFERS.never_private
 
 
 def plan_cell(ready: ReadyScenario, stage: ScheduledStage, cell: Cell) -> Plan | None:
-    """The plan of one cell, which releases nothing.
+    """The plan of one cell, from public facts. Planning releases nothing.
 
     Args:
         ready: The scenario.
-        stage: Whose cell it is.
-        cell: Which one.
+        stage: The stage of the cell.
+        cell: The cell.
 
     Returns:
-        None where nothing is released.
+        The plan; None if the cell releases nothing.
 
     Raises:
-        DataError: With file and line, where the data do not fit.
-        ScenarioError: With file and line, where the scenario asks for what cannot be.
+        DataError: The data do not fit; the error names file and line of the scenario.
+        ScenarioError: The row cannot be planned; the error names file and line.
     """
     try:
         return tasks.load(stage.task.kind).plan(stage.task.params, cell, stage.context)
@@ -263,18 +273,17 @@ def stages_of(
     console: Console,
     pairs: store.CellPairStore | None = None,
 ) -> Iterator[ScheduledStage]:
-    """Every task on every data set.
+    """Every task on every data set, with its cells.
 
     Args:
         ready: The scenario.
         graphs: Its data sets, in their order.
-        engine: Where rounds run.
-        console: Is told how far a cell is.
-        pairs: Where solved pairs are kept; None keeps none.
+        engine: The engine of the rounds.
+        console: Shows the progress of a cell.
+        pairs: Store of solved Gromov-Wasserstein pairs; None: they are not kept.
 
     Raises:
-        DataError: With file and line, where a task cannot list its cells.
-        ScenarioError: As for ``DataError``.
+        DataError, ScenarioError: A task cannot list its cells; the error names file and line of the scenario.
     """
     root = seeds.root_seed(ready.scenario.seed)
     for settings, graph in zip(ready.scenario.datasets, graphs, strict=True):
@@ -285,24 +294,24 @@ def stages_of(
             module, many = tasks.load(task.kind), ready.scenario.seeds
             context = cells.CellContext(task.label, name, graph, root, many, engine, progress=console.progress, pairs=pairs)
             try:
-                asked = tuple(module.cells(task.params, context))
+                listed = tuple(module.cells(task.params, context))
             except (DataError, ScenarioError) as error:
                 raise type(error)(f"{ready.place(task, None)}: {error}") from error
-            if not asked:
+            if not listed:
                 raise ScenarioError(f"{ready.place(task, None)}: task {task.label!r} on {name} leaves nothing to run")
-            yield ScheduledStage(task, context, asked)
+            yield ScheduledStage(task, context, listed)
 
 
 def load_data(settings: ScenarioDataset, data_root: Path | None, seed: int, stand_in: bool = False) -> Graph | GraphCollection:
-    """Read one data set.
+    """Reads one data set.
 
-    It is looked for in ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA`` and the cache, and then downloaded.
+    The places are ``--data-root``, then the scenario's root, then ``FEDGRAPH_DATA`` and the cache; then it is downloaded.
 
     Args:
-        settings: Of the data set.
+        settings: The data set's entry in the scenario.
         data_root: The folder of ``--data-root``.
-        seed: For what is generated.
-        stand_in: Whether a generated graph with the published counts is enough.
+        seed: Seed of generated data.
+        stand_in: Whether to generate a graph with the published counts instead.
     """
     return data.load(
         settings.name,
@@ -316,7 +325,7 @@ def load_data(settings: ScenarioDataset, data_root: Path | None, seed: int, stan
 
 
 def dry_run(ready: ReadyScenario, console: Console) -> None:
-    """Cells, clients, releases and their ε, from published counts on a generated stand-in: no data set is read."""
+    """Prints cells, clients, releases and their ε. Reads no data: a generated graph with the published counts stands in."""
     from fedgraph.runs import preview
 
     with runtime.start("serial") as engine:

@@ -99,18 +99,18 @@ _orders = itertools.count()  # makes the groups of every call their own
 
 def compute_cells(
     todo: Sequence[tuple[ScheduledStage, Cell]],
-    begun: Callable[[], Runtime],
+    ready: Callable[[], Runtime],
     console: Console,
     spread: _Spread = "clients",
     is_up: Callable[[], bool] = lambda: True,
 ) -> Iterator[Result]:
-    """Every cell of ``todo``, as soon as it is done.
+    """The result of every cell of ``todo``, as soon as it is done.
 
     Args:
-        begun: gives the engine; it is waited for.
+        ready: waits for the engine and returns it.
         spread: see ``scenario.read.ScenarioRuntime``.
-        is_up: whether nobody would have to wait for the engine. Until then the driver is a curator: cells that are alone, on
-            light data, are computed in a thread of its own, and the last of them goes on beside the engine.
+        is_up: whether the engine has started. Until then the driver computes cells that need no other process, on light data,
+            in a thread of its own; the last of them may go on beside the engine.
     """
     process.give_back_process_memory()  # reading and planning took more than what is left of them
     taken: set[Cell] = set()
@@ -121,7 +121,7 @@ def compute_cells(
         if (done := next(early, None)) is not None:
             yield done
         time.sleep(_SECONDS_BETWEEN_LOOKS)
-    engine = begun()
+    engine = ready()
     todo = [one for one in todo if one[1] not in taken]
     if engine.name == "serial":
         for stage, cell in todo:

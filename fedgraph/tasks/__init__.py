@@ -1,4 +1,4 @@
-"""What is run, cell by cell: classification of nodes and of graphs, clustering, links, participation.
+"""Tasks: node classification, graph classification, graph clustering and link prediction.
 
 A task is one file or package with ``TASK``, ``Params``, ``cells``, ``plan`` and ``run``; ``tasks.base`` has what they share.
 """

@@ -85,6 +85,30 @@ def test_copies_and_few_spaces_get_clusters_and_a_picture(planted):
         assert cluster.tsne(distances[:few, :few], np.random.default_rng(0)).shape == (few, 2)
 
 
+def test_spectral_clusters_draw_from_no_stream_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = np.random.default_rng
+
+    def named(seed: object = None) -> np.random.Generator:
+        assert seed is not None, "a stream that differs in every run"
+        return made(seed)  # type: ignore[arg-type]
+
+    places, rng = made(0).integers(0, 3, 40).astype(float), made(1)
+    monkeypatch.setattr(np.random, "default_rng", named)
+    assert cluster.spectrally(np.abs(places[:, None] - places), 4, rng).labels.shape == (40,)
+
+
+def test_spectral_clusters_are_those_of_scikit_learn() -> None:
+    from sklearn.cluster import SpectralClustering
+
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    distances = np.abs(points[:, None] - points).sum(axis=-1)
+    affinity = np.exp(-distances / np.median(distances[np.triu_indices(40, 1)]))
+    state = int(np.random.default_rng(1).integers(2**31))
+    peer = SpectralClustering(4, affinity="precomputed", random_state=state).fit_predict(affinity)
+    found = cluster.spectrally(distances, 4, np.random.default_rng(1)).labels
+    assert cluster.scores(peer, found)["ari"] == 1.0
+
+
 def test_spectral_and_size_only(planted):
     spaces, labels, distances = planted
     assert cluster.scores(labels, cluster.spectrally(distances, 3, np.random.default_rng(0)).labels)["ari"] > 0.6

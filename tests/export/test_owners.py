@@ -124,7 +124,7 @@ def test_from_tables_to_a_model_that_answers_by_name(
     assert spent.num_people == 60
     words = ["site", str(tmp_path / "bank_0"), "--for", str(place / "app"), "--client", "0", "-o", str(tmp_path / "again.json")]
     assert cli.main(words) == 0, "a second file of the same tables"
-    assert re.search(r"would be refused: the dearest person would have paid ε = [0-9.]+ of 8 ", capsys.readouterr().out)
+    assert re.search(r"would be refused: one person would have paid ε = [0-9.]+ of 8 ", capsys.readouterr().out)
     (tmp_path / "bank_0.budget").rename(tmp_path / "elsewhere")
     assert cli.main([*words[:-1], str(tmp_path / "third.json")]) == 0
     assert "bank_0.budget, which was deleted" in (said := capsys.readouterr().out)

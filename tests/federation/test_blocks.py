@@ -280,6 +280,22 @@ def test_secure_sums_need_every_client_and_every_part_of_each(library: Graph) ->
         server.merge(job, state, 0, [sent, silent])
 
 
+def test_a_client_that_answers_alone_in_its_block_is_in_the_sum(library: Graph) -> None:
+    plan, partition = secure(library)
+    cut = messages.cut_blocks(CLIENTS)
+    answered = np.ones((3, CLIENTS), dtype=bool)
+    answered[:, cut[0][1:]] = False
+    job = ClientJob("alone", 0, ("alone",), plan, answered=answered)
+    state = server.begin(job)
+    for workers in (1, len(cut)):
+        held = runtimes.split_into_blocks(len(cut), workers)
+        sent = [message for blocks in held for message in client.run_blocks(blocks, partition.subgraphs, job, state.model, 0)]
+        whole = messages.sum_tree(sent)
+        assert (whole.num_clients, whole.width) == (answered[0].sum(), len(cut))
+        spans = {span for line in merged(whole.lines) for span in line.clients}
+        assert spans == {(0, 0), (len(cut[0]), CLIENTS - 1)}
+
+
 def test_a_client_of_another_shape_is_not_repeated_in_a_sum() -> None:
     parts = [BlockMessage(i, 1, 0, {"v": DeskSum(np.ones(size), 1)}, 1, ()) for i, size in enumerate((3, 1))]
     with pytest.raises(RuntimeFailure, match=r"only arrays of one shape can be added; 'v' has shapes \(3,\) and \(1,\)"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fedgraph import plugins, seeds
-from fedgraph.errors import PrivacyError
+from fedgraph.errors import PrivacyError, RuntimeFailure
 from fedgraph.federation import client as federated_client
 from fedgraph.federation import rounds
 from fedgraph.federation.messages import ClientJob
@@ -58,3 +58,22 @@ def test_a_client_remembers_over_rounds_what_it_released(name: str, library: Gra
         federated_client._workspaces.pop(job.key)  # what follows from the graph is made anew
         with pytest.raises(PrivacyError, match="is not what round") if refused else contextlib.nullcontext():
             federated_client.run_blocks([0], later, job, model, first + 1)
+
+
+@pytest.mark.parametrize(("name", "advice"), [("gap_node", "; try a smaller learning_rate"), ("gap_edge", "")])
+def test_a_model_that_is_no_number_ends_the_run(
+    name: str, advice: str, library: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A smaller step is advised only where the method has one."""
+    plan, partition, _ = planned(name, 0, Trust.CURATOR, library, 2.0)
+    engine = SerialRuntime()
+    method = method_kinds.load(name)
+    merge = method.server
+
+    def overflows(*args: object) -> object:
+        after = merge(*args)
+        return dataclasses.replace(after, model={"kernel": np.array([1.0, np.nan])})
+
+    monkeypatch.setattr(method, "server", overflows)
+    with pytest.raises(RuntimeFailure, match=f"round 0: 'kernel' of the model is NaN or infinite{advice}$"):
+        rounds.run(engine, engine.share("p", partition), plan, 0, ("cell",), ("common",), rounds.RoundPrefixes())

@@ -214,7 +214,7 @@ def test_a_copy_charges_nothing_and_an_earlier_state_neither(book: Path, tmp_pat
     with book.open("r+b") as file:  # the same inode
         file.truncate(0)
         file.write(earlier)
-    with pytest.raises(PrivacyError, match="put back to an earlier state"):
+    with pytest.raises(PrivacyError, match="restored to an earlier state"):
         charge(book, "third", guarantee(), [line(Gaussian(20.0))], None)
     assert main(["budget", "init", str(tmp_path / "new.budget"), "--from", str(copy), "--epsilon", "3"]) == 0
     made = budget_book.read(tmp_path / "new.budget")

@@ -52,7 +52,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(UnboundedValueError, match="columns and owners"):
         bound.enforce(np.ones((2, 1)))
     for relation in (Relation.EDGE_UNDIRECTED, Relation.NODE_ZERO_OUT, Relation.GRAPH_REPLACE):
-        with pytest.raises(PrivacyError, match="records of one owner"):
+        with pytest.raises(PrivacyError, match="needs the relation node-links or entity-links"):
             bound.sensitivity_l2(relation)
     with pytest.raises(PrivacyError, match="≥ 1"):
         OwnedRows(0, 1)

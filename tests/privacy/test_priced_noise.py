@@ -143,7 +143,7 @@ def test_a_pair_without_a_rule_is_refused(mechanism: NoiseMechanism, event: Even
 
 @pytest.mark.parametrize("event", [Composed(()), ApproxDP(0.0, 1e-5), Repeated(Gaussian(1.0), 0)])
 def test_a_price_of_nothing_is_refused(event: Event) -> None:
-    with pytest.raises(PrivacyError, match="says nothing of its noise"):
+    with pytest.raises(PrivacyError, match="which prices no noise"):
         rules.require(PlannedRelease("path", L2Ball(1.0), normal(9.0), event, range(1)), place(L2Ball(1.0), NODE))
 
 

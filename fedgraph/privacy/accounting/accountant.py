@@ -1,4 +1,4 @@
-"""What an event costs: reads ``events``, and returns an ``Epsilon``.
+"""The price of an event: reads ``events`` and returns an ``Epsilon``.
 
 ``price`` asks every accountant that is valid for the whole ledger and reports the smallest ε, with the
 accountant's name and theorem:
@@ -50,7 +50,7 @@ _MANY = 1_000_000  # beyond this the loss grid gets coarse, and Rényi may be ti
 
 @dataclass(frozen=True)
 class Epsilon:
-    """What an event costs, and how that was found."""
+    """The price of an event, with the theorem that gives it."""
 
     epsilon: float  # ε ≥ 0, or ∞
     delta: float  # δ at which ε holds; at most the δ that was asked for
@@ -59,17 +59,17 @@ class Epsilon:
 
 
 def price(event: events.Event, delta: float) -> Epsilon:
-    """The smallest ε that we can prove for an event, by the tightest valid accountant. Prices are remembered.
+    """The smallest ε that an accountant proves for an event. Prices are cached.
 
     Args:
-        event: all that was released.
+        event: everything that was released.
         delta: δ in [0, 1).
 
     Returns:
-        ε with the accountant and its theorem; ∞ where nothing is proven.
+        ε with the accountant and its theorem; ∞ if nothing is proven.
 
     Raises:
-        PrivacyError: another delta.
+        PrivacyError: δ is not in [0, 1).
         UnknownEventError: an event class that no accountant knows.
 
     >>> from fedgraph.privacy.events import Gaussian, Repeated
@@ -83,9 +83,9 @@ def price(event: events.Event, delta: float) -> Epsilon:
 
 
 def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
-    """The leaves of an event, merged, with what is trivial settled.
+    """The leaves of an event, equal ones merged, and trivial ones removed.
 
-    event: all that was released. Returns (leaf, how often) in a fixed order; or the price, where the answer is 0 or ∞ outright.
+    event: everything that was released. Returns (leaf, occurrences) in a fixed order; or the price, if it is 0 or ∞ outright.
     ``UnknownEventError``: an event class that no accountant knows.
     """
     counts: Counter[events.Event] = Counter()
@@ -115,7 +115,7 @@ def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
 
 
 def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
-    """Takes every ``PartOf`` out of ``counts``; how often their choices were made, at least."""
+    """Removes every ``PartOf`` from ``counts``; returns each choice with the least number of times that it was made."""
     made: dict[tuple[events.OneOf, int], int] = {}
     for part in [leaf for leaf in counts if isinstance(leaf, events.PartOf)]:
         alternatives = part.whole.alternatives
@@ -123,7 +123,7 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
         for leaf, count in events.flatten(alternatives[part.index]) if part.index < len(alternatives) else ():
             allowed[leaf] += count
         if not allowed[part.event]:
-            raise UnknownEventError(f"{part.event} is said to be of an alternative that does not hold it: {part}")
+            raise UnknownEventError(f"{part.event} is not in alternative {part.index} of its choice: {part}")
         key, copies = (part.whole, part.index), math.ceil(counts.pop(part) / allowed[part.event])
         made[key] = max(made.get(key, 0), copies)
     found: Counter[events.OneOf] = Counter()
@@ -133,7 +133,7 @@ def _choices(counts: Counter[events.Event]) -> Counter[events.OneOf]:
 
 
 def is_gaussian(event: events.Event) -> bool:
-    """Whether everything that was released is a composition of Gaussian releases, so that its whole curve is that of one μ.
+    """Whether all releases are Gaussian, so that their composition has the curve of one μ.
 
     >>> is_gaussian(events.Gaussian(2.0)), is_gaussian(events.Laplace(1.0))
     (True, False)
@@ -143,7 +143,7 @@ def is_gaussian(event: events.Event) -> bool:
 
 
 def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
-    """None: costs nothing. An ``Epsilon``: no privacy at all. Else the leaf, in its simplest equal form."""
+    """The leaf in its simplest equal form; None if it costs nothing; an ``Epsilon`` if there is no privacy."""
     if isinstance(leaf, events.Unprotected):
         return Epsilon(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
@@ -196,7 +196,7 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
 
 
 def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Epsilon | None:
-    """What ran on the sample in its simplest form; without any price where it has none: a sample does not hide it always."""
+    """The leaf with what ran on the sample in its simplest form; without privacy if that has none, sampled or not."""
     inner = accountant_leaves(leaf.event)
     if isinstance(inner, Epsilon):
         return inner if inner.epsilon else None

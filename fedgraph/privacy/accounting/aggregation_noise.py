@@ -1,4 +1,4 @@
-"""How much noise the aggregations of GAP get, and what the paper claims for it.
+"""The noise of GAP's aggregations, and the ε that the paper claims for it.
 
 Edge level: K Gaussians of total standard deviation s per entry. Node level: T clipped gradient sums (noise multiplier
 σ_g, Poisson rate q) and K Gaussians (multiplier σ_h = s / Δ₂).
@@ -94,7 +94,7 @@ class NodeAggregation:
         return PoissonGaussian(multiplier, self.sampling_rate, touched_rows=1, replaced=self.replaced)
 
     def event(self, gradient_multiplier: float, hop_multiplier: float) -> Event:
-        """Everything that the pipeline releases.
+        """The event of everything that the pipeline releases.
 
         Args:
             gradient_multiplier: std / clip of a gradient sum.

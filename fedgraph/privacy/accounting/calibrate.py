@@ -1,8 +1,8 @@
-"""How much noise a target ε needs. The answer never costs more than the target.
+"""The noise that a target ε needs; it never costs more than the target.
 
-``noise_multiplier_of`` searches the price itself: the same accountants that will bill the run. It brackets by
-factors of four, then narrows in log-log coordinates (ε falls about like 1/noise) and returns the *upper*
-end of the bracket, whose price was computed and found ≤ target. |difference| is never minimised.
+``noise_multiplier_of`` searches the price itself, with the accountants that will price the run. It brackets by factors of four,
+then narrows in log-log coordinates (ε falls about like 1/noise), and returns the *upper* end of the bracket, whose price was
+computed and is at most the target. It never minimises |difference|.
 
 **Guarantee.** ``price(make_event(result), delta).epsilon ≤ epsilon``, checked, whatever the search did. The
 result is within ``_TOLERANCE`` (relative) above a multiplier that was found to cost too much.
@@ -17,8 +17,8 @@ result is within ``_TOLERANCE`` (relative) above a multiplier that was found to 
     event that costs ≤ target at any noise      the smallest multiplier tried, ``_LEAST``
     count 0 of ``gaussian_multiplier``          PrivacyError (nothing to calibrate)
 
-Prices are remembered by (event, delta), and the search is deterministic: calibrating an equal event again
-costs a few dictionary look-ups.
+Prices are cached by (event, delta), and the search is deterministic, so calibrating an equal event again takes a few
+dictionary look-ups.
 """
 
 import math
@@ -79,12 +79,12 @@ def noise_multiplier_of(make_event: Callable[[float], Event], epsilon: float, de
 
 @lru_cache(maxsize=4096)
 def gaussian_multiplier(count: int, epsilon: float, delta: float) -> float:
-    """The noise multiplier with which Gaussian releases cost at most a target: σ = √count / μ(ε, δ). It is remembered.
+    """The noise multiplier with which Gaussian releases cost at most a target: σ = √count / μ(ε, δ). Results are cached.
 
     Aims 3e-9 (relative) below the target.
 
     Args:
-        count: how many releases, ≥ 1.
+        count: number of releases, ≥ 1.
         epsilon: the target, > 0 and finite.
         delta: δ in (0, 1).
 

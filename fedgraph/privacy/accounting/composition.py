@@ -32,11 +32,11 @@ from fedgraph.privacy.fields import ArrayField
 
 @dataclass(frozen=True)
 class WorstUnit:
-    """What the worst unit pays.
+    """The price of the worst unit.
 
     Attributes:
         price: its price.
-        holders: the clients that hold the worst node, or the worst edge's two ends; None where clients share nothing.
+        holders: the clients that hold the worst node, or the worst edge's two ends; None if clients share no unit.
     """
 
     price: Epsilon
@@ -48,15 +48,15 @@ def compose_disjoint(spent: Mapping[int, Event], delta: float) -> Epsilon:
 
     spent: client → everything it released; empty: ε = 0. delta: δ in [0, 1).
     """
-    prices = [price(event, delta) for event in set(spent.values())]
-    return max(prices, key=lambda p: p.epsilon, default=price(Composed(()), delta))
+    prices = [price(event, delta) for event in set(spent.values()) or {Composed(())}]
+    return max(prices, key=lambda p: p.epsilon)
 
 
 def compose_ends(spent: Mapping[int, Event], delta: float) -> tuple[Epsilon, tuple[int, ...]]:
-    """The price of the dearest edge. An inner edge has both ends at one client, so a client may stand twice.
+    """The largest price of an edge. An inner edge has both ends at one client, which is then named twice.
 
     Args:
-        spent: client → what one end of an edge costs there; empty: ε = 0 and nobody.
+        spent: client → what one end of an edge costs there; empty: ε = 0 and no clients.
         delta: δ in [0, 1).
 
     Returns:
@@ -102,7 +102,7 @@ def _held(holdings: sp.csr_array) -> sp.csr_array:
 
 
 def _mu_squared(kinds: list[Event]) -> ArrayField | None:
-    """μ² of each event where all of them are Gaussian (or free); else None."""
+    """μ² of each event if all of them are Gaussian or free; else None."""
     out = np.zeros(len(kinds))
     for i, event in enumerate(kinds):
         leaves = accountant_leaves(event)
@@ -126,7 +126,7 @@ def _gaussian_losses(mu_squared: ArrayField, held: sp.csr_array, delta: float) -
 
 
 def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnit:
-    """counts: CSR [nodes, kinds], how many holders released each kind; one price per distinct row."""
+    """One price per distinct row of ``counts``, CSR [nodes, kinds]: the number of holders that released each kind."""
     counts.sort_indices()
     cache: dict[tuple[bytes, bytes], Epsilon] = {}
     worst, worst_node = price(Composed(()), delta), 0

@@ -1,4 +1,4 @@
-"""What it costs to choose privately: the best of K trials, where K is drawn so that nobody knows how many there were.
+"""The price of a private choice: the best of K trials, where K is random and secret.
 
 Each trial Q draws a candidate at random, trains it and releases a noisy score. K follows the truncated negative binomial law
 

@@ -97,7 +97,7 @@ _MISSED_SHARE = 0.05  # of δ, for the event that a column of Θ is longer than 
 
 
 class Situation(gcon.Situation):
-    """The same, and what follows from it for noise with independent normal entries."""
+    """A situation with the constants of independent normal noise."""
 
     @property
     def missed(self) -> float:
@@ -153,9 +153,9 @@ def calibrated(given: Situation, regulariser: float, gradient_norm: float) -> Ca
     """All constants of one release that costs at most (ε, δ); with ``per_end``, (ε/2, δ/2) for each end.
 
     Args:
-        given: what has to be hidden, and what it may cost.
+        given: sensitivity and budget.
         regulariser: Λ, above ``least_regulariser``.
-        gradient_norm: g, that a minimiser is accepted with.
+        gradient_norm: g, the largest gradient norm of an accepted minimiser.
 
     Raises:
         PrivacyError: Λ is not above its bound, which the text names.

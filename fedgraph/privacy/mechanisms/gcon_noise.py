@@ -75,7 +75,7 @@ def claimed_gcon_psi(steps: Sequence[float], restart: float, cap: float = 0.5) -
 
 @dataclass(frozen=True)
 class Situation:
-    """What noise in the objective has to hide, and what it may cost.
+    """The sensitivity that noise in the objective must cover, and its budget.
 
     Attributes:
         epsilon: ε of one edge, > 0.
@@ -87,7 +87,7 @@ class Situation:
         dimension: d ≥ 1, columns of Z.
         num_labelled: n₁ ≥ 1.
         prior_norm: r ≥ 0, the largest norm of a column of Θ₀.
-        per_end: two clients may each make such a release because of one edge, so that an event prices one end of it.
+        per_end: whether two clients may each make such a release because of one edge, so that an event prices one end of it.
     """
 
     epsilon: float
@@ -117,7 +117,7 @@ def least_regulariser(given: Situation) -> float:
 
 @dataclass(frozen=True)
 class GconPerturbation:
-    """What GCON adds to the objective. Its total regulariser is Λ + Λ'."""
+    """The noise and regulariser that GCON adds to the objective; its total regulariser is Λ + Λ'."""
 
     psi: float  # Ψ
     c_sf: float  # the 1 − δ/c quantile of Gamma(d, 1)

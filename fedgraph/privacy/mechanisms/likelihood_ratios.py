@@ -1,8 +1,8 @@
-"""How much a released value speaks for one input against another: the log-likelihood ratio of a mechanism.
+"""The log-likelihood ratio of two inputs, given what a mechanism released.
 
     log P(released | one) − log P(released | zero)
 
-No test of the two inputs is better (Neyman & Pearson), so this is what an attacker computes who knows both. Entries and bits
+No test between the two inputs is better (Neyman & Pearson), so an attacker who knows both computes this. Entries and bits
 are independent, so their ratios add up. The coins that choose which bits are sent do not depend on the input and cancel.
 
 **Edge cases.** A value sent in clear has no ratio; the sign of what is returned says which input is nearer. A mechanism
@@ -71,7 +71,7 @@ def of_blocks(
 
 
 def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
-    """What Gaussian values say of m coins x = ±1 that all show in them, Σ_j h_j x_j + N(0, s² I).
+    """Estimated log-likelihood ratios of m coins x = ±1, given the Gaussian values Σ_j h_j x_j + N(0, s² I).
 
     x̂ = (G + I)⁻¹ y is the linear estimate of least mean square error, which takes off what coins have along one another.
     Returned is 2 x̂_j / [(G + I)⁻¹]_jj. For one coin alone that is the exact log-likelihood ratio of +1 against −1. No coin:

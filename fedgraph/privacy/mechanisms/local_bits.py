@@ -1,4 +1,4 @@
-"""Bits that each node answers for itself: of its row (the multi-bit encoder) and of its label (a masked response).
+"""Local mechanisms: each node sends random bits of its row (multi-bit encoder) and of its label (masked response).
 
 **Rows**: the multi-bit encoder, sent compactly. Of each row only the m chosen entries leave, as (column, bit).
 
@@ -12,10 +12,9 @@ m·a, pure (``events.MultiBit``), and rows of other nodes do not depend on it.
 
 **Edge cases.** Entries outside [low, high] are clamped; m > d sends all d; NaN or ±inf → ``UnboundedValueError``.
 
-**Labels** (``MaskedResponse``): randomised answers to "what is your label?", of which one may be missing: a masked label
-answers too, at random. An answer names k of c values, a set S. A label that is masked answers with every set of k values alike.
-A true label y answers with each set that holds y a times as often, and with each other set b times as often, f·a + (1 − f)·b =
-1 with f = k/c.
+**Labels** (``MaskedResponse``): randomised answers to "what is your label?"; a node with a masked label answers too. An answer
+is a set S of k of the c values. A masked label answers with every set of k values equally often. A true label y answers with
+each set that holds y a times as often, and with each other set b times as often, where f·a + (1 − f)·b = 1 with f = k/c.
 
     relation        what is hidden            a                                    b
     node-zero-out   y from a masked label     min(e^ε, (1 − (1 − f)e^{−ε})/f)      (1 − f·a)/(1 − f), at least e^{−ε}
@@ -139,7 +138,7 @@ class MaskedResponse(NoiseMechanism):
 
     @property
     def size(self) -> int:
-        """k, how many values an answer names."""
+        """k, the number of values in an answer."""
         return min(range(1, self.num_values // 2 + 1), key=self._overlap)
 
     @property

@@ -1,4 +1,4 @@
-"""The mechanisms: they change a bounded value at random. The accountants know what each of them costs.
+"""Mechanisms: each randomises a bounded value, and accountants price it.
 
 Every ``apply`` takes a bounded, finite value and a numpy generator, and never changes its input. Noise
 is floating-point; the known attack on floating-point noise (Mironov 2012) is outside the model, and
@@ -57,35 +57,35 @@ def _require_resolved(value: np.ndarray, scale: float) -> None:
 
 @dataclass(frozen=True)
 class NoiseMechanism(CheckedFields):
-    """Base of all mechanisms; abstract."""
+    """Abstract base of all mechanisms."""
 
     phrase: ClassVar[str] = ""  # for the ledger and the report, with names of fields in braces
 
     def apply(self, value: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """What leaves in the place of ``value``, which stays as it is.
+        """The randomised value; ``value`` itself is not changed.
 
         Args:
-            value: bounded and finite; its shape is the mechanism's own matter.
+            value: bounded and finite, of the shape that the mechanism is for.
             rng: the client's noise stream.
 
         Raises:
             UnboundedValueError: NaN, ±∞, an entry out of range, or noise that rounding would eat.
-            PrivacyError: another shape than the mechanism is for, or no mechanism of its own.
+            PrivacyError: the shape is another one, or the class does not implement ``apply``.
         """
-        raise PrivacyError(f"{type(self).__name__} does not say what it does")
+        raise PrivacyError(f"{type(self).__name__} does not implement apply")
 
     def of_many(self, shares: int) -> NoiseMechanism:
-        """What turns the sum of several bounded values into a draw with the law of the sum of their noisy values.
+        """The mechanism that, applied to the sum of several bounded values, has the law of the sum of their noisy values.
 
-        shares: how many values, ≥ 1. ``PrivacyError``: that sum is no single draw of a known law.
+        shares: number of values, ≥ 1. ``PrivacyError``: there is no such mechanism.
         """
         raise PrivacyError(f"the sum of {shares} values after {self.words} is not one draw of a known law")
 
     @property
     def words(self) -> str:
-        """One phrase for the ledger and the report."""
+        """The mechanism as a phrase, for the ledger and the report."""
         if not self.phrase:
-            raise PrivacyError(f"{type(self).__name__} does not say what it is")
+            raise PrivacyError(f"{type(self).__name__} has no phrase")
         return self.phrase.format(**vars(self))
 
 
@@ -108,7 +108,7 @@ class GaussianNoise(NoiseMechanism):
         return noise
 
     def of_many(self, shares: int) -> GaussianNoise:
-        """Independent normals add up to one of ``shares`` times the variance."""
+        """Independent normals add up to one with ``shares`` times the variance."""
         return GaussianNoise(self.std * math.sqrt(shares))
 
 
@@ -116,7 +116,7 @@ class GaussianNoise(NoiseMechanism):
 class SymmetricLaplaceNoise(NoiseMechanism):
     """value + √W N(0, std²) per entry, one secret W ~ Exp(1) for all: symmetric multivariate Laplace.
 
-    Smaller draws of W are as little noise as they are; that most noise spans several steps of the value is all that is checked.
+    Small draws of W give little noise. Only the usual noise is checked to span several steps of the value's precision.
     """
 
     std: PositiveField  # in data units, finite and > 0

@@ -155,8 +155,8 @@ def calibrated(given: gcon.Situation, regulariser: float, gradient_norm: float) 
     Where ``given.per_end`` the event prices one end of an edge, at most (ε/2, δ/2), so that two ends, at one client or at two,
     cost at most (ε, δ). Ψ = 0 (no edge is used): no noise, and the event costs nothing.
 
-    given: what has to be hidden, and what it may cost. regulariser: Λ, above ``least_regulariser``. gradient_norm: g, that a
-    minimiser is accepted with. ``PrivacyError``: Λ is below its bound (the text names the smallest allowed value).
+    given: sensitivity and budget. regulariser: Λ, above ``least_regulariser``. gradient_norm: g, the largest gradient of an
+    accepted minimiser. ``PrivacyError``: Λ is below its bound (the text names the smallest allowed value).
     """
     kept = 1 - OBJECTIVE_OUTPUT_SHARE
     if given.per_end:

@@ -1,7 +1,7 @@
-"""One method trained in one world: its rounds, their price, and what the cell leaves behind.
+"""One training of a method in one world: its rounds, their price, and the result of the cell.
 
-A guarantee that rests on a promised degree says nothing about graphs that break the promise: ``privacy.settle`` then prices
-the run at ε = ∞, and says how far the data are from the promise and what ε would be if they kept it.
+A guarantee that rests on a promised degree does not hold for graphs that break the promise. ``privacy.settle`` prices such a
+run at ε = ∞, and says how many nodes break the promise and what ε would be if none did.
 """
 
 import functools
@@ -23,14 +23,14 @@ from fedgraph.types import Graph, Partition
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
 _Made = TypeVar("_Made")
-EVERYBODY = "all"  # the name of the record that is about everybody's nodes
-_HALVINGS = 9  # of an interval of ε, by its geometric mean
+EVERYBODY = "all"  # name of the record about all clients together
+_HALVINGS = 9  # bisections of an interval of ε, at its geometric mean
 
 
 def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
-    """The plan's guarantee with every promise beside what the data are.
+    """The plan's guarantee, with every promise compared with the data.
 
-    Degrees are those of each client's graph as it is given, before any cut.
+    Degrees are those of each client's graph as it is given, before neighbours are dropped.
     """
     promised = made.guarantee.protection.promised_degree
     if promised is None:
@@ -43,12 +43,12 @@ def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """A plan that was carried out, and its price."""
+    """A plan whose rounds have run, and their price."""
 
-    plan: Plan  # What was declared beforehand
-    outcome: rounds.RoundsOutcome  # The final state, and every release
-    guarantee: privacy.Guarantee  # The plan's guarantee, with every promise looked up in the data
-    settled: privacy.Settlement  # What the releases cost under that guarantee
+    plan: Plan  # what was declared before the rounds
+    outcome: rounds.RoundsOutcome  # the final state and every release
+    guarantee: privacy.Guarantee  # the plan's guarantee, with every promise compared with the data
+    settled: privacy.Settlement  # the price of the releases under that guarantee
 
     def as_result(
         self,
@@ -60,9 +60,10 @@ class _Settled:
         artefacts: Mapping[str, np.ndarray] | None = None,
         timed: bool = True,
     ) -> Result:
-        """What the cell leaves. notes: in the place of the plan's and the rounds'. measured: ε that an attack proves.
+        """The result of the cell.
 
-        timed: whether it may be known how long the cell took.
+        notes: replace those of the plan and the rounds. measured: lower bound on ε that an attack proves. timed: whether the
+        time that the cell took may be published.
         """
         settled = self.settled
         return Result.of(
@@ -83,26 +84,26 @@ class _Settled:
 
 
 def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
-    """The price of what was released, every promise looked up in ``partition``."""
+    """The rounds of ``made`` with their price; promises are compared with ``partition``."""
     guarantee = look_up_promises(made, partition)
     return _Settled(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedCell(_Settled):
-    """A method that was trained in one world, and its price."""
+    """A training in one world, and its price."""
 
-    federation: Federation  # Where the method trained, with columns on one scale
-    choice: cells.SettingChoiceCellFacts | None = None  # Its settings, where they were chosen privately
-    said: tuple[str, ...] = ()  # Sentences that may leave on what was released beside the training
+    federation: Federation  # the federation that trained, with columns on one scale
+    choice: cells.SettingChoiceCellFacts | None = None  # its settings, if they were chosen privately
+    said: tuple[str, ...] = ()  # sentences for the public report about what was released beside the training
 
     def facts(self, kind: type[_Facts], protocol: str, **own: Any) -> _Facts:
-        """The record of a task, with what every task that trains says of its clients.
+        """The task's record of facts, with the facts about clients that all tasks share.
 
         Args:
-            kind: Of the record.
+            kind: Class of the record.
             protocol: How test nodes are asked.
-            own: What the task says beside it, or in its place.
+            own: The task's own facts, which may replace the shared ones.
         """
         partition = self.federation.partition
         usual: dict[str, Any] = {
@@ -115,17 +116,17 @@ class TrainedCell(_Settled):
 
     @property
     def question(self) -> Graph:
-        """The graph that the method's ``predict`` receives, with what its viewer may use (``Federation.question``)."""
+        """The graph that ``predict`` receives: it holds only what an answer may use (``Federation.question``)."""
         return self.federation.question(self.plan, lambda: self.settled.epsilon)
 
 
 def partition_key(partition: SettingsSpec) -> Hashable:
-    """Names the rule by which nodes are dealt: equal settings of a partition have equal keys."""
+    """A key for the settings of a partition: equal settings have equal keys."""
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
 def deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellContext) -> Partition:
-    """The clients of a seed. ``ScenarioError`` where two of them would hold the same node."""
+    """The partition of a seed. ``ScenarioError`` if two clients would hold the same node."""
     offers, settings = partitions.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
     if not isinstance(found, Partition):
@@ -137,14 +138,14 @@ def deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellCon
 
 
 def graph_of(context: CellContext) -> Graph:
-    """The graph of a task that needs one; ``ScenarioError`` where the data are a collection."""
+    """The context's graph; ``ScenarioError`` if the data are a collection of graphs."""
     if not isinstance(context.data, Graph):
         raise ScenarioError(f"{context.dataset} is a collection of graphs; {context.label} needs one graph")
     return context.data
 
 
 class _Deals(Protocol):
-    """What a task says of its clients (``grid.Grid``)."""
+    """The settings of a task about its clients (``grid.Grid``)."""
 
     @property
     def partition(self) -> SettingsSpec: ...
@@ -157,7 +158,7 @@ class _Deals(Protocol):
 def deal_federation(
     whole: Federation, params: _Deals, key: tuple[Hashable, ...], seed: int, context: CellContext
 ) -> Federation:
-    """All clients of a seed; with ``owners`` the same for all seeds. key: names ``whole``."""
+    """``whole`` dealt to the clients of a seed; with ``owners`` they are those of all seeds. key: cache key of ``whole``."""
 
     def make() -> Federation:
         if not params.owners:
@@ -171,13 +172,13 @@ def deal_federation(
 def world_of(
     whole: Federation, params: _Deals, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
 ) -> Federation:
-    """The world of a cell.
+    """The federation of a cell, in the cell's world.
 
     Args:
-        whole: Everybody, at one curator.
+        whole: All nodes at one curator.
         params: Who is a client, and what becomes of edges between clients.
-        key: Names ``whole``.
-        client: Which one, where every client is alone.
+        key: Cache key of ``whole``.
+        client: Number of the client, in a world where each client trains alone.
     """
 
     def make() -> Federation:
@@ -185,29 +186,29 @@ def world_of(
 
     kind = cell.world.kind
     found = whole if kind is WorldKind.WHOLE else context.cached(("world", *key, held_key(params, cell, client)), make)
-    return replace(found, world=cell.world)
+    return found if found.world == cell.world else replace(found, world=cell.world)
 
 
 def held_key(params: _Deals, cell: Cell, client: int = 0) -> Hashable:
-    """Who holds which node: clients that are trusted differently hold the same. client: as for ``world_of``."""
+    """A key for who holds which node; it does not depend on the trust. client: as for ``world_of``."""
     dealt = None if cell.world.kind is WorldKind.WHOLE else (partition_key(params.partition), params.cut_edges)
     return (cell.dataset, cell.world.holding, dealt, cell.seed, client if cell.world.kind is WorldKind.ALONE else None)
 
 
 def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
-    """Deal nodes to clients that stay the same for all seeds.
+    """Deals nodes to clients that stay the same for all seeds.
 
     Args:
-        partition: The settings of the partition, its name among them.
-        context: The root of the random streams. It keeps the result.
+        partition: The settings of the partition, its name included.
+        context: Has the root of the random streams, and caches the result.
 
     Returns:
-        (the graph, whose nodes know their owner; how they were dealt). Clients have the names that the data give to owners,
-        where the partition keeps these, and are called ``client 1``, ``client 2``, … otherwise.
+        (the graph with the owner of each node, the partition). If the partition keeps the owners of the data, clients have
+        their names; otherwise they are called ``client 1``, ``client 2``, …
 
     Raises:
         ScenarioError: As for ``deal``.
-        DataError: Two clients have one name, or a client is called as tables call everybody.
+        DataError: Two clients have one name, or a client has the name that tables use for all clients together.
     """
 
     def make() -> tuple[Graph, Partition]:
@@ -230,7 +231,7 @@ def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) 
 
 
 def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
-    """ε of each owner's dearest unit in a training of all of them."""
+    """For each owner the largest ε of its units, in a training of all owners."""
     if done.federation.world.kind is WorldKind.WHOLE:
         return [done.settled.epsilon] * len(federation.names)
     each = privacy.settle.per_client(done.guarantee, done.outcome.releases)
@@ -240,20 +241,20 @@ def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
 def plan(
     method: method_kinds.Method, settings: Any, facts: methods.PublicFacts, budget: methods.Budget, federation: Federation
 ) -> Plan:
-    """The method's plan, and what brings columns of numbers to one scale before it (``methods.base.column_ranks``)."""
+    """The method's plan, preceded by private ranks of numeric columns where they are needed (``methods.base.column_ranks``)."""
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
         raise ScenarioError(f"the plan is named {made.method!r}: base.Plan's first argument is the name of its own method")
     if made.schedule.releases and (unit := made.guarantee.protection.unit) not in method.OFFERS.units:
         offered = ", ".join(one.value for one in method.OFFERS.units)
         raise ScenarioError(f"the plan of {made.method} protects a unit {unit.value!r}; OFFERS.units says: {offered}")
-    return replace(made, notes=(*made.notes, *federation.said))
+    return replace(made, notes=(*made.notes, *federation.said)) if federation.said else made
 
 
 def dearest_within(
     epsilon: float, least: float, made: Callable[[float], _Made], priced: Callable[[_Made], Plan]
 ) -> _Made | None:
-    """What ``made`` gives of the largest ε, from ``least`` on, whose plan costs at most ``epsilon``; None where none does."""
+    """``made`` of the largest ε in [least, epsilon] whose plan costs at most ``epsilon``; None if there is none."""
     low, high, best = least, epsilon, made(least)
     if priced(best).provable().epsilon > epsilon:
         return None
@@ -269,11 +270,12 @@ def dearest_within(
 def train_clients_alone(
     names: Sequence[str], cell: Cell, context: CellContext, train_one: Callable[[int], TrainedCell]
 ) -> tuple[list[TrainedCell], TrainedCell, list[float]]:
-    """Every client for itself, one after another. train_one: number of a client → its training, as the only client.
+    """Trains every client alone, one after another. train_one: number of a client → its training as the only client.
 
     Returns:
-        each training; all of them as one; ε of each client's dearest unit. What one person has is at one client, so the
-        dearest client is the price of all. Owners of edges (entity level) may have some at every client, and pay for all.
+        (each training, all of them as one, for each client the largest ε of its units). The data of one person are at one
+        client, so the price of all is the largest price of a client. At entity level an owner may have edges at every
+        client, so it pays for all of them.
     """
     each: list[TrainedCell] = []
     lines: list[privacy.LedgerLine] = []
@@ -301,11 +303,11 @@ def train(
     answered: np.ndarray | None = None,
     keep: frozenset[int] = frozenset(),
 ) -> TrainedCell:
-    """All rounds, and their price. key: names the partition at the workers. who: names one of several trainings of a cell.
+    """Runs all rounds of a plan and prices them.
 
-    answered: which clients answer in which round, bool [rounds, clients]; None where all do.
-    keep: after which rounds, counted from 1, the state is kept (``federation.rounds``). One client without noise begins as a
-    curator does, so both end with the same model.
+    key: names the partition at the workers. who: names one of several trainings of a cell. answered: bool [rounds, clients],
+    which clients answer in which round; None: all. keep: rounds, counted from 1, after which the state is kept. One client
+    without noise has the first parameters of a curator, so both end with the same model.
     """
     shared = context.runtime.share(("partition", context.label, key), federation.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)
@@ -326,5 +328,6 @@ def train(
     )  # fmt: skip
     if first is not None:
         context.runtime.forget(shared)
-    outcome = replace(outcome, releases=(*counted, *outcome.releases))
-    return TrainedCell(**vars(settle_plan(made, federation.partition, outcome)), federation=federation)
+        outcome = replace(outcome, releases=(*counted, *outcome.releases))
+    guarantee = look_up_promises(made, federation.partition)
+    return TrainedCell(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases), federation)

@@ -1,8 +1,8 @@
-"""The grid of a node classification: methods × trust × budgets × seeds; what an entry of ``methods`` says of its row.
+"""The grid of cells of nodes and links: methods × trust × budgets × seeds.
 
-Beside the settings of its method an entry may hold the keys of ``RowKeys``: ``label`` (names the row), ``trust`` (where the
-row runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself), ``epsilons`` (its
-budgets; default the task's) and ``seeds`` (how many of the scenario's; default all).
+Beside the settings of its method, an entry of ``methods`` may have the keys of ``RowKeys``: ``label`` (name of the row),
+``trust`` (where it runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself),
+``epsilons`` (its budgets; default: the task's) and ``seeds`` (how many of the scenario's; default: all).
 """
 
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Grid(documents.Settings):
 
     @property
     def run_trust(self) -> set[Trust]:
-        """Under which trust a row can run."""
+        """The levels of trust under which a row can run."""
         return {*self.trust, Trust.NOBODY}
 
     @model_validator(mode="after")
@@ -86,7 +86,7 @@ class Grid(documents.Settings):
 
     @property
     def readings(self) -> Sequence[str]:
-        """For which readings of ε noise is chosen."""
+        """The readings of ε that noise is calibrated for."""
         return ["provable"]
 
 
@@ -103,7 +103,7 @@ def list_cells(params: Grid, context: CellContext) -> list[Cell]:
 
 
 def list_row_cells(params: Grid, world: federation.World, entry: int, seed: int, context: CellContext) -> list[Cell]:
-    """The cells of one row in one world: its budgets, and the readings under which its noise is chosen."""
+    """The cells of one row in one world: one for each budget and each reading of ε."""
     spec = params.methods[entry]
     budgets = [np.inf] if ignores_budget(spec) else [float(e) for e in spec.get("epsilons", params.epsilons)]
     named = (context.label, context.dataset, spec["method"], label_of(spec), world)
@@ -112,12 +112,12 @@ def list_row_cells(params: Grid, world: federation.World, entry: int, seed: int,
 
 
 def computes_alone(params: Grid, cell: Cell) -> bool:
-    """Whether one worker can do the whole cell: no training in it has several clients."""
+    """Whether one worker can compute the whole cell: none of its trainings has several clients."""
     return cell.world.kind is not federation.WorldKind.TOGETHER
 
 
 def list_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
-    """Whom a row trusts: as it says, else as its task does (a method in which every node protects itself: nobody)."""
+    """The row's levels of trust: its own, else its task's; ``nobody`` for a method in which every node protects itself."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
     if method_kinds.load(spec["method"]).OFFERS.trusts_nobody:
@@ -126,7 +126,7 @@ def list_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
 
 
 def list_method_trust(name: str, methods: Sequence[SettingsSpec], trusted: Sequence[Trust]) -> list[Trust]:
-    """Whom the rows of the method ``name`` trust, each once."""
+    """The levels of trust of all rows of the method ``name``, each once."""
     return list(dict.fromkeys(t for spec in methods if spec.get("method") == name for t in list_row_trust(spec, trusted)))
 
 

@@ -1,7 +1,7 @@
-"""What the scores of a classifier are worth, beyond accuracy: they matter where one class is much larger than the others.
+"""Metrics of a classifier beside accuracy, for classes of very different sizes.
 
-A classifier that always names the largest class has the accuracy of that class's share (``majority_share``), a macro-F1 of
-little more than zero, and an AUROC of one half. Definitions are scikit-learn's, averages over classes are unweighted.
+A classifier that always predicts the largest class has that class's share as its accuracy (``majority_share``), a macro-F1 a
+little above zero, and an AUROC of one half. Definitions are scikit-learn's; averages over classes are unweighted.
 """
 
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from scipy.special import softmax
 from fedgraph.errors import RuntimeFailure
 from fedgraph.types import counted
 
-_RARE = 0.15  # share of the tested: of a class below it accuracy says little
-_FEWEST = 100  # test nodes: one standard error of an accuracy is then at most 0.05
-_FEWEST_OF_A_CLASS = 20  # people of a class below which nothing can be said of it
-_NUM_BINS = 15  # of the calibration error (Guo et al., ICML 2017)
+_RARE = 0.15  # a class is rare below this share of the test nodes: accuracy then says little of it
+_FEWEST = 100  # test nodes from which one standard error of an accuracy is at most 0.05
+_FEWEST_OF_A_CLASS = 20  # fewer test nodes of a class say nothing about it
+_NUM_BINS = 15  # bins of the calibration error (Guo et al., ICML 2017)
 
 
 def probabilities_of(scores: np.ndarray) -> np.ndarray:
-    """float64 [n, c], rows that sum to 1: ``scores`` themselves where they already are that, otherwise their softmax.
+    """float64 [n, c], probabilities: ``scores`` if their rows already sum to 1, otherwise their softmax.
 
-    A score that is not a number counts as the lowest of its row.
+    NaN counts as the lowest score of its row.
     """
     found = np.nan_to_num(scores.astype(np.float64), nan=-np.inf, posinf=1e30, neginf=-1e30)
     if found.size and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-4):
@@ -46,7 +46,7 @@ def _average_precision(right: np.ndarray, chances: np.ndarray) -> float:
 
 
 def _macro_f1(truth: np.ndarray, named: np.ndarray) -> float:
-    """Mean of 2·hits / (truly of the class + named so), over the classes that occur in either; int64 [n] both."""
+    """Mean of 2·hits / (nodes of the class + predictions of it), over classes that occur in either; both int64 [n]."""
     most = int(max(truth.max(), named.max())) + 1
     both = np.bincount(truth, minlength=most) + np.bincount(named, minlength=most)
     hits = np.bincount(truth[truth == named], minlength=most)
@@ -63,8 +63,8 @@ def _calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
 
 
 def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
-    """A sentence where a test set is too small for its accuracy to mean anything: two standard errors of a half.
-    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` where each is a whole one."""
+    """A warning, with two standard errors of an accuracy of ½, if the test set is small.
+    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` if each is a whole graph."""
     number = int((truth >= 0).sum())
     if number >= _FEWEST:
         return ()
@@ -73,12 +73,12 @@ def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
 
 
 def least_class(labels: np.ndarray) -> int:
-    """How many the smallest class has of which something can be said, where there are two such; else the smallest of all.
+    """Size of the smallest class of at least ``_FEWEST_OF_A_CLASS`` nodes, if there are two such classes; else of the smallest.
 
-    A class of a few people is no reason to conclude nothing about the others: ``warn_of_small_classes`` names it.
+    Smaller classes are left out, because ``warn_of_small_classes`` names them.
 
     Args:
-        labels: int64 [n], −1 where unknown; somebody's is known.
+        labels: int64 [n], −1: unknown; at least one is known.
     """
     counts = np.unique(labels[labels >= 0], return_counts=True)[1]
     enough = counts[counts >= _FEWEST_OF_A_CLASS]
@@ -86,7 +86,7 @@ def least_class(labels: np.ndarray) -> int:
 
 
 def warn_of_small_classes(labels: np.ndarray, names: Sequence[str], one: str = "node") -> tuple[str, ...]:
-    """A sentence that names classes of which nothing can be said, and what to do. labels: as for ``least_class``."""
+    """A warning that names classes that are too small to be judged, and what to do. labels: as for ``least_class``."""
     counts = np.bincount(labels[labels >= 0])
     few = [(names[k] if names else str(k), int(count)) for k, count in enumerate(counts) if 0 < count < _FEWEST_OF_A_CLASS]
     if not few:
@@ -100,14 +100,14 @@ def warn_of_small_classes(labels: np.ndarray, names: Sequence[str], one: str = "
 def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """Metric name → value, over the nodes whose ``truth`` (int64 [n]) is known (≥ 0). scores: [n, c].
 
-    ``macro_f1`` averages over the classes that occur or are named; ``auroc`` and ``average_precision`` are one class against
-    the others, averaged over the classes of which the test set has a member and a stranger; both are left out where there is no
-    such class. ``majority_share`` is the share of the test set's largest class: the accuracy of naming it always.
+    ``macro_f1`` averages over the classes that occur or are predicted. ``auroc`` and ``average_precision`` are one class
+    against the others, averaged over the classes that have both members and non-members in the test set; they are left out if
+    there is no such class. ``majority_share`` is the share of the largest class of the test set.
     """
     known = truth >= 0
     scores, truth = scores[known], truth[known]
     if not np.isfinite(scores).all():
-        raise RuntimeFailure("learning diverged: scores of test nodes are NaN or infinite; try a smaller learning_rate")
+        raise RuntimeFailure("scores of test nodes are NaN or infinite; if the method has a learning_rate, try a smaller one")
     chances = probabilities_of(scores)
     found = of_classes(scores.argmax(axis=1), truth)
     ranked = [c for c in np.unique(truth) if (truth != c).any()]
@@ -119,10 +119,9 @@ def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def of_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``of_scores``) where each row is given a class and no
-    scores.
+    """``accuracy``, ``macro_f1`` and ``majority_share`` (see ``of_scores``) of predicted classes without scores.
 
-    named, truth: int64 [n], n ≥ 1, every truth known (≥ 0).
+    named, truth: int64 [n], n ≥ 1, predicted and true classes; every truth is known (≥ 0).
     """
     return {
         "accuracy": float((named == truth).mean()),
@@ -132,9 +131,9 @@ def of_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def of_rare_class(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-    """``recall_at_alerts`` and ``precision_at_alerts`` of the smaller of two classes, where less than ``_RARE`` are of it.
+    """``recall_at_alerts`` and ``precision_at_alerts`` of the smaller of two classes, if it is rare; else empty.
 
-    As many are looked at as there are of the class, so both are one number but for equal scores. Empty where no class is rare.
+    The number of alerts is the size of the class, so both are equal unless scores are.
     """
     known = truth[truth >= 0]
     counts = np.bincount(known, minlength=scores.shape[1])
@@ -145,13 +144,12 @@ def of_rare_class(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
 
 def of_alerts(scores: np.ndarray, truth: np.ndarray, share: float, positive: int) -> dict[str, float]:
-    """How a classifier finds a rare class when only so many nodes can be looked at.
+    """How well a classifier finds a rare class if only some nodes can be inspected (alerts).
 
-    share: of the tested nodes, how many can be looked at (at least one node). positive: the class that is looked for.
-    ``average_precision_positive``: the mean of the precision over all that are found, in the order of the score (chance: the
-    class's share). ``recall_at_alerts``, ``precision_at_alerts``: of the positives, how many are among the alerts, and of the
-    alerts how many are positives; nodes with equal scores at the limit count by their share. Empty where no tested node is of
-    the class.
+    share: share of the test nodes that can be inspected (at least one node). positive: the class to find.
+    ``average_precision_positive``: average precision of the class (chance: its share). ``recall_at_alerts``: share of the
+    positives that are among the alerts. ``precision_at_alerts``: share of the alerts that are positive. Nodes with equal scores
+    at the limit count by their share. Empty if no test node is of the class.
     """
     known = truth >= 0
     chances, right = probabilities_of(scores[known])[:, positive], truth[known] == positive

@@ -1,4 +1,4 @@
-"""One training of a cell that classifies nodes: who holds what under its trust, its plan, its rounds."""
+"""One training of a cell that classifies nodes: its federation, its plan and its rounds."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -24,19 +24,19 @@ def method_of(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod
 
 
 def trusts_nobody(cell: Cell) -> bool:
-    """Such rows read columns on another scale."""
+    """Whether every node protects itself in this row; such rows scale columns differently."""
     return method_kinds.load(cell.method).OFFERS.trusts_nobody
 
 
 def _split_key(params: Params, seed: int, nobody: bool, context: CellContext) -> tuple[Hashable, ...]:
-    """Two cells with the same key hold, ask and test the same nodes."""
+    """A cache key: two cells with the same key hold, ask and test the same nodes."""
     own = (params.train_per_class, params.validation_per_class) if params.split == "per-class" else params.train_fraction
     owned = cell_training.partition_key(params.partition) if params.owners else None
     return (context.dataset, params.protocol, repr(params.public), own, params.split, params.component, owned, seed, nobody)
 
 
 def unscaled(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
-    """Everybody at one curator; the nodes know their owners where these are compared."""
+    """All nodes at one curator, with columns as they are; with ``owners`` each node has its owner."""
 
     def make() -> Federation:
         graph = cell_training.graph_of(context)
@@ -47,32 +47,34 @@ def unscaled(params: Params, seed: int, nobody: bool, context: CellContext) -> F
 
 
 def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
-    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    """Makes ``cell`` train on ``setting`` instead of its own split. Call it before the context has made one."""
     context.cached(("unscaled", *_split_key(params, cell.seed, trusts_nobody(cell), context)), lambda: setting)
 
 
 def whole(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
-    """As ``unscaled``, with columns of numbers on the scale that such rows read. nobody: whether rows trust nobody."""
-    made = unscaled(params, seed, nobody, context)
-    key = ("whole", *_split_key(params, seed, nobody, context))
-    return context.cached(key, lambda: made.on_one_scale(rows_private=nobody))
+    """As ``unscaled``, with numeric columns on one scale. nobody: whether every node protects itself."""
+
+    def make() -> Federation:
+        made = unscaled(params, seed, nobody, context).on_one_scale(rows_private=nobody)
+        return replace(made, colluders=params.colluders)
+
+    return context.cached(("whole", *_split_key(params, seed, nobody, context)), make)
 
 
 def together(params: Params, seed: int, nobody: bool, context: CellContext) -> Federation:
-    """All clients of a seed."""
+    """``whole``, dealt to the clients of a seed."""
     everybody, key = whole(params, seed, nobody, context), _split_key(params, seed, nobody, context)
     return cell_training.deal_federation(everybody, params, key, seed, context)
 
 
 def federation_of(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
-    """The world of a cell. client: which one, where every client is alone."""
+    """The federation of a cell. client: its number, in a world where each client trains alone."""
     seeded = (params, cell.seed, trusts_nobody(cell), context)
-    found = cell_training.world_of(whole(*seeded), params, _split_key(*seeded), cell, context, client)
-    return replace(found, colluders=params.colluders)
+    return cell_training.world_of(whole(*seeded), params, _split_key(*seeded), cell, context, client)
 
 
 def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
-    """The plan of one training. client: which one, where every client is alone."""
+    """The plan of one training. client: its number, in a world where each client trains alone."""
     federation = federation_of(params, cell, context, client)
     method, settings = method_of(params, cell)
     if not (federation.test_graph_public or federation.public_attributes is not None or method.OFFERS.private_test_nodes):
@@ -90,9 +92,9 @@ def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> P
 
 
 def _rounds_of_curve(points: int, plan: Plan) -> frozenset[int]:
-    """After which rounds, counted from 1, accuracy is kept: at most ``points``, evenly spaced, the last always among them.
+    """The rounds, counted from 1, after which accuracy is measured: at most ``points``, evenly spaced, the last included.
 
-    A method that has no answer before its last phase (``Offers.answers_every_round``) has no curve, nor has a single round.
+    There is no curve for a single round, or if the method cannot predict after every round (``Offers.answers_every_round``).
     """
     many = plan.schedule.rounds
     if not points or many < 2 or not method_kinds.load(plan.method).OFFERS.answers_every_round:
@@ -101,7 +103,7 @@ def _rounds_of_curve(points: int, plan: Plan) -> frozenset[int]:
 
 
 def _require_weights(method: method_kinds.ClassifierMethod, cell: Cell) -> None:
-    """``ScenarioError`` where an owner has no weights to go on from."""
+    """``ScenarioError`` if the method has no weights that an owner could train further."""
     if method.OFFERS.tuned is None:
         able = ", ".join(method_kinds.list_names(lambda offers: offers.tuned))
         head = f"{cell.method} has no weights that a client could fit to its own data; write personalised: head"
@@ -111,7 +113,7 @@ def _require_weights(method: method_kinds.ClassifierMethod, cell: Cell) -> None:
 def train(
     params: Params, cell: Cell, context: CellContext, client: int = 0, who: Sequence[str] = (), made: Plan | None = None
 ) -> cell_training.TrainedCell:
-    """One training. client, who: which one, where every client is alone. made: its plan; None: that of ``plan``."""
+    """One training. client, who: number and name of a client that trains alone. made: its plan; None: that of ``plan``."""
     made = plan(params, cell, context, client) if made is None else made
     answered = attendance.draw(made, cell, context)
     keep = _rounds_of_curve(params.curve, made)
