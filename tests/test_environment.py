@@ -69,7 +69,7 @@ def test_no_pin_excludes_a_python_that_the_readme_promises() -> None:
 
 
 def test_every_dependency_is_pinned_within_its_bounds() -> None:
-    for needed in map(Requirement, PROJECT["dependencies"]):
+    for needed in map(Requirement, [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]]):
         assert needed.specifier.contains(PINS[needed.name.lower()]), needed
 
 

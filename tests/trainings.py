@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 
-from fedgraph import seeds
+from fedgraph import plugins, seeds
 from fedgraph.federation import Federation, rounds
 from fedgraph.federation import client as federated_client
 from fedgraph.methods.base import Budget, MethodSituation, Plan, PublicCutEdgeFacts, PublicFacts, method_kinds
@@ -148,6 +149,24 @@ class AskedAgain(SerialClients):
 class AsksAgain(SerialRuntime):
     def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> AskedAgain:
         return AskedAgain(self._tally, path, on_round)
+
+
+def cases(turn: int | None = None, clear: bool = True) -> list[Any]:
+    """(method, number of a situation, trust) of every method in all its situations.
+
+    turn: of each situation one trust is quick and the others are slow: the ``turn``-th from the end for the first situation of
+    a method, the one before for its second, round and round. Who is trusted is one piece of code for all methods.
+    clear: also methods that are never private.
+    """
+    found = []
+    for name in plugins.names("methods"):
+        offers = method_kinds.load(name).OFFERS
+        for index, situation in enumerate(offers.situations if clear or not offers.never_private else ()):
+            for place, trusted in enumerate(situation.trusted):
+                rare = turn is not None and place != -(turn + index) % len(situation.trusted)
+                called = f"{name}-{situation.given}-{index}-{trusted.value}"
+                found.append(pytest.param(name, index, trusted, id=called, marks=pytest.mark.slow if rare else ()))
+    return found
 
 
 class Key(NamedTuple):

@@ -32,17 +32,10 @@ from fedgraph.runs.two_worlds import WorldsFinding
 from fedgraph.scenario import read
 from fedgraph.tasks.node_classification import training
 from fedgraph.types import Graph, GraphCollection, Partition, plain_graph
-from tests.trainings import Key, Trainings, planned
+from tests.trainings import Key, Trainings, cases, planned
 from tests.two_worlds import differing_files, run_in_two_worlds
 
 FEW = settings(max_examples=1, derandomize=True, database=None, deadline=None)
-CASES = [
-    pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
-    for name in plugins.names("methods")
-    for index, situation in enumerate(method_kinds.load(name).OFFERS.situations)
-    for trusted in situation.trusted
-    if not method_kinds.load(name).OFFERS.never_private
-]
 UNTRUSTING = [
     name
     for name in plugins.names("methods")
@@ -97,7 +90,7 @@ def alike(finding: WorldsFinding) -> None:
 # ------------------------------------------------------------------------------------------- every method, trust and unit
 
 
-@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+@pytest.mark.parametrize(("name", "index", "trusted"), cases(turn=2, clear=False))
 def test_two_worlds_of_every_method_differ_in_what_is_priced_alone(
     name: str, index: int, trusted: Trust, on_small: Trainings
 ) -> None:

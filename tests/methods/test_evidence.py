@@ -31,16 +31,15 @@ def outcome(graph: Graph, method: dict[str, Any], trust: str, epsilon: float, **
     return node_classification.run(params, cell, where)
 
 
-@pytest.mark.parametrize(
-    "method",
+@pytest.mark.parametrize(  # sums of sage_node are read below
+    ("method", "trust"),
     [
-        {"method": "sage_node", "steps": 20},
-        {"method": "gap_node", "steps": 20},
-        {"method": "dpar", "epochs": 20, "hidden": 8, "num_sources": 3},
+        ({"method": "sage_node", "steps": 20}, "own-client"),
+        ({"method": "gap_node", "steps": 20}, "sums"),
+        ({"method": "dpar", "epochs": 20, "hidden": 8, "num_sources": 3}, "own-client"),
     ],
-    ids=lambda m: m["method"],
+    ids=["sage_node", "gap_node", "dpar"],
 )
-@pytest.mark.parametrize("trust", ["sums", "own-client"])
 def test_training_messages_are_read(
     library: Graph, method: dict[str, Any], trust: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,18 +44,13 @@ from fedgraph.privacy.units import Assumption, Unit, Viewer
 from fedgraph.runtime.base import Runtime
 from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.graphs import zeroed
-from tests.trainings import Key, Trainings, difference, placed, planned, train
+from tests.trainings import Key, Trainings, cases, difference, placed, planned, train
 
-CASES = [
-    pytest.param(name, index, trusted, id=f"{name}-{situation.given}-{index}-{trusted.value}")
-    for name in plugins.names("methods")
-    for index, situation in enumerate(method_kinds.load(name).OFFERS.situations)
-    for trusted in situation.trusted
-]
+CASES = cases()
 CENTRAL = [p for p in CASES if p.values[2] is Trust.CURATOR or (p.values[0] == "local_dp" and p.values[2] is not Trust.SUMS)]
 
 
-@pytest.mark.parametrize(("name", "index", "trusted"), CASES)
+@pytest.mark.parametrize(("name", "index", "trusted"), cases(turn=1))
 @pytest.mark.parametrize("epsilon", [2.0, pytest.param(np.inf, marks=pytest.mark.slow)])
 def test_declared_is_spent_inputs_stay_a_round_may_be_asked_again_and_an_answer_reads_no_more_than_is_said(
     name: str, index: int, trusted: Trust, epsilon: float, trainings: Trainings
@@ -103,7 +98,7 @@ def weakened(mechanism: NoiseMechanism, left: float) -> NoiseMechanism:
 STREAM_WORDS = {"Protection"}  # classes in a plan's fingerprint: with another name they would draw other noise
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 2.0])
 @pytest.mark.parametrize(("name", "index", "trusted"), CASES)
 def test_a_plan_is_what_is_offered_and_spends_its_budget(
     name: str, index: int, trusted: Trust, epsilon: float, library: Graph, trainings: Trainings

@@ -75,16 +75,16 @@ def models(run: Run) -> dict[str, Model]:
     return {f"{label} {trust}": run.score(anchor(run, label, trust)).fit() for label, trust in every}
 
 
-def all_pairs() -> list[tuple[str, str]]:
-    return [(f"account-{a}", f"account-{b}") for a in range(PEOPLE) for b in range(a)]
+def pairs() -> list[tuple[str, str]]:
+    return [(f"account-{a}", f"account-{b}") for a in range(PEOPLE) for b in range(a % 7, a, 11)]
 
 
 def test_scores_are_the_same_after_the_file_was_read_back(models: dict[str, Model], tmp_path: Path) -> None:
     for name, model in models.items():
-        before = model.score_pairs(all_pairs())
+        before = model.score_pairs(pairs())
         model.save(tmp_path / name)
         again = fedgraph.load(tmp_path / name)
-        assert np.array_equal(before, again.score_pairs([(two, one) for one, two in all_pairs()])), name
+        assert np.array_equal(before, again.score_pairs([(two, one) for one, two in pairs()])), name
         assert 0 < again.epsilon <= 4
         units = {"tie": Unit.EDGE, "pair": Unit.EDGE, "person": Unit.NODE, "owner": Unit.ENTITY}
         assert again.plan.guarantee.protection.unit is units[name.split()[0]]

@@ -28,9 +28,9 @@ from fedgraph.privacy.units import Unit
 from fedgraph.tasks.node_classification import chosen_settings
 from tests.mutants.code import CodeMutant
 
-_ROWS = {  # a small training of every kind of release: rows, nodes that are drawn, hops, pure answers, edges
-    "asking": [{"method": "features", "steps": 2}, {"method": "label_hop", "steps": 2}],
-    "inductive": [{"method": "gap_node", "steps": 2}, {"method": "sage_node", "steps": 2}, {"method": "dpar", "epochs": 1}],
+_ROWS = {  # small trainings that release sums of rows, of nodes that are drawn and of neighbours: trials are one piece of code
+    "asking": [{"method": "features", "steps": 2}],
+    "inductive": [{"method": "gap_node", "steps": 2}],
     "transductive": [{"method": "gap_edge", "hops": 1, "epochs": 1}],
 }
 _TRIALS = 3

@@ -1,5 +1,6 @@
 """Every mechanism: its law at the true scale is accepted, at two thirds and at three halves of it rejected; what it refuses."""
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -99,13 +100,13 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("mechanism", "value"), REFUSED)
-def test_what_no_noise_covers_never_passes(mechanism: noise.NoiseMechanism, value: np.ndarray) -> None:
+def test_what_no_noise_covers_never_passes() -> None:
     """NaN, infinity, a class that there is not, and noise that rounding would eat; of the last, double precision has room."""
-    with pytest.raises(UnboundedValueError):
-        mechanism.apply(value, rng())
-    if value.dtype == np.float32:
-        mechanism.apply(value.astype(np.float64), rng())
+    for mechanism, value in REFUSED:
+        with pytest.raises(UnboundedValueError):
+            mechanism.apply(value, rng())
+        if value.dtype == np.float32:
+            mechanism.apply(value.astype(np.float64), rng())
 
 
 BUILDERS: list[Callable[[float], object]] = [
@@ -117,9 +118,8 @@ BUILDERS: list[Callable[[float], object]] = [
 ]
 
 
-@pytest.mark.parametrize("number", [0.0, -1.0, math.nan, math.inf])
-def test_bad_numbers(number: float) -> None:
-    for build in BUILDERS:
+def test_bad_numbers() -> None:
+    for build, number in itertools.product(BUILDERS, (0.0, -1.0, math.nan, math.inf)):
         with pytest.raises(PrivacyError):
             build(number)
     for wrong in (

@@ -68,7 +68,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.ray("own")
-@pytest.mark.parametrize("spread", ["clients", "cells"])
+@pytest.mark.parametrize("spread", ["clients", pytest.param("cells", marks=pytest.mark.slow)])  # which starts Ray twice
 def test_side_by_side_equals_one_after_another(
     spread: str, mixed: Path, whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

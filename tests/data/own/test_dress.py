@@ -196,7 +196,7 @@ def wear(people: People, dress: dict[str, Any], folder: Path) -> tuple[object, d
     return folder, asked
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(dresses())
 def test_every_dress_is_the_same_graph_or_a_question(dress: dict[str, Any]) -> None:
     people = club(dress["seed"], dress["count"])

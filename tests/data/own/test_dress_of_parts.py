@@ -94,7 +94,7 @@ def answer(ask: Callable[[], Reading]) -> Graph | GraphCollection | None:
     return None
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(st.lists(dresses(), min_size=3, max_size=3), st.integers(0, 30))
 def test_every_owner_may_dress_otherwise(wearing: list[dict[str, Any]], seed: int) -> None:
     clubs = [club(seed + number, 24) for number in range(3)]
@@ -124,7 +124,7 @@ def test_every_owner_may_dress_otherwise(wearing: list[dict[str, Any]], seed: in
     assert graph.num_classes == len({group for people in clubs for group in people.table["group"]})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(dresses(), st.sampled_from(("tables", "pairs", "folders", "files")), st.integers(0, 30))
 def test_every_dress_of_a_collection_is_the_same(dress: dict[str, Any], layout: str, seed: int) -> None:
     names = [f"g{number}" for number in range(6)]

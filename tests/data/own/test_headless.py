@@ -75,7 +75,7 @@ def answer(ask: Callable[[], object]) -> object:
         return error
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(lists())
 def test_a_list_without_a_header_is_the_same_graph_or_a_question(dress: dict[str, Any]) -> None:
     rng, ids = np.random.default_rng(dress["seed"]), IDS[dress["ids"]]
