@@ -6,6 +6,7 @@ nothing, such as a driver, starts without it.
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 _Make = Callable[[], Any]
+_WAIT = 60.0  # seconds for what another process compiles, which takes a few: one that was stopped would hold up every run
 
 
 def _cache() -> str:
@@ -40,7 +42,10 @@ def _numba() -> ModuleType:
 
 @contextlib.contextmanager
 def _one_process_at_a_time(name: str) -> Iterator[None]:
-    """While one process compiles, others wait for what it keeps: actors that begin together would each do the same work."""
+    """While one process compiles, others wait for what it keeps: actors that begin together would each do the same work.
+
+    They wait for ``_WAIT`` at most, then compile for themselves.
+    """
     folder = _numba().config.CACHE_DIR
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
@@ -48,7 +53,12 @@ def _one_process_at_a_time(name: str) -> Iterator[None]:
 
             if folder:
                 lock = stack.enter_context(open(Path(folder) / f"{name}.lock", "w"))
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                end = time.monotonic() + _WAIT
+                while time.monotonic() < end:
+                    with contextlib.suppress(BlockingIOError):
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    time.sleep(0.05)
         yield
 
 

@@ -58,3 +58,12 @@ def test_while_one_process_compiles_another_waits_for_what_it_keeps(tmp_path: Pa
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "nowhere"))
     with compiled._one_process_at_a_time("room.loop"):
         pass  # without a folder nobody waits
+
+
+def test_nobody_waits_for_ever_for_a_process_that_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(compiled, "_WAIT", 0.1)
+    entered = []
+    with compiled._one_process_at_a_time("room.loop"), compiled._one_process_at_a_time("room.loop"):
+        entered.append(True)
+    assert entered

@@ -150,14 +150,14 @@ def draw_questions(questions: Sequence[Question]) -> PlotFigure | None:
 def draw_question(question: Question) -> Panel:
     """The panel of a question of which at least one row is ``kept``.
 
-    Of several ε each level of trust is a line, and their marks stand a little beside each other. Of one ε each level of trust
-    is a column, so that nobody reads a place for another ε.
+    Of several ε each level of trust is a line, and their marks stand a little beside each other. Of one ε that a row keeps
+    each level of trust is a column, so that nobody reads a place for another ε.
     """
     import altair as alt
     import pandas
 
     scale = 100 if question.head.metric == "accuracy" else 1
-    single = len(question.budgets) == 1
+    single = len(question.budgets) == 1 and any(row.keeps(question.budgets[0]) for row in question.kept)
     middle = (len(question.trusts) - 1) / 2
     best = [
         {**_told(row, scale), "x": trust.value if single else budget * _DODGE ** (place - middle)}
@@ -219,7 +219,7 @@ def _epsilon_axis(question: Question, values: Sequence[float]) -> Panel:
     low, high = min(values), max(values)
     decades = max(math.log10(high / low), 0.5)
     ends = [10 ** (math.log10(low) - 0.1 * decades), 10 ** (math.log10(high) + _ROOM * decades)]
-    marked = sorted({*question.budgets} if question.budgets else {low, high})
+    marked = [budget for budget in question.budgets if ends[0] <= budget <= ends[1]] or sorted({low, high})
     if decades > 2.2:
         marked = [10.0**k for k in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     axis = alt.Axis(values=marked, labelExpr="format(datum.value, '~g')", labelOverlap="greedy")

@@ -79,6 +79,17 @@ def test_of_one_epsilon_each_trust_is_a_column_and_no_mark_stands_at_another_eps
     assert "smallest" not in page.render_report_page(content(*cells))
 
 
+def test_of_one_epsilon_that_no_row_keeps_each_trust_is_shown_at_what_it_proves() -> None:
+    """Noise as published: ε = 8 was asked for, and 80 is what its noise provably buys."""
+    made = cell("a", 0.6, epsilon=8.0, provable=80.0)
+    (question,) = ask(made)
+    (spec,) = charts.PlotFigure("f", "", (charts.draw_question(question),)).specs
+    assert [(point["row"], point["x"]) for point in marks(spec, "point")] == [("a, curator, ε=8", 80.0)]
+    axes = [layer["encoding"]["x"]["axis"] for layer in spec["layer"] if "axis" in layer["encoding"].get("x", {})]
+    assert {tuple(axis["values"]) for axis in axes} == {(80.0,)}
+    assert "the least proven is 80" in page.render_report_page(content(made))
+
+
 def test_a_cost_is_what_a_reader_subtracts_and_one_belief_stands_beside_one_epsilon() -> None:
     """96.5 and 84.4 are shown as 97 and 84, and ε = 3.95 was spent of 4."""
     tested = NodeClassificationCellFacts(tested=4_000)
