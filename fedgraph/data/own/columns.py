@@ -111,7 +111,9 @@ class ReadRules(OwnTableRules):
     label: str | None = Field(
         None, description="column that is predicted; '': nobody's label is known; default: found, or asked"
     )
-    id: str | None = Field(None, description="column that names people, or row: the number of a row, from 0; default: found")
+    id: str | None = Field(
+        None, description="column that names people, or row: the number of a row, from 0 (or 1, as ends are); default: found"
+    )
     ends: list[str] | None = Field(None, description="the two columns of the ends of ties; default: found")
     text: Literal["auto", "refuse", "one-hot", "drop"] = Field(  # type: ignore[assignment]
         "auto", description="columns of texts: a column per text where they are few, an error, a column per text, or left out"

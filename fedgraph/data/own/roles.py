@@ -477,12 +477,12 @@ def _strangers(tables: Sequence[Table]) -> str:
                         f"{len(lacking):,}, too, such as {lacking[0]!r}",
                     ))  # fmt: skip
     for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and not found):
-        held = table.different(table.names[0]) | table.different(table.names[1])
-        for other, (key, known) in ((one, own) for one in tables if one is not table for own in _keys(one).items()):
-            alike = {_letters(one): one for one in known}
-            if held and key and {_letters(one) for one in held} <= alike.keys():
-                one = min(one for one in held if one not in known)
-                said = f"{one!r} is written {alike[_letters(one)]!r} in {key!r} of {other.title}"
+        ends = table.different(table.names[0]) | table.different(table.names[1])
+        for other, (key, known) in ((people, own) for people in tables if people is not table for own in _keys(people).items()):
+            alike = {_letters(name): name for name in known}
+            if ends and key and {_letters(name) for name in ends} <= alike.keys():
+                end = min(ends - known)
+                said = f"{end!r} is written {alike[_letters(end)]!r} in {key!r} of {other.title}"
                 return f"{table.where}: no table of ties was found: {said}; allowed: ids that are written alike"
     return max(found)[1] if found else ""
 
@@ -519,8 +519,8 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
             share = sum(one in ids for one in given) / max(1, len(given))
             words = not any(one.isdigit() for one in ids)
             if len(names) == 1:  # ``manager_emp_no`` beside ``emp_no``
-                called = len(key) > 2 and plain_name(names[0]).endswith(plain_name(key))
-                found = share >= _NEARLY and (words or called or any(len(own) > 1 for own in lists))
+                answers = len(key) > 2 and plain_name(names[0]).endswith(plain_name(key))
+                found = share >= _NEARLY and (words or answers or any(len(own) > 1 for own in lists))
             else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
                 found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
             if found:

@@ -374,7 +374,7 @@ def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:
 
 FORMATS = (
     "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, ORC, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
-    "GraphML, GDF, Pajek, UCINET, DIMACS, METIS, SIF, LGL, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
+    "GraphML, XGMML, GDF, TGF, Pajek, UCINET, DIMACS, METIS, SIF, LGL, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
 )
 _PACKED: tuple[tuple[bytes, Callable[[bytes], bytes], str], ...] = (
     (b"\x1f\x8b", gzip.decompress, ".gz"), (b"BZh", bz2.decompress, ".bz2"), (b"\xfd7zXZ", lzma.decompress, ".xz"),
@@ -616,8 +616,8 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         found.aside[name] = "comments alone"
         raise DataError(f"{where}: holds comments alone; {_NEEDED}")
     if all(re.fullmatch(r"\(.*\),?", line.strip()) for line in sample):  # as Python writes pairs
-        body, sample = (re.sub(r"^\s*\(|\),?\s*$", "", own, flags=re.MULTILINE) for own in (body, "\n".join(sample)))
-        sample = sample.splitlines()
+        body = re.sub(r"^[ \t]*\(|\),?[ \t]*\r?$", "", body, flags=re.MULTILINE)
+        sample = [line.strip().strip("(),") for line in sample]
     separator = _separator(sample)
     if separator is None:
         if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:
