@@ -20,11 +20,17 @@ def undirected_adjacency(sources: np.ndarray, targets: np.ndarray, num_nodes: in
     """Symmetrise arcs, drop self-loops, coalesce duplicates. sources, targets: integers [m] in 0 … num_nodes − 1."""
     sources, targets = np.asarray(sources, np.int64), np.asarray(targets, np.int64)
     proper = sources != targets
-    arcs = np.unique(sources[proper] * num_nodes + targets[proper])
+    arcs = _distinct(sources[proper] * num_nodes + targets[proper])
     rows, columns = np.divmod(arcs, num_nodes)
-    edges = np.unique(np.minimum(rows, columns) * num_nodes + np.maximum(rows, columns))
+    edges = _distinct(np.minimum(rows, columns) * num_nodes + np.maximum(rows, columns))
     loops, repeated, one_way = (~proper).sum(), proper.sum() - arcs.size, 2 * edges.size - arcs.size
     return CleanedAdjacency(adjacency_of_edges(edges, num_nodes), int(loops), int(repeated), int(one_way))
+
+
+def _distinct(numbers: np.ndarray) -> np.ndarray:
+    """As np.unique, which hashes whole numbers since NumPy 2.3: of millions that takes 25 times as long."""
+    ordered = np.sort(numbers)
+    return ordered[np.concatenate([np.ones(min(1, ordered.size), dtype=bool), ordered[1:] != ordered[:-1]])]
 
 
 def describe_adjacency_cleaning(given: Sequence[CleanedAdjacency]) -> list[str]:

@@ -111,7 +111,9 @@ class ReadRules(OwnTableRules):
     label: str | None = Field(
         None, description="column that is predicted; '': nobody's label is known; default: found, or asked"
     )
-    id: str | None = Field(None, description="column that names people, or row: the number of a row, from 0; default: found")
+    id: str | None = Field(
+        None, description="column that names people, or row: the number of a row, from 0 (or 1, as ends are); default: found"
+    )
     ends: list[str] | None = Field(None, description="the two columns of the ends of ties; default: found")
     text: Literal["auto", "refuse", "one-hot", "drop"] = Field(  # type: ignore[assignment]
         "auto", description="columns of texts: a column per text where they are few, an error, a column per text, or left out"
@@ -251,7 +253,8 @@ def _column(name: str, cells: list[str]) -> _Column:
     read = {cell: csv_number(cell) for cell in lowered}
     values, how = np.array([read[cell] for cell in cells]), ""
     for other, called in _WRITTEN if np.isnan(values[~empty]).any() else ():
-        written = other(cells)
+        written_as = dict(zip(lowered, other(list(lowered)), strict=True))
+        written = np.array([written_as[cell] for cell in cells])
         if np.isnan(written).sum() < np.isnan(values).sum():
             values, how = written, called
     texts = int((np.isnan(values) & ~empty).sum())
@@ -424,9 +427,12 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
     able = np.flatnonzero(filled >= 0.2 * max(1, int((degrees > 1).sum())))  # a centrality of nearly all nodes is not zero
     dense = {int(place): by_column[:, [place]].toarray().ravel() for place in able}
     dense = {place: values for place, values in dense.items() if np.unique(values).size > 2}
-    measures = [(what, values) for what, values in _measures(adjacency, degrees) if np.ptp(values) > 0] if dense else []
-    found: dict[str, str] = {}
-    for place, column in dense.items():
+    measures = (
+        [(what, _ranked(values)) for what, values in _measures(adjacency, degrees) if np.ptp(values) > 0] if dense else []
+    )
+    drawn = [names[place] for place in dense if names[place].casefold() in ("x", "y")]  # by a program
+    found = dict.fromkeys(drawn, "a place in a drawing") if len(drawn) == 2 else {}
+    for place, column in ((place, _ranked(values)) for place, values in dense.items()):
         likeness, what = max(((_likeness(column, values), what) for what, values in measures), default=(0.0, ""))
         found |= {names[place]: what} if likeness >= _ALIKE else {}
     return found
@@ -434,21 +440,24 @@ def _columns_like_edges(features: sp.csr_array, adjacency: sp.csr_array, names: 
 
 def alike(column: np.ndarray, values: np.ndarray) -> bool:
     """Whether two columns [n], or their orders, go along with one another."""
-    return np.ptp(values) > 0 and np.ptp(column) > 0 and _likeness(column, values) >= _ALIKE
+    return np.ptp(values) > 0 and np.ptp(column) > 0 and _likeness(_ranked(column), _ranked(values)) >= _ALIKE
 
 
-def _likeness(column: np.ndarray, values: np.ndarray) -> float:
+def _ranked(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(values, their ranks)."""
     from scipy.stats import rankdata  # not before it is used: every run lists all data sets
 
-    pairs = ((column, values), (rankdata(column), rankdata(values)))
-    return max(abs(float(np.corrcoef(one, other)[0, 1])) for one, other in pairs)
+    return values, rankdata(values)
+
+
+def _likeness(column: tuple[np.ndarray, np.ndarray], values: tuple[np.ndarray, np.ndarray]) -> float:
+    return max(abs(float(np.corrcoef(one, other)[0, 1])) for one, other in zip(column, values, strict=True))
 
 
 def _measures(adjacency: sp.csr_array, degrees: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     yield "degree", degrees
     if float((degrees**2).sum()) <= _MOST_PATHS:
-        triangles = np.asarray((adjacency @ adjacency).multiply(adjacency).sum(axis=1)).ravel()
-        yield "clustering coefficient", triangles / np.maximum(degrees * (degrees - 1), 1)
+        yield "clustering coefficient", 2 * _triangles(adjacency) / np.maximum(degrees * (degrees - 1), 1)
     share = sp.diags_array(1 / np.maximum(degrees, 1)) @ adjacency
     ranks = np.full(degrees.size, 1 / degrees.size)
     vector = np.full(degrees.size, 1.0)
@@ -458,6 +467,18 @@ def _measures(adjacency: sp.csr_array, degrees: np.ndarray) -> Iterator[tuple[st
         vector /= np.linalg.norm(vector)
     yield "PageRank", ranks
     yield "eigenvector centrality", vector
+
+
+def _triangles(adjacency: sp.csr_array) -> np.ndarray:
+    """Of how many triangles each node is part, float64 [n]: each is found once, along ties that lead to higher degrees."""
+    degrees = np.diff(adjacency.indptr)
+    rank = np.empty(degrees.size, dtype=np.int64)
+    rank[np.argsort(degrees, kind="stable")] = np.arange(degrees.size)
+    one, two = sp.coo_array(adjacency).coords
+    up = rank[one] < rank[two]
+    ahead = sp.csr_array((np.ones(int(up.sum())), (one[up], two[up])), shape=adjacency.shape)
+    over, under = (ahead @ ahead).multiply(ahead), (ahead @ ahead.T).multiply(ahead)
+    return np.asarray(over.sum(axis=0) + over.sum(axis=1) + under.sum(axis=0)).ravel()
 
 
 def csv_number(cell: str) -> float:

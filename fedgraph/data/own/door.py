@@ -42,7 +42,7 @@ def read(
         what: a file, a folder or an archive; two pandas tables ``(nodes, edges)``; a NetworkX graph; a PyG ``Data``;
             ``(adjacency, features, labels)``; a ``fedgraph.types.Graph``; or a list of small graphs, each with its label.
         label: the column, or the attribute, that is predicted; ``""``: nobody's label is known.
-        id: the column that names people; ``row``: the number of a row, from 0.
+        id: the column that names people; ``row``: the number of a row, from 0, or from 1 where ends are numbered so.
         ends: the two columns of the ends of ties.
         columns: what becomes of columns (``bounds``, ``text``, ``empty``, ``drop``, ``from_edges``), and of ties (``owner``,
             ``kind``, ``kinds``), as under ``parameters`` of ``own/read``.

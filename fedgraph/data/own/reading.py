@@ -219,8 +219,8 @@ def _as_narrow(rows: sp.csr_array) -> sp.csr_array:
     wide.sum_duplicates()
     wide.eliminate_zeros()
     for place in range(wide.shape[1]):
-        own = np.unique(wide.data[wide.indptr[place] : wide.indptr[place + 1]])
-        if own.size > 1 and np.unique(own.astype(np.float32)).size < own.size and np.abs(own).max() > 2**24:
+        own = wide.data[wide.indptr[place] : wide.indptr[place + 1]]
+        if own.size and np.abs(own).max() > 2**24 and np.unique(own.astype(np.float32)).size < np.unique(own).size:
             found = sp.csr_array(wide)
             found.sort_indices()
             return found
@@ -547,7 +547,7 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
 
 
 def _places(roles: Roles) -> str:
-    return ", ".join(holder.table.where for holder in roles.holders) or roles.ties.where
+    return ", ".join(dict.fromkeys(holder.table.where for holder in roles.holders)) or roles.ties.where
 
 
 def _choices(every: Sequence[tuple[Holder, str]]) -> str:
@@ -650,22 +650,23 @@ def _coded(column: str, cells: Iterable[str | None]) -> list[str]:
 
 def _tells_label(column: str, cells: Sequence[str], label: _Label | None) -> list[str]:
     """A remark where a column alone tells nearly every label, or has a value for people of one class alone."""
-    parts: dict[str, Counter[str]] = {}
-    for (cell, text), count in Counter(zip(cells, label.texts if label else (), strict=False)).items():
-        if text is not None:
-            parts.setdefault(cell, Counter())[text] += count
-    classes = sum(parts.values(), Counter[str]())
-    known, guess = classes.total(), max(classes.values(), default=0)
-    if label is None or known - guess < _FEWEST:
+    if label is None:
         return []
-    many = len(parts) > _MOST_PARTS or 5 * len(parts) > known
+    pairs = {pair: count for pair, count in Counter(zip(cells, label.texts, strict=True)).items() if pair[1] is not None}
+    sizes, classes, filled = Counter[str](), Counter[str](), Counter[str]()
+    for (cell, text), count in pairs.items():
+        sizes[cell] += count
+        classes[str(text)] += count
+    known, guess = classes.total(), max(classes.values(), default=0)
+    if known - guess < _FEWEST:
+        return []
+    many = len(sizes) > _MOST_PARTS or 5 * len(sizes) > known
     nothing = {"", "-1", "-1.0", "NaN", "nan", *(("0", "0.0") if many else ())}
-    filled = sum((own for cell, own in parts.items() if cell not in nothing), Counter[str]())
-    if many:
-        usual = max(parts.values(), key=Counter.total)
-        halves = [usual, sum((own for own in parts.values() if own is not usual), Counter[str]())]
-    else:
-        halves = list(parts.values())
+    usual, parts = max(sizes, key=sizes.__getitem__), dict[str, Counter[str]]()
+    for (cell, text), count in pairs.items():
+        filled[str(text)] += count if cell not in nothing else 0
+        parts.setdefault(cell if not many or cell == usual else "all others", Counter())[str(text)] += count
+    halves = list(parts.values())
     right = sum(max(own.values(), default=0) for own in halves)
     if known - right <= (1 - _TOLD) * (known - guess):
         return [f"column {column} alone tells the label of {right:,} of {known:,} people, {WRITTEN_AFTER}"]
@@ -763,6 +764,8 @@ def _no_feature(column: str, cells: Sequence[str], label: _Label | None, rules: 
         return "all its cells are empty"
     if reason := says_who(column, cells, headed):
         return reason
+    if headed and re.fullmatch(r"(train|val|valid|validation|test)(ing)?mask", plain_name(column)):
+        return "it says who trains and who is tested (write masks.csv to use that)"
     many = len(there) >= _FEWEST
     if many and label is not None and len(different) <= _MOST_CLASSES and _is_label_again(cells, label.texts):
         return f"it says the same as the label {label.column!r}"

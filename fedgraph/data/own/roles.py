@@ -11,6 +11,7 @@ import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ _WIDE = 40  # columns of which all may be an id or an end; of wider tables the f
 _MOSTLY = 0.5  # share of ids among cells of numbered columns from which on they name people
 _LIST = 4  # columns of a list of ties without a header
 _NO_TIE = ("no", "n", "false", "f", "nein", "non", "0,0")  # no marks of ties in a matrix
+_PLAIN = (("source", "target"), ("from", "to"))
 _WEIGHTS = ("weight", "weights", "edgeweight", "strength", "0")  # of a tie: 0 is none
 # what people share, or what is said of a tie, where numbers alone would be ids
 _THINGS = re.compile(
@@ -145,8 +147,10 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         ties, pair = _with_header(ties, pair)
     elif ends is None and not others:
         _require_alike(ties, pair)
+    for known in [key for other in others for key in _keys(other).values()]:
+        ties, pair = (ties, pair) if ties.headed else _without_header(ties, pair, known, remarks)
     ties = _listed_ends(ties, pair, others, remarks)
-    wanted = {*ties.ids(pair[0]), *ties.ids(pair[1])} - {""}
+    wanted = ties.different(pair[0]) | ties.different(pair[1])
     if (short := next((one for one in sorted(wanted) if _SHORTENED.fullmatch(one)), None)) is not None:
         raise DataError(
             f"{ties.where}: the end {short!r} is a number that a spreadsheet shortened, so different people have one name; "
@@ -227,18 +231,17 @@ def _likely(table: Table) -> list[str]:
     return list(dict.fromkeys([*names[:12], *names[-4:], *called, *(n for pair in sides_of(names, SIDES) for n in pair)]))
 
 
-def _keys(table: Table) -> dict[str, set[str]]:
+def _keys(table: Table) -> dict[str, frozenset[str]]:
     """Columns in which (nearly) every row has a cell of its own, with what they hold; the number of a row under "" is one."""
     if (told := table.keys.get(tuple(table.names))) is not None:
         return told
     found = table.keys[tuple(table.names)] = {}
     for name in _likely(table):
-        cells = table.ids(name)
-        different = set(cells) - {""}
-        if len(different) >= _NEARLY * max(1, len(cells)) or (table.headed and plain_name(name) == "id"):
+        different = table.different(name)
+        if len(different) >= _NEARLY * max(1, len(table.frame)) or (table.headed and plain_name(name) == "id"):
             found[name] = different
     if table.implied is not None:
-        found.setdefault(table.implied, set(map(str, range(len(table.frame)))))
+        found.setdefault(table.implied, frozenset(map(str, range(len(table.frame)))))
     return found
 
 
@@ -286,21 +289,27 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
         hinted = [one for one in first if OF_TIES.search(one[0].stem) and not OF_PEOPLE.search(one[0].stem)]
         first = hinted if len(hinted) == 1 else [one for one in first if not OF_PEOPLE.search(one[0].stem)] or first
     if len(first) > 1:
-        either = " or ".join(f"{table.title} ({', '.join(pairs[0])})" for table, _, pairs in first)
+        same = len({table.title for table, *_ in first}) < len(first)
+        called = ["/".join(Path(table.where).parts[-2:]) if same else table.title for table, *_ in first]
+        if len({pairs[0] for *_, pairs in first}) == 1 and first[0][0].headed:  # no option tells them apart
+            allowed = "a folder for each owner (a federation)" if same else "one file with all ties"
+            raise DataError(f"several files hold ties: {', '.join(called)}; allowed: {allowed}, or one (leave the others out)")
+        either = " or ".join(f"{name} ({', '.join(pairs[0])})" for name, (*_, pairs) in zip(called, first, strict=True))
         asked = f"which table holds the ties: {either}? Say --ends ONE TWO, its two columns, or leave the other out"
         raise ReadingQuestion(asked, "ends", [pairs[0] for _, _, pairs in first])
     table, rank, pairs = first[0]
     wide = len(table.names) > 3
-    if rank == 0.5 and (wide or (len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0]))):
+    if (wide and rank == 0.5) or (rank <= 0.5 and len(table.frame) >= _FEW_TIES and not _shared_ids(table, pairs[0])):
         (one, two), row = pairs[0], table.frame.iloc[0]
         asked = f"{table.where}: are {row[one][:40]!r} and {row[two][:40]!r} the ends of a tie? "
-        asked += "The columns have no names" if wide else "Nobody stands in both columns, and they have no names"
+        asked += "The columns have no names" if wide else "Nobody stands in both columns"
+        asked += "" if wide or table.headed else ", and they have no names"
         asked += f". If so, say --ends {shlex.join(pairs[0])}; else name the columns in a first line"
         raise ReadingQuestion(asked, "ends", pairs)
-    if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in {*table.ids(side)} - {""}):
+    if rank <= 2 and table.headed and all(one.isdigit() for side in pairs[0] for one in table.different(side)):
         people = [pair for pair in pairs if not any(_THINGS.search(plain_name(name)) for name in pair)]
         (one, two), few = (people or pairs)[0], 1 / 3
-        sizes = sorted(len(set(table.ids(side))) for side in (one, two))
+        sizes = sorted(len(table.different(side)) for side in (one, two))
         if not people or (len(people) == 1 and len(table.frame) >= _FEW_TIES and sizes[0] < few * sizes[1]):
             asked = f"{table.where}: are {one!r} and {two!r} both people? Both hold numbers that are ids. If so, say --ends "
             asked += f"{shlex.join((one, two))}; if one is what people share, write pairs of those who do as source,target"
@@ -336,16 +345,16 @@ def _require_alike(ties: Table, pair: tuple[str, str]) -> None:
 
 def _shared_ids(table: Table, pair: tuple[str, str]) -> bool:
     """Whether somebody stands in both columns."""
-    return not set(table.ids(pair[0])).isdisjoint(table.ids(pair[1]))
+    return not table.different(pair[0]).isdisjoint(table.different(pair[1]))
 
 
-def _cover(table: Table, pair: tuple[str, str], keys: Sequence[set[str]]) -> float:
+def _cover(table: Table, pair: tuple[str, str], keys: Sequence[frozenset[str]]) -> float:
     """The largest share of each of both ends that one column of ids holds."""
-    held = [own for column in pair if (own := set(table.ids(column)) - {""})]
+    held = [own for column in pair if (own := table.different(column))]
     return max((min(len(own & key) / len(own) for own in held) for key in keys), default=0.0) if held else 1.0
 
 
-def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[str, str]]] | None:
+def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[tuple[str, str]]] | None:
     """(how sure it is that the table holds ties, the pairs of columns that may be their ends)."""
     names = table.names
     if len(names) < 2:
@@ -360,11 +369,14 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
     if sure := [pair for pair in strong if covers[pair] >= 0.5]:
         most = max(covers[pair] for pair in sure)
         sure = [pair for pair in sure if covers[pair] == most]
-        plain = [pair for pair in sure if tuple(map(plain_name, pair)) in (("source", "target"), ("from", "to"))]
+        plain = [pair for pair in sure if tuple(map(plain_name, pair)) in _PLAIN]
         return 4, plain[:1] or sure
     if sure := [pair for pair in weak if covers[pair] >= 0.5]:
         return 3, [pair for pair in sure if covers[pair] == max(covers[one] for one in sure)]
     if strong and (not keys or len(names) <= 6 or OF_TIES.search(table.stem)):
+        if not keys and tuple(map(plain_name, strong[0])) not in _PLAIN:  # of names and addresses either may be meant
+            met = [pair for pair in strong if len(table.different(pair[0]) & table.different(pair[1])) > 1]
+            return 2.5, met or strong[:1]
         return 2.5, strong[:1]  # the people of these ends are nowhere; said where they are looked for
     first = (names[0], names[1])
     if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
@@ -379,13 +391,13 @@ def _ranked(table: Table, keys: Sequence[set[str]]) -> tuple[float, list[tuple[s
         inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
-    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == 2 else None
+    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 else None
 
 
 def _is_keyed(
     one: tuple[Table, float, list[tuple[str, str]]],
     every: Sequence[tuple[Table, float, list[tuple[str, str]]]],
-    keys: dict[str, dict[str, set[str]]],
+    keys: dict[str, dict[str, frozenset[str]]],
 ) -> bool:
     """Whether a table holds the ids of all ends of another, and not the other way round."""
     mine = list(keys[one[0].where].values())
@@ -431,7 +443,7 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
 def _meeting(table: Table) -> list[tuple[str, str]]:
     """Pairs of named columns in which the same people may stand: words, or numbers where the columns are called as ids."""
     likely = [name for name in _likely(table) if table.headed and not _THINGS.search(plain_name(name))]
-    held = {name: set(table.ids(name)) - {""} for name in likely}
+    held = {name: table.different(name) for name in likely}
     words = {name for name, own in held.items() if is_id_name(name) or not all(map(str.isdigit, own))}
     pairs = [(one, two) for place, one in enumerate(likely) for two in likely[place + 1 :] if {one, two} <= words]
     return [
@@ -464,10 +476,18 @@ def _strangers(tables: Sequence[Table]) -> str:
                         f"of which {len(held & known):,} are in {key!r} of {other.title}; allowed: a row there for the other "
                         f"{len(lacking):,}, too, such as {lacking[0]!r}",
                     ))  # fmt: skip
+    for table in (table for table in tables if len(table.names) == 2 and table.matrix is None and not found):
+        ends = table.different(table.names[0]) | table.different(table.names[1])
+        for other, (key, known) in ((people, own) for people in tables if people is not table for own in _keys(people).items()):
+            alike = {_letters(name): name for name in known}
+            if ends and key and {_letters(name) for name in ends} <= alike.keys():
+                end = min(ends - known)
+                said = f"{end!r} is written {alike[_letters(end)]!r} in {key!r} of {other.title}"
+                return f"{table.where}: no table of ties was found: {said}; allowed: ids that are written alike"
     return max(found)[1] if found else ""
 
 
-def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
+def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
     """Columns whose cells name ids of the same table, as ties; they leave the table.
 
     One column of lists, such as ``Ann, Bob``; several that differ in a number, such as ``friend1, friend2``; one that names one
@@ -481,7 +501,12 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
     for names in [[name] for name in table.names] + [own for own in groups.values() if len(own) > 1]:
         cells = zip(*(table.texts(name) for name in names), strict=True)
         lists = [
-            [id_text(one.strip(" '\"")) for cell in row for one in re.split(r"[,;|\n]", cell.strip("[]{}()")) if one]
+            [
+                id_text(one)
+                for cell in row
+                for part in re.split(r"[,;|\n]", cell.strip("[]{}()"))
+                if (one := part.strip(" '\"")).casefold() not in NOTHING
+            ]
             for row in cells
         ]
         listed = [one for own in lists for one in own if one]
@@ -493,8 +518,9 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
                 continue  # of two columns that may be ids the first is
             share = sum(one in ids for one in given) / max(1, len(given))
             words = not any(one.isdigit() for one in ids)
-            if len(names) == 1:
-                found = share >= _NEARLY and (words or any(len(own) > 1 for own in lists))
+            if len(names) == 1:  # ``manager_emp_no`` beside ``emp_no``
+                answers = len(key) > 2 and plain_name(names[0]).endswith(plain_name(key))
+                found = share >= _NEARLY and (words or answers or any(len(own) > 1 for own in lists))
             else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
                 found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
             if found:
@@ -515,22 +541,26 @@ def _listed_ties(table: Table, keys: dict[str, set[str]]) -> Table | None:
 
 def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     """An adjacency matrix, whose columns are called as its rows are, as a table of ties and one of people; else the table."""
+    whole, table = table, _numbered_head(table)
     names, n = table.names, len(table.frame)
     if table.matrix is not None or n < 2 or len(names) < n or (not table.headed and len(names) > n):
-        return [table]
+        return [whole]
     beside = list[str]()
-    if table.headed:
+    if table.headed and (placed := _placed(table)) is not None:
+        rows = columns = placed
+        body = table.frame.iloc[:, -n:]
+    elif table.headed:
         called = {id_text(name): name for name in names}
         able = names[: len(names) - n + 1][:_FEW_TIES]
         key = next((name for name in able if len(ids := {*table.ids(name)}) == n and ids <= called.keys()), None)
         if key is None:
-            return [table]
+            return [whole]
         rows = table.ids(key)
         columns = [id_text(name) for name in names if name != key and id_text(name) in set(rows)]
         body = table.frame[[called[one] for one in columns]]
         beside = [name for name in names if name != key and id_text(name) not in set(rows)]
         if len(columns) != n:
-            return [table]
+            return [whole]
     else:
         rows = columns = list(map(str, range(n)))
         body = table.frame
@@ -552,8 +582,9 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     people: list[Table] = []
     if not table.headed:
         people = [one for one in every if one is not table and len(one.frame) == n and any(_keys(one))]
-        plain = n >= _FEW_TIES and set(np.unique(weights)) == {0.0, 1.0}
-        if not (n > 2 and (np.diag(weights) == 0).all() and (plain or (people and (weights == weights.T).all()))):
+        plain = (n >= _FEW_TIES or len(every) == 1) and set(np.unique(weights)) == {0.0, 1.0}
+        both = weights.any() and (weights == weights.T).all()
+        if not (n > 2 and (np.diag(weights) == 0).all() and (plain or both)):
             return [table]
         rows = columns = [str(place) for place in range(1, n + 1)]
         if people:
@@ -575,31 +606,63 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     return [tied] if people else [named, tied]
 
 
+def _numbered_head(table: Table) -> Table:
+    """With its first row as names, where that counts the columns of a square below it."""
+    n, head = len(table.names), table.frame.iloc[0].tolist() if len(table.frame) else []
+    if table.headed or len(table.frame) != n + 1 or head not in ([str(k + first) for k in range(n)] for first in (0, 1)):
+        return table
+    return replace(
+        table, frame=table.frame.iloc[1:].reset_index(drop=True).set_axis(head, axis=1), lines=table.lines[1:], headed=True
+    )
+
+
+def _placed(table: Table) -> list[str] | None:
+    """The people of a matrix whose rows are in the order of its columns, or None: what stands at both sides is the same.
+
+    Columns may be called as rows are but for signs, as R writes ``Ann Lee``, or 7, above a column as ``Ann.Lee``, or X7.
+    """
+    n, more = len(table.frame), len(table.names) - len(table.frame)
+    if n < 3 or more not in (0, 1):
+        return None
+    rows, names = table.ids(table.names[0]) if more else [id_text(name) for name in table.names], table.names[more:]
+    if len({*rows} - {""}) < n or (more and set(map(id_text, names)) == set(rows)):
+        return None
+    cells = table.frame.iloc[:, more:].to_numpy(dtype=object).astype(str)
+    try:
+        weights = np.where(np.isin(cells, list(NOTHING)), "0", cells).astype(np.float64)
+    except ValueError:
+        return None
+    alike = more and all(_letters(a) in (_letters(b), _letters(b[1:])) for a, b in zip(rows, names, strict=True))
+    return rows if weights.any() and not np.diag(weights).any() and (alike or (weights == weights.T).all()) else None
+
+
 # Who the people are
 
 
 def _holders(
-    others: list[Table], ties: Table, wanted: set[str], id: str | None, found: Gathered, remarks: list[str]
+    others: list[Table], ties: Table, wanted: frozenset[str], id: str | None, found: Gathered, remarks: list[str]
 ) -> tuple[list[Holder], list[str]]:
     said = {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
     if id is not None and not said and id != ROW:
         listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
         raise ScenarioError(f"--id {id}: no table of people has such a column; found: {listed}")
-    chosen: list[tuple[Table, str, set[str]]] = []
+    chosen: list[tuple[Table, str, frozenset[str]]] = []
     nameless: list[tuple[Table, DataError]] = []
     longest = max(len(table.frame) for table in others)
     if id is None and not any(table.headed or table.matrix is not None or table.implied is not None for table in others):
         held = any(wanted <= {*table.ids(name)} for table in others for name in _likely(table))
-        if not held and "0" in wanted and all(one.isdigit() and int(one) < longest for one in wanted):
+        begin = _first_row(longest, wanted)
+        counted_so = all(one.isdigit() and begin <= int(one) < longest + begin for one in wanted)
+        if not held and (begin or "0" in wanted) and counted_so:
             asked = f"{others[0].where}: no column holds the ends of ties, and there are {longest:,} rows: are people numbers "
-            raise ReadingQuestion(f"{asked}of rows, from 0? If so, say --id {ROW}; else add a column of ids", "id", [ROW])
+            raise ReadingQuestion(f"{asked}of rows, from {begin}? If so, say --id {ROW}; else add a column of ids", "id", [ROW])
     for table in others:
         if id == ROW and ROW not in table.names:
             if 2 * len(table.frame) < longest and not is_labels(table):
                 found.aside[table.title] = "no row for each of the people"
                 continue
-            table = _numbered(table)
-            chosen.append((table, "", set(table.ids(""))))
+            table = _numbered(table, _first_row(len(table.frame), wanted))
+            chosen.append((table, "", table.different("")))
             continue
         try:
             column = said.get(table.where) or table.id or _id_of(table, ties, wanted, remarks)
@@ -610,9 +673,9 @@ def _holders(
             continue
         if column == table.implied and column is not None and column not in table.names:
             table = _numbered(table)
-        chosen.append((table, column, set(table.ids(column)) - {""}))
+        chosen.append((table, column, table.different(column)))
 
-    def rank(one: tuple[Table, str, set[str]]) -> tuple[float, int, int, bool]:
+    def rank(one: tuple[Table, str, frozenset[str]]) -> tuple[float, int, int, bool]:
         covered = len(wanted & one[2]) / len(wanted) if wanted else 1.0
         size = len(one[0].names) + len(one[0].called)
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
@@ -676,14 +739,19 @@ def is_labels(table: Table) -> bool:
     return not table.role and bool(re.search(r"label|class", table.stem))
 
 
-def _numbered(table: Table) -> Table:
+def _first_row(count: int, wanted: frozenset[str]) -> int:
+    """What the first of rows is called: 1 where somebody is called as the last one is then, and nobody 0."""
+    return int("0" not in wanted and str(count) in wanted)
+
+
+def _numbered(table: Table, first: int = 0) -> Table:
     """The table with the number of its rows as a column without a name."""
     frame = table.frame.copy()
-    frame.insert(0, "", [str(row) for row in range(len(frame))])
+    frame.insert(0, "", [str(row + first) for row in range(len(frame))])
     return replace(table, frame=frame, implied=None)
 
 
-def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> str:
+def _id_of(table: Table, ties: Table, wanted: frozenset[str], remarks: list[str]) -> str:
     """The column of ids of a table of people: it holds the ends, or is called so."""
     keys = _keys(table)
 
@@ -719,7 +787,7 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
     if not table.headed and table.names[0] in keys:
         return table.names[0]
     for name in _likely(table):
-        held_here = set(table.ids(name)) - {""}
+        held_here = table.different(name)
         if held_here and len(held_here & wanted) >= _NEARLY * len(held_here):  # somebody is there twice
             return name
     example = next(iter(sorted(wanted)), "")
@@ -727,12 +795,12 @@ def _id_of(table: Table, ties: Table, wanted: set[str], remarks: list[str]) -> s
     close = f"; the nearest is {near!r}, with {len(wanted & keys[near]):,} of {len(wanted):,}" if near else ""
     raise DataError(
         f"{table.where}: no column holds the ends of the ties in {ties.title}, such as {example!r}{close}; allowed: a column "
-        f"of ids (--id NAME), or --id {ROW} where ends are the numbers of rows, from 0"
+        f"of ids (--id NAME), or --id {ROW} where ends are the numbers of rows, from 0 or 1"
     )
 
 
 def _without_header(
-    ties: Table, pair: tuple[str, str], position: dict[str, int], remarks: list[str]
+    ties: Table, pair: tuple[str, str], position: Container[str], remarks: list[str]
 ) -> tuple[Table, tuple[str, str]]:
     """Without a first row of words of which neither is an id, where all other ends are: it names both columns of ends."""
     if ties.headed and all(id_text(name) in position for name in pair):
@@ -788,7 +856,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
     """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
     for column in pair:
         cells = ties.ids(column)
-        marked = [cell for cell in cells if re.search("[,;|]", cell)] if re.search("[,;|]", "\n".join(cells)) else []
+        marked = [cell for cell in ties.different(column) if re.search("[,;|]", cell)]
+        marked = [cell for cell in cells if cell in set(marked)] if marked else []
         if not marked:
             continue
         if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
@@ -849,7 +918,7 @@ def _letters(one: str) -> str:
 
 def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
     cells = ties.ids(column)
-    places = np.array([position.get(one, -1) for one in cells], dtype=np.int64)
+    places = np.fromiter(map(position.get, cells, repeat(-1)), dtype=np.int64, count=len(cells))
     allowed = f"allowed: the {len(position):,} ids of the nodes"
     alike = {_letters(one): one for one in position} if (places < 0).any() else {}
     for row in np.flatnonzero(places < 0):

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     import networkx as nx
 
+_Facts = dict[str, Any]  # of one node, or of one tie
 _SEPARATORS = "\t;|,"
 _SAMPLE = 300  # lines that a separator and a header are told from
 _MOST_ABOVE = 5  # lines of words above a table
@@ -188,8 +189,11 @@ class Table:
     unused: tuple[str, ...] = ()
     ordered: bool = False
     numbered: bool = False
-    keys: dict[tuple[str, ...], dict[str, set[str]]] = field(default_factory=dict, init=False, repr=False)  # found by ``roles``
+    keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
+        default_factory=dict, init=False, repr=False
+    )  # found by ``roles``
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    _different: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def stem(self) -> str:
@@ -214,7 +218,7 @@ class Table:
 
     def texts(self, column: str) -> list[str]:
         """The cells of a column."""
-        return list(self.frame[column])
+        return self.frame[column].tolist()
 
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
@@ -223,6 +227,12 @@ class Table:
             plain = (every := "".join(cells)).isascii() and "." not in every
             self._ids[column] = cells if plain else [id_text(cell) for cell in cells]
         return self._ids[column]
+
+    def different(self, column: str) -> frozenset[str]:
+        """The ids of a column, each once, without empty cells."""
+        if column not in self._different:
+            self._different[column] = frozenset(self.ids(column)) - {""}
+        return self._different[column]
 
 
 def id_rows(path: Path, columns: int = 1, known: Container[str] = frozenset()) -> list[list[str]]:
@@ -306,6 +316,9 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         if not single and is_note(title):
             found.aside[name] = "no data"
             continue
+        if not single and re.search(r"\.(cmty|circles|egofeat|featnames)(\.txt)?$", title):
+            found.aside[name] = "circles of SNAP, or names: a person may be in several"
+            continue
         own, content = Gathered(), b""
         with own.faults.gathering():
             content = read()
@@ -361,7 +374,7 @@ def _read_names(content: bytes, where: str, count: int) -> tuple[str, ...]:
 
 FORMATS = (
     "text tables and edge lists (.csv, .tsv, .txt), Parquet, Feather, ORC, Excel, Stata, SQLite, JSON, JSON lines, GML, GEXF, "
-    "GraphML, GDF, Pajek, UCINET, DIMACS, METIS, SIF, LGL, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
+    "GraphML, XGMML, GDF, TGF, Pajek, UCINET, DIMACS, METIS, SIF, LGL, Matrix Market, .npz, .pt, .gz, .bz2, .xz, .zip, .tar"
 )
 _PACKED: tuple[tuple[bytes, Callable[[bytes], bytes], str], ...] = (
     (b"\x1f\x8b", gzip.decompress, ".gz"), (b"BZh", bz2.decompress, ".bz2"), (b"\xfd7zXZ", lzma.decompress, ".xz"),
@@ -373,6 +386,7 @@ _OTHERS = (
     (b"MATLAB ", "a MATLAB file; allowed: its matrix written by scipy.io.mmwrite, and its columns as CSV"),
     (b"\x93NUMPY", "an array without names; allowed: a matrix as .npz (scipy.sparse.save_npz), or a table as CSV"),
     (b"\x89HDF", "an HDF5 file; allowed: each table as CSV or Parquet"),
+    (b"\xe2\x9b\xbe gt", "a graph-tool file; allowed: the same graph saved as GraphML (graph.save('graph.graphml'))"),
     (b"RDX", "a workspace of R; allowed: each table by write.csv, a graph by igraph's write_graph(format = 'graphml')"),
     (b"X\n\0", "an object of R; allowed: a table by write.csv, a graph by igraph's write_graph(format = 'graphml')"),
     (b"7z\xbc\xaf", "a 7z archive; allowed: .zip, or a folder"),
@@ -380,17 +394,16 @@ _OTHERS = (
 )
 # Texts that are no table, and what may be brought instead
 _TEXTS = (
-    (r"^(CREATE TABLE|INSERT INTO) ", "an SQL dump, whose statements are not run; allowed: each table exported as CSV"),
+    (r"^(CREATE TABLE|INSERT INTO|COPY .* FROM stdin;)",
+     "an SQL dump, whose statements are not run; allowed: each table exported as CSV"),
     (r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{",
      "a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"),
     (r"\A[\w.]+\s*=\s*[\[{]", "JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own"),
-    (r"\A<[^<>\s]+>\s+<[^<>\s]+>\s|^@prefix\s",
-     "triples (RDF); allowed: those of one kind as a table source,target, and facts of people as a table with a column each"),
+    (r"\A<[^<>\s]+>\s+<[^<>\s]+>\s|^@prefix\s|\A[\s{\[]*\"@(context|graph|id)\"",
+     "triples (RDF, JSON-LD); allowed: ties of one kind as a table source,target, facts as one with a column each"),
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
-    (r'\A\s*\[\s*\{\s*"(CXVersion|numberVerification)"',
-     "a CX network; allowed: the same exported by Cytoscape as Cytoscape.js JSON (.cyjs), or its tables as CSV"),
     (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
@@ -496,12 +509,14 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.aside[name] = "bytes that are no text"
         return
     start, ending = text.lstrip()[:4000], Path(name).suffix.casefold()
-    if start.startswith("%%MatrixMarket"):
-        found.tables += _matrix_market(content, where)
+    if re.match("%%?MatrixMarket", start):
+        found.tables += _matrix_market(b"%" * (not start.startswith("%%")) + content, where)
+    elif name.startswith("ent.") or re.match(r"%\s*(a?sym|bip)\b", start):
+        found.tables += _konect(text, where, name, found.faults)
     elif start.casefold().startswith("nodedef>"):
         found.tables += _gdf(text, where, found.faults)
     elif re.search(r"\n#[ \t\r]*\n", text) and not start.startswith("#"):
-        raise DataError(f"{where}: nodes, a line #, and ties, as in TGF; allowed: the same graph as GraphML, or two tables")
+        found.tables += _tgf(text, where)
     elif said := next((words for pattern, words in _TEXTS if re.search(pattern, start, re.MULTILINE)), ""):
         raise DataError(f"{where}: {said}")
     elif start.startswith("<"):
@@ -516,7 +531,7 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += _sif_or_lgl(text, where, ending)
     elif ending in (".graph", ".metis") and (listed := _metis(text, where)):
         found.tables += listed
-    elif re.search(r"^p\s+(edge|col|sp)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
+    elif re.search(r"^p\s+(edge|col|sp|max)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
     elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
         lines = text.splitlines()
@@ -527,7 +542,7 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
     else:
         table = _delimited(text, where, name, found)
         if table is None:
-            found.aside[name] = "text that is no table"
+            found.aside[name] = "text that is no table (lists of who is tied to the first of each line end in .adjlist)"
         else:
             table.remarks += remarks
             found.tables.append(table)
@@ -535,7 +550,13 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
 
 def _lines_of(text: str, separator: str) -> Iterable[tuple[int, list[str]]]:
     """(line, cells) of each line that is not empty. separator: "" splits at spaces and tabs."""
-    if not separator or '"' not in text:
+    quoted = '"' in text and (separator or re.search(r'(^|\s)"[^"\n]*"(\s|$)', text))  # as R writes tables with spaces
+    text, separator = (
+        (re.sub(r"[ \t]+$", "", text.replace("\t", " "), flags=re.MULTILINE), " ")
+        if quoted and not separator
+        else (text, separator)
+    )
+    if not quoted:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         at, space = re.escape(separator), r"[^\S\n\t]" if separator == "\t" else r"[^\S\n]"
         spaced = separator and re.search(f"{space}(?:{at}|$)|(?:{at}|^){space}", text, re.MULTILINE)
@@ -583,22 +604,26 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
         or re.fullmatch(r"sep=.", lines[skipped].strip())
     ):
         skipped += 1
-    drawn = [
-        place for place, line in enumerate(lines[skipped:], skipped) if line[-1:] in "-=+|:)*cs" and _DRAWN.fullmatch(line)
-    ]
-    for place in drawn if '"' not in text else ():
+    ruled = '"' not in text and any(mark in text for mark in ("--", "==", " row"))
+    drawn = [place for place in range(skipped, len(lines)) if ruled and lines[place][-1:] in "-=+|:)*cs"]
+    drawn = [place for place in drawn if _DRAWN.fullmatch(lines[place])]
+    for place in drawn:
         lines[place] = ""
     body = "\n".join(lines[skipped:]) if skipped or drawn else text
+    body = re.sub(r"(?<![^\t,;|\n])\\N(?![^\t,;|\r\n])", "", body) if r"\N" in body else body  # nothing, as databases write it
     sample = [line for line in lines[skipped : skipped + _SAMPLE] if line.strip()]
     if not sample:
         found.aside[name] = "comments alone"
         raise DataError(f"{where}: holds comments alone; {_NEEDED}")
+    if all(re.fullmatch(r"\(.*\),?", line.strip()) for line in sample):  # as Python writes pairs
+        body = re.sub(r"^[ \t]*\(|\),?[ \t]*\r?$", "", body, flags=re.MULTILINE)
+        sample = [line.strip().strip("(),") for line in sample]
     separator = _separator(sample)
     if separator is None:
         if any(len(line.split()) > 3 for line in sample) and len({len(line.split()) for line in sample}) > 2:
             return None
         separator = ","
-    if separator and len(body) > _LARGE and (even := _even(body, separator, where, skipped)) is not None:
+    if len(body) > _LARGE and (even := _even(body, separator, where, skipped)) is not None:
         return even
     rows: list[tuple[int, list[str]]] = []
     try:
@@ -621,27 +646,43 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
 def _even(body: str, separator: str, where: str, skipped: int) -> Table | None:
     """A large table whose lines are all as wide, read at once; None where some line has to be looked at.
 
-    skipped: lines above it.
+    separator: "" is one space. skipped: lines above it.
     """
-    at = re.escape(separator)
+    import pyarrow as pa
+    from pyarrow import csv as arrow
+
+    one, at = separator or " ", re.escape(separator or " ")
     body = body.replace("\r\n", "\n").rstrip("\n")
-    strange = rf'"|\r|^[#%]|^{at}*$|^[^\S\t]|[^\S\n\t]$|{at}[^\S\t\n]|[^\S\t\n]{at}' + ("" if separator == "\t" else r"|\t")
-    if re.search(strange, body, re.MULTILINE) or f"\n{body.partition(chr(10))[0]}\n" in body:
+    first, *_ = body.split("\n", 1)
+    if '"' in body or "\r" in body or f"\n{first}\n" in body:
         return None
-    flat = body.replace("\n", separator).split(separator)
-    width, count = body.partition("\n")[0].count(separator) + 1, body.count("\n") + 1
-    ends = np.cumsum([line.count(separator) + 1 for line in body.split("\n")])
-    if count <= _SAMPLE + 1 or len(flat) != width * count or not np.array_equal(ends, width * np.arange(1, count + 1)):
+    spaced = not body.isascii() or any(space in body for space in " \t\v\f\x1c\x1d\x1e\x1f".replace(one, ""))
+    if spaced or body[0] in f"#%{one}" or any(begun in body for begun in ("\n\n", "\n#", "\n%", f"\n{one}", f" {one}", " \n")):
+        strange = rf"^[#%]|^{at}*$|^[^\S\t]|[^\S\n\t]$|{at}[^\S\t\n]|[^\S\t\n]{at}" + ("" if one == "\t" else r"|\t")
+        if re.search(strange if separator else r"^[#%]|^\s|\s$|\s\s|[^\S \n]", body, re.MULTILINE):
+            return None
+    columns = dict.fromkeys(map(str, range(first.count(one) + 1)), pa.dictionary(pa.int32(), pa.string()))
+    try:  # each text of a column is there once
+        read = arrow.read_csv(
+            pa.py_buffer(body.encode()), arrow.ReadOptions(use_threads=False, block_size=2**26, column_names=list(columns)),
+            arrow.ParseOptions(delimiter=one, quote_char=False, double_quote=False, ignore_empty_lines=False),
+            arrow.ConvertOptions(column_types=columns, null_values=[], strings_can_be_null=False),
+        ).unify_dictionaries()  # fmt: skip
+    except pa.ArrowInvalid:
         return None
-    sample = [(row + 1 + skipped, flat[row * width : (row + 1) * width]) for row in (*range(_SAMPLE + 1), count - 1)]
-    faults = DataFileFaults()
-    few = _of_rows(sample, where, faults)
-    first = next(filter(None, flat[-width:]), "")
-    if faults.count or few.remarks or len(few.names) != width or _TOTAL.fullmatch(first.rstrip(": ")):
+    cells = []
+    for chunks in (column.chunks for column in read.columns):
+        texts = np.array(chunks[0].dictionary.to_pylist(), dtype=object)
+        cells.append(texts[np.concatenate([chunk.indices.to_numpy() for chunk in chunks])])
+    count, faults = read.num_rows, DataFileFaults()
+    if count <= _SAMPLE + 1:
         return None
-    cells = {name: flat[place + width * few.headed :: width] for place, name in enumerate(few.names)}
-    lines = np.arange(few.headed, count, dtype=np.int64) + 1 + skipped
-    return replace(few, frame=pd.DataFrame(cells, dtype=object), lines=lines)
+    few = _of_rows([(k + 1 + skipped, [own[k] for own in cells]) for k in (*range(_SAMPLE + 1), count - 1)], where, faults)
+    last = next((own[-1] for own in cells if own[-1]), "")
+    if faults.count or few.remarks or len(few.names) != len(cells) or _TOTAL.fullmatch(last.rstrip(": ")):
+        return None
+    frame = pd.DataFrame({name: own[few.headed :] for name, own in zip(few.names, cells, strict=True)}, dtype=object)
+    return replace(few, frame=frame, lines=np.arange(few.headed, count, dtype=np.int64) + 1 + skipped)
 
 
 def _of_rows(rows: list[tuple[int, list[str]]], where: str, faults: DataFileFaults) -> Table:
@@ -970,19 +1011,21 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
         raise DataError(f"{where}: refused, its XML declares entities or a document type ({type(error).__name__})") from error
     except ElementTree.ParseError as error:
         raise DataError(f"{where}: not whole XML ({error})") from error
-    parts = [one for one in root if _tag(one) == "graph"]
+    parts = [root] if (xgmml := _tag(root) == "graph") else [one for one in root if _tag(one) == "graph"]
     _require_declared(parts, where)
+    if xgmml:
+        return _xgmml(root, where)
     try:
         if "<gexf" in start:
             graphs = [_without_times(nx.read_gexf(io.BytesIO(content)))]
         elif "<graphml" in start:
             named = content.replace(b"<graphml>", b'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">', 1)
+            named = re.sub(
+                rb'attr\.type="(vector_\w+|python::object|u?int\w+|short)"', b'attr.type="string"', named
+            )  # of graph-tool
             graphs = list(nx.readwrite.graphml.GraphMLReader()(path=io.BytesIO(named)))
-            for data in (data for graph in graphs for _, data in graph.nodes(data=True) if "yfiles" in start):
-                for key in ("x", "y", "shape_type"):  # where yEd drew a node
-                    data.pop(key, None)
         else:
-            raise DataError(f"{where}: XML that is neither GraphML nor GEXF; allowed: one of these")
+            raise DataError(f"{where}: XML that is neither GraphML, GEXF nor XGMML; allowed: one of these")
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise DataError(f"{where}: not a graph that can be read ({' '.join(str(error).split())})") from error
     if not graphs:
@@ -991,14 +1034,17 @@ def _xml(content: bytes, where: str, start: str) -> list[Table]:
     for number, (graph, part) in enumerate(zip(graphs, parts, strict=True), 1):
         told = {str(key): cell_text(value) for key, value in graph.graph.items() if not isinstance(value, (Mapping, list))}
         name = part.get("id") or str(number)
-        found += [replace(table, graph=name, told=told) for table in network_tables(graph, where)]
+        people, ties = network_tables(graph, where)
+        found += [replace(table, graph=name, told=told) for table in (_undrawn(people), ties)]
     return found
 
 
 def _without_times(graph: nx.Graph) -> nx.Graph:
-    """Without when nodes and ties were there; of a value that changed the last one."""
+    """Without when nodes and ties were there, and how ties are drawn; of a value that changed the last one."""
+    for *_, data in graph.edges(data=True):
+        data.pop("viz", None)
     for data in (data for part in (graph.nodes(data=True), graph.edges(data=True)) for *_, data in part):
-        for key in ("start", "end", "spells", "slices", "viz"):
+        for key in ("start", "end", "spells", "slices"):
             data.pop(key, None)
         if not data.get("label", True):  # networkx gives a node without a title an empty one
             del data["label"]
@@ -1030,12 +1076,29 @@ def _require_declared(parts: Sequence[Element], where: str) -> None:
     faults.refuse()
 
 
+_DRAWING = frozenset(
+    {"x", "y", "z", "vx", "vy", "fx", "fy", "px", "py", "r", "g", "b", "index", "size", "color", "colour", "shape", "visible",
+     "fixed", "style", "labelvisible"}
+)  # fmt: skip
+_PLACES = frozenset({"viz", "graphics", "position", "shape_type"})
+
+
+def _undrawn(table: Table) -> Table:
+    """Without columns that say where and how a program drew people: it placed them by their ties. A remark names them."""
+    drawn = [name for name in table.names if name.split(".")[0] in _PLACES]
+    beside = [name for name in table.names if name.casefold() in _DRAWING]
+    drawn += beside if {"x", "y"} <= {name.casefold() for name in beside} and len([*beside, *drawn]) > 2 else []
+    said = f"where and how {table.title} draws people is not read ({', '.join(drawn)})"
+    return replace(table, frame=table.frame.drop(columns=drawn), remarks=[*table.remarks, *([said] if drawn else [])])
+
+
 def _networkx(read: Callable[[ModuleType], nx.Graph], where: str, what: str) -> list[Table]:
     """The tables of what networkx reads. read: networkx → a graph; what: it should be, for an error."""
     import networkx as nx
 
     try:
-        return network_tables(read(nx), where)
+        people, ties = network_tables(read(nx), where)
+        return [_undrawn(people), ties]
     except (nx.NetworkXException, ValueError, KeyError, TypeError, AttributeError, IndexError, StopIteration, RecursionError,
             SyntaxError) as error:  # fmt: skip
         raise DataError(f"{where}: not {what} that can be read ({' '.join(str(error).split())})") from error
@@ -1076,8 +1139,8 @@ def _pajek(text: str, where: str, ending: str) -> list[Table]:
 
 
 def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
-    """``*Vertices N``, names of some, and sections of ties: pairs, lists, or a matrix. Where a node was drawn is not read."""
-    section, kind, several, directed = "", "", False, False
+    """``*Vertices N``, names of some, and sections of ties: pairs, lists, or a matrix; not where nodes were drawn."""
+    section, kind, several, directed, drawn = "", "", False, False, False
     n, rows, names, ties = 0, 0, dict[int, str](), list[tuple[int, int, str, str]]()
     for line in (line.strip() for line in lines if not line.startswith("%")):
         cells = line.split()
@@ -1091,7 +1154,8 @@ def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
                         both = f"{first[0]:,} and {n - first[0]:,} nodes of two kinds"
                         raise DataError(f"{where}: a network of two modes, {both}; allowed: ties between people")
             elif section == "vertices" and cells:
-                _, quoted, bare = re.match(r'(\d+)(?:\s+(?:"([^"]*)"|(\S+)))?', line).groups("")  # type: ignore[union-attr]
+                _, quoted, bare, more = re.match(r'(\d+)(?:\s+(?:"([^"]*)"|(\S+)))?(.*)', line).groups("")  # type: ignore[union-attr]
+                drawn |= bool(more.strip())
                 names[int(cells[0])] = quoted.strip() or bare or cells[0]
             elif section == "matrix" and cells:
                 rows += 1
@@ -1111,8 +1175,9 @@ def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
     tied = pd.DataFrame(rows_of, columns=["source", "target", "kind", "weight"], dtype=object)
     unknown = [*(["kind"] if not several else []), *(["weight"] if not tied["weight"].any() else [])]
     remarks = ["the direction of ties is not used"] if directed else []
+    said = [f"where and how {Path(where).name} draws people is not read"] if drawn else []
     return [
-        Table(where, pd.DataFrame(cells_of, dtype=object), role="nodes", id="id", ordered=True),
+        Table(where, pd.DataFrame(cells_of, dtype=object), role="nodes", id="id", ordered=True, remarks=said),
         Table(where, tied.drop(columns=unknown), role="edges", ends=_ENDS, remarks=remarks),
     ]
 
@@ -1120,25 +1185,58 @@ def _pajek_network(lines: Sequence[str], where: str) -> list[Table]:
 def _gdf(text: str, where: str, faults: DataFileFaults) -> list[Table]:
     """``nodedef>`` and ``edgedef>``, each a table whose header says a type behind each name."""
     tables, line = list[Table](), 0
+    text = re.sub(r"(?<=,)'([^'\n]*)'(?=[,\r\n])", r'"\1"', text)  # of a colour
     for part in re.split(r"^edgedef>", text, maxsplit=1, flags=re.MULTILINE | re.IGNORECASE):
         head, *body = [(line + number, cells) for number, cells in _lines_of(part[part.find(">") + 1 :], ",")]
         line += part.count("\n")
         names = [cell.split()[0].strip("'\"") for cell in head[1]]
-        table = _of_rows([(head[0], names), *body], where, faults)
+        table = _undrawn(_of_rows([(head[0], names), *body], where, faults))
         tables.append(
             replace(table, role="edges", ends=(names[0], names[1])) if tables else replace(table, role="nodes", id=names[0])
         )
     return tables
 
 
+def _tgf(text: str, where: str) -> list[Table]:
+    """``ID NAME`` for each person, a line ``#``, and ``ONE TWO KIND`` for each tie."""
+    above, _, below = text.replace("\r\n", "\n").partition("\n#")
+    people = [[*line.split(None, 1), "", ""][:2] for line in above.splitlines() if line.strip()]
+    ties = [[*line.split(None, 2), "", "", ""][:3] for line in below.splitlines() if line.strip()]
+    tied = pd.DataFrame(ties, columns=[*_ENDS, "kind"], dtype=object)
+    known = Table(where, pd.DataFrame(people, columns=["id", "name"], dtype=object), role="nodes", id="id")
+    return [known, Table(where, tied, np.arange(len(ties)) + len(people) + 2, role="edges", ends=_ENDS)]
+
+
+def _konect(text: str, where: str, name: str, faults: DataFileFaults) -> list[Table]:
+    """``out.*`` of KONECT, ties with weights and times between people who are numbered from 1; ``ent.*``, a line for each."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    head = [line[1:].split() for _, line in lines if line.startswith("%")]
+    body = [(number, line) for number, line in lines if not line.startswith("%")]
+    if name.startswith("ent."):
+        named = head[0][1:] if head and head[0][:1] == ["ent"] else [name.rpartition(".")[2]]
+        rows = [(number, line.split(None, len(named) - 1) if len(named) > 1 else [line]) for number, line in body]
+        table = _of_rows([(0, named), *rows], where, faults)
+        frame = table.frame.assign(**{" id": [str(place) for place in range(1, len(table.frame) + 1)]})
+        return [replace(table, frame=frame, role="nodes", id=" id", headed=True)]
+    if head[0][0] == "bip":
+        raise DataError(f"{where}: ties between two kinds of nodes, each numbered from 1; allowed: ties between people")
+    rows = [(number, line.split()) for number, line in body]
+    columns = ["source", "target", "weight", "time"][: max((len(cells) for _, cells in rows), default=2)]
+    tied = replace(_of_rows([(0, columns), *rows], where, faults), headed=True, role="edges", ends=_ENDS)
+    said = [int(one) for one in (head[1] if len(head) > 1 else []) if one.isdigit()]
+    ends = [int(one) for side in _ENDS for one in tied.ids(side) if one.isdigit()]
+    return [_counted(where, max([*said[1:3], *ends])), tied]
+
+
 def _dimacs(text: str, where: str) -> list[Table]:
     """``p edge N M``, then ``e ONE TWO`` for each tie."""
     lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
     count = next(int(cells[2]) for _, cells in lines if cells[:1] == ["p"])
-    ties = [(number, cells[1:3]) for number, cells in lines if cells[:1] in (["e"], ["a"])]
-    if bad := next((number for number, cells in ties if len(cells) != 2), None):
+    ties = [(number, [*cells[1:4], ""][:3]) for number, cells in lines if cells[:1] in (["e"], ["a"])]
+    if bad := next((number for number, cells in ties if not cells[1]), None):
         raise DataError(f"{where}:{bad}: not a tie; allowed: e ONE TWO")
-    frame = pd.DataFrame([cells for _, cells in ties], columns=list(_ENDS), dtype=object)
+    frame = pd.DataFrame([cells for _, cells in ties], columns=[*_ENDS, "value"], dtype=object)
+    frame = frame if frame["value"].any() else frame.drop(columns="value")
     tied = Table(where, frame, np.array([number for number, _ in ties], dtype=np.int64), role="edges", ends=_ENDS)
     return [_counted(where, count), tied]
 
@@ -1238,6 +1336,16 @@ def _json(text: str, where: str) -> list[Table]:
     every = found.get("vertices", [found]) if isinstance(found, dict) else found
     if isinstance(every, list) and any(isinstance(one, dict) and {"id", "label", "outE"} <= one.keys() for one in every):
         return _graphson(every, where)
+    if (
+        isinstance(found, list)
+        and found
+        and isinstance(found[0], dict)
+        and found[0].keys() & {"CXVersion", "numberVerification"}
+    ):
+        try:
+            return _cx(found, where)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise DataError(f"{where}: not a CX network that can be read ({type(error).__name__}: {error})") from error
     if isinstance(found, list):
         return _records(found, where)
     if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
@@ -1247,7 +1355,8 @@ def _json(text: str, where: str) -> list[Table]:
     if isinstance(found.get("adjacency"), list) and isinstance(found.get("nodes"), list):
         return _networkx(lambda nx: nx.adjacency_graph(found), where, "adjacency data of networkx")
     if isinstance(inside := found.get("elements"), Mapping):  # as Cytoscape exports
-        found = {key: [one.get("data", one) for one in part] for key, part in inside.items() if isinstance(part, list)}
+        lists = {key: part for key, part in inside.items() if isinstance(part, list)}
+        found = {key: [{**one.get("data", one), "position": one.get("position")} for one in own] for key, own in lists.items()}
     links = next((key for key in ("links", "edges", "relationships") if isinstance(found.get(key), list)), None)
     people = next((key for key in ("nodes", "vertices") if isinstance(found.get(key), list)), None)
     if links and people:
@@ -1267,6 +1376,8 @@ def _json(text: str, where: str) -> list[Table]:
         if len({len(value) for value in values}) == 1 and len(values) < len(values[0]) and len(values[0]) > 1:
             return [frame_table(pd.DataFrame(found), where)]
         return [_bags(found, where)]
+    if values and all(isinstance(one, Mapping) and one.keys() <= found.keys() for one in values) and any(values):
+        return [_bags({key: list(one) for key, one in found.items()}, where)]
     if values and all(isinstance(value, Mapping) for value in values):
         frame = pd.DataFrame.from_dict(found, orient="index")
         frame.insert(0, "id" if "id" not in frame else "key", list(found))
@@ -1279,7 +1390,51 @@ def _json(text: str, where: str) -> list[Table]:
     )
 
 
-def _node_link(nodes: list[Any], links: list[Any], where: str) -> list[Table]:
+def _cx(found: list[_Facts], where: str) -> list[Table]:
+    """CX of Cytoscape, whose attributes stand apart from nodes, and CX2, where they may have short names and usual values."""
+    aspects: dict[str, list[_Facts]] = {}
+    for key, own in ((key, own) for one in found for key, own in one.items() if isinstance(own, list)):
+        aspects.setdefault(key, []).extend(own)
+    (declared,) = aspects.get("attributeDeclarations") or [{}]
+    parts = []
+    for kind, apart in (("nodes", "nodeAttributes"), ("edges", "edgeAttributes")):
+        known, told = declared.get(kind, {}), dict[object, dict[str, object]]()
+        usual = {name: said["v"] for name, said in known.items() if "v" in said}
+        short = {said["a"]: name for name, said in known.items() if "a" in said}
+        for one in aspects.get(apart, ()):
+            told.setdefault(one["po"], {})[one["n"]] = one["v"]
+        rows = []
+        for one in aspects.get(kind, ()):
+            number = one.get("@id", one.get("id"))
+            facts = {**usual, **{short.get(key, key): value for key, value in one.get("v", {}).items()}, **told.get(number, {})}
+            ends = {"source": one["s"], "target": one["t"], "kind": one.get("i")} if kind == "edges" else {"id": number}
+            drawn = {"position": one.get("x", "apart" if aspects.get("cartesianLayout") else None)} if kind == "nodes" else {}
+            rows.append({**facts, **ends, **drawn, **({"name": one["n"]} if "n" in one else {})})
+        parts.append(rows)
+    nodes, edges = parts
+    return _node_link(*_by_title(nodes, edges, "name"), where)
+
+
+def _by_title(nodes: list[_Facts], links: list[_Facts], title: str) -> tuple[list[_Facts], list[_Facts]]:
+    """Nodes, and the links between them, called by their titles where all have one of their own."""
+    titles = {one["id"]: str(one.get(title) or "").strip() for one in nodes}
+    if not all(titles.values()) or len(set(titles.values())) < len(nodes):
+        return nodes, links
+    nodes = [{**{key: value for key, value in one.items() if key != title}, "id": titles[one["id"]]} for one in nodes]
+    return nodes, [{**one, **{side: titles.get(one[side], one[side]) for side in _ENDS}} for one in links]
+
+
+def _xgmml(root: Element, where: str) -> list[Table]:
+    """XGMML of Cytoscape: GML's words as XML, and what is known of a node in elements ``att``."""
+    parts: dict[str, list[_Facts]] = {"node": [], "edge": []}
+    for one in (one for one in root.iter() if _tag(one) in parts and (one.get("id") or one.get("source"))):
+        facts = {str(att.get("name")): att.get("value") for att in one if _tag(att) == "att"}
+        drawn = {"graphics": "here"} if any(_tag(inner) == "graphics" for inner in one) and _tag(one) == "node" else {}
+        parts[_tag(one)].append({**facts, **one.attrib, **drawn})
+    return _node_link(*_by_title(parts["node"], parts["edge"], "label"), where)
+
+
+def _node_link(nodes: list[_Facts], links: list[_Facts], where: str) -> list[Table]:
     for part, what in ((nodes, "nodes"), (links, "links")):
         if not all(isinstance(one, Mapping) for one in part):
             raise DataError(f"{where}: its {what} are no mappings; allowed: node-link, as networkx and d3 write it")
@@ -1289,7 +1444,7 @@ def _node_link(nodes: list[Any], links: list[Any], where: str) -> list[Table]:
     if key is None:
         people.insert(0, "id", range(len(people)))
         key = "id"
-    nodes_table = frame_table(people, where, role="nodes", id=key)
+    nodes_table = _undrawn(frame_table(people.dropna(axis=1, how="all"), where, role="nodes", id=key))
     ties = pd.json_normalize(links) if links else pd.DataFrame({"source": [], "target": []})
     pair = next(iter(sides_of([str(name) for name in ties.columns], SIDES)), None)
     if pair is None:
@@ -1381,6 +1536,8 @@ def cell_text(value: object) -> str:
         if math.isnan(number):
             return ""
         return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return ", ".join(map(cell_text, value))
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace").strip()
     if isinstance(value, pd.Timestamp):

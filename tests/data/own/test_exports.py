@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 from pathlib import Path
 
@@ -182,7 +183,15 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("page.graphml", b"<html><p>hello</p></html>", "XML that is neither"),
         ("club.mat", b"MATLAB 5.0 MAT-file\0\1", "a MATLAB file"),
         ("club.nt", b"<http://a/1> <http://a/knows> <http://a/2> .\n", "triples"),
-        ("club.tgf", b"1 Ann\n2 Bob\n#\n1 2\n", "as in TGF"),
+        ("club.gt", "⛾ gt".encode() + b"\1\0\0\0", "a graph-tool file; allowed: the same graph saved as GraphML"),
+        ("club.jsonld", b'{"@context": {}, "@graph": []}', "JSON-LD"),
+        ("dump.sql", b"--\nCOPY public.people (id) FROM stdin;\n1\n\\.\n", "an SQL dump"),
+        ("out.club", b"% bip unweighted\n1 1\n1 2\n", "two kinds of nodes, each numbered from 1; allowed: ties between people"),
+        (
+            "adjacency.txt",
+            b"Ann Bob Cy Dan Eve\nBob Cy\nCy Dan Eve\nDan\nEve\n",
+            "who is tied to the first of each line end in .adjlist",
+        ),
         ("club.s6", b":Fa@x^\n", "sparse6"),
         ("_chat.txt", b"[03.01.23, 10:00:11] Ann: hello\n[03.01.23, 10:02:59] Bob: hello\n", "a chat, which names no ties"),
         ("chat.csv", b"1/31/24, 11:20 - Ann: hello\n1/31/24, 11:21 - Bob: hello\n", "a chat, which names no ties"),
@@ -193,8 +202,11 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("calls.csv", b"from;to\n1,0;2,0\n2,0;3,0\n", "ends such as '1,0' have a decimal comma; allowed"),
         ("g.R", b'structure(list(name = c("Ada", "Bert")), class = "data.frame")\n', "R, which is not run"),
         ("g.txt", b"people <- data.frame(id = 1:3)\n", "R, which is not run"),
-        ("g.cx", b'[{"numberVerification": []}, {"nodes": []}]', "a CX network"),
-        ("g.cx2", b'[{"CXVersion": "2.0"}, {"nodes": []}]', "a CX network"),
+        (
+            "g.cx2",
+            b'[{"CXVersion": "2.0"}, {"nodes": [{"id": 1}]}, {"edges": [{"id": 2}]}]',
+            "not a CX network that can be read",
+        ),
         ("g.tlp", b'(tlp "2.0"\n(nodes 0..3)\n(edge 0 1 2)\n)\n', "a Tulip file"),
         ("ties.csv", "source,target\nИван,Пётр\nПётр,Анна\n".encode("cp1251"), "neither UTF-8 nor Latin"),
         ("ties.csv", "source,target\n张伟,王芳\n王芳,李娜\n".encode("gb18030"), "neither UTF-8 nor Latin"),
@@ -215,7 +227,7 @@ def test_files_of_other_programs_are_named_with_what_to_do(name: str, content: b
     (tmp_path / name).write_bytes(content)
     with pytest.raises(DataError, match=says) as refused:
         read(tmp_path / name)
-    assert str(refused.value).count("allowed:") == 1
+    assert str(refused.value).count("allowed:") == 1 - ("cx2" in name)
 
 
 SUMS = "was taken for sums of the others, and left out"
@@ -373,3 +385,151 @@ def test_a_column_that_may_name_owners_is_pointed_out(tmp_path: Path) -> None:
     assert (
         "column 'hospital' is taken for a fact of people: if it names who holds their rows" in read(tmp_path, label="team").says
     )
+
+
+def test_facts_of_friends_are_asked_about_and_are_no_ties(tmp_path: Path) -> None:
+    friends = [{"name": f"Friend {k}", "timestamp": 1_600_000_000 + k} for k in range(N)]
+    (tmp_path / "your_friends.json").write_text(json.dumps({"friends_v2": friends}), encoding="utf-8")
+    with pytest.raises(ReadingQuestion, match=r"Nobody stands in both columns\. If so, say --ends name timestamp"):
+        read(tmp_path)
+
+
+def test_a_sheet_of_notes_is_put_aside_where_ties_have_a_header_of_words(tmp_path: Path) -> None:
+    with pd.ExcelWriter(tmp_path / "club.xlsx") as book:
+        pd.DataFrame({"Member": [f"m {k}" for k in range(N)], "Team": GROUPS * 20}).to_excel(
+            book, sheet_name="People", index=False
+        )
+        ties = pd.DataFrame([(f"m {a}", f"m {b}") for a, b in PAIRS], columns=["Who", "Plays with"])
+        ties.to_excel(book, sheet_name="Ties", index=False)
+        pd.DataFrame([["made by", "Ada"], ["date", "2024"]]).to_excel(book, sheet_name="Notes", index=False, header=False)
+    reading = read(tmp_path / "club.xlsx", label="Team")
+    assert ties_of(reading) == named("m {}")
+    assert "Notes: no column of it holds ids of people" in reading.says
+
+
+def test_several_owners_archives_and_several_years_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    for name in ("bank_a", "bank_b"):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr("ties.csv", "source,target\na,b\nb,c\n")
+    with pytest.raises(DataError, match=r"bank_a.zip/ties.csv, bank_b.zip/ties.csv; allowed: a folder for each owner"):
+        read(tmp_path)
+    for name in ("bank_a", "bank_b"):
+        (tmp_path / f"{name}.zip").rename(tmp_path / f"{name}.txt")
+        (tmp_path / f"{name}.txt").write_text("source,target\na,b\nb,c\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"several files hold ties: bank_a.txt, bank_b.txt; allowed: one file with all ties"):
+        read(tmp_path)
+
+
+def test_rows_are_numbered_as_the_ends_of_ties_are(tmp_path: Path) -> None:
+    (tmp_path / "club.node_labels").write_text("".join(f"{k % 3}\n" for k in range(N)), encoding="utf-8")
+    for first in (0, 1):
+        ties = [(a + first, b + first) for a, b in [*PAIRS, (0, N - 1)]]
+        (tmp_path / "club.edges").write_text("".join(f"{a},{b}\n" for a, b in ties), encoding="utf-8")
+        reading = read(tmp_path, id="row")
+        assert ties_of(reading) == {frozenset(map(str, pair)) for pair in ties}
+        assert isinstance(reading.graph, Graph)
+        assert [int(reading.graph.names.classes[of]) for of in reading.graph.labels] == [k % 3 for k in range(N)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "people"),
+    [
+        ("m.csv", "0,1,0\n1,0,1\n0,1,0\n", "123"),
+        ("m.txt", "0 2 0\n2 0 5\n0 5 0\n", "123"),
+        ("m.csv", "a,b,c\n0,1,0\n1,0,1\n0,1,0\n", "abc"),
+        ("m.csv", '"","X7","X8","X9"\n"7",0,1,0\n"8",0,0,1\n"9",0,0,0\n', "789"),
+        ("m.csv", "0,1,2\n0.0,1.0,0.0\n1.0,0.0,1.0\n0.0,1.0,0.0\n", "012"),
+        ("m.csv", '"","p.1","q.1","r.1"\n"a",0,1,0\n"b",1,0,1\n"c",0,1,0\n', "abc"),
+    ],
+)
+def test_a_small_matrix_is_no_list_of_ties(name: str, text: str, people: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    reading = read(tmp_path / name)
+    assert ties_of(reading) == {frozenset(people[:2]), frozenset(people[1:])}
+
+
+def test_a_square_of_facts_is_no_matrix_of_ties(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("id,red,blue,tall\na,0,1,0\nb,1,0,1\nc,1,1,0\n", encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\na,b\nb,c\n", encoding="utf-8")
+    reading = read(tmp_path, label="")
+    assert ties_of(reading) == {frozenset("ab"), frozenset("bc")}
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("red", "blue", "tall")
+
+
+def test_what_databases_write_for_nothing_is_an_empty_cell(tmp_path: Path) -> None:
+    people = "".join(f"{k},{GROUPS[k % 2] if k else chr(92) + 'N'},{k if k % 5 else chr(92) + 'N'}\n" for k in range(N))
+    (tmp_path / "people.csv").write_text(f"id,team,age\n{people}", encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in PAIRS), encoding="utf-8")
+    graph = read(tmp_path, label="team").graph
+    assert isinstance(graph, Graph)
+    assert graph.names.classes == ("green", "red")
+    assert graph.names.columns == ("age", "age is missing")
+
+
+def test_places_of_people_in_a_table_are_taken_as_computed_from_ties(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    people = pd.DataFrame({"id": range(N), "X": rng.random(N), "Y": rng.random(N), "team": GROUPS * 20})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in PAIRS), encoding="utf-8")
+    reading = read(tmp_path, label="team")
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.features_from_edges
+    assert "X (a place in a drawing), Y (a place in a drawing), taken as computed from them" in reading.says
+    plain = read(tmp_path, label="team", columns={"drop": ["Y"]}).graph
+    assert isinstance(plain, Graph)
+    assert not plain.features_from_edges
+
+
+def test_two_pairs_of_columns_that_name_both_ends_are_asked_about(tmp_path: Path) -> None:
+    mails = pd.DataFrame({"Subject": "Re:", "From: (Name)": [f"Ann {a % 7}" for a, _ in PAIRS]})
+    mails["From: (Address)"], mails["From: (Type)"] = [f"{a}@club.org" for a, _ in PAIRS], "SMTP"
+    mails["To: (Name)"], mails["To: (Address)"] = [f"Ann {b % 7}" for _, b in PAIRS], [f"{b}@club.org" for _, b in PAIRS]
+    mails["To: (Type)"] = "SMTP"
+    mails.to_csv(tmp_path / "inbox.csv", index=False)
+    with pytest.raises(
+        ReadingQuestion, match=r"From: \(Name\) and To: \(Name\) or From: \(Address\) and To: \(Address\)\?"
+    ) as asked:
+        read(tmp_path)
+    assert ties_of(read(tmp_path, ends=asked.value.choices[1])) == named("{}@club.org")
+
+
+def test_numbers_of_whoever_one_answers_to_are_ties_where_their_column_is_called_so(tmp_path: Path) -> None:
+    people = pd.DataFrame({"emp_no": range(1000, 1000 + N), "group": GROUPS * (N // 2)})
+    people["manager_emp_no"] = ["", *(1000 + k // 2 for k in range(1, N))]
+    people["household"] = [1000 + k // 2 for k in range(N)]  # numbers that happen to be ids
+    people.to_csv(tmp_path / "staff.csv", index=False)
+    reading = read(tmp_path, label="group")
+    assert ties_of(reading) == {frozenset((str(1000 + k), str(1000 + k // 2))) for k in range(1, N)}
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("household",)
+
+
+def test_ids_that_lost_their_zeros_are_refused_with_both_spellings(tmp_path: Path) -> None:
+    (tmp_path / "members.csv").write_text("Member ID,team\n001,x\n002,y\n003,x\n", encoding="utf-8")
+    (tmp_path / "doubles.csv").write_text("Member 1,Member 2\n1,2\n2,3\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"'1' is written '001' in 'Member ID' of members.csv; allowed: ids that are written"):
+        read(tmp_path)
+
+
+def test_lists_of_friends_of_every_program_are_ties(tmp_path: Path) -> None:
+    friends = [[b for a, b in PAIRS if a == k] for k in range(N)]
+    pd.DataFrame({"id": range(N), "friends": friends}).to_parquet(tmp_path / "a.parquet")
+    lines = [{"user_id": str(k), "friends": ", ".join(map(str, own)) or "None"} for k, own in enumerate(friends)]
+    (tmp_path / "b.json").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (tmp_path / "c.json").write_text(
+        json.dumps({k: dict.fromkeys(own, 1.5) for k, own in enumerate(friends)}), encoding="utf-8"
+    )
+    (tmp_path / "d.txt").write_text("".join(f"({a}, {b})\n" for a, b in PAIRS), encoding="utf-8")
+    for name in ("a.parquet", "b.json", "c.json", "d.txt"):
+        assert ties_of(read(tmp_path / name)) == named("{}"), name
+
+
+def test_columns_that_say_who_trains_are_no_features(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{GROUPS[k % 2]},{k % 3 == 0},{k % 3 > 0},{20 + k % 7}\n" for k in range(N))
+    (tmp_path / "nodes.csv").write_text(f"node_id,label,train_mask,test_mask,age\n{rows}", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("src_id,dst_id\n" + "".join(f"{a},{b}\n" for a, b in PAIRS), encoding="utf-8")
+    reading = read(tmp_path)
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("age",)
+    assert "train_mask: it says who trains and who is tested (write masks.csv to use that)" in reading.says

@@ -306,7 +306,81 @@ def within_one_folder(folder: Path) -> None:
     TIED.to_csv(folder / "data" / "ties.csv", index=False)
 
 
+def cx(folder: Path) -> None:
+    """As Cytoscape 3 writes networks: attributes stand apart, and so do places."""
+    facts = [{"po": 100 + k, "n": "party", "v": said} for k, said in enumerate(PARTY)]
+    told = [
+        {"numberVerification": [{"longNumber": 281474976710655}]},
+        {"nodes": [{"@id": 100 + k, "n": NUMBERS[k]} for k in range(N)]},
+        {"edges": [{"@id": 900 + k, "s": 100 + a, "t": 100 + b, "i": "pp"} for k, (a, b) in enumerate(TIES)]},
+        {"nodeAttributes": facts}, {"cartesianLayout": [{"node": 100, "x": 1.5, "y": 2.5}]}, {"status": [{"success": True}]},
+    ]  # fmt: skip
+    (folder / "club.cx").write_text(json.dumps(told))
+
+
+def cx2(folder: Path) -> None:
+    """A usual value is not written again, and a name may be a short one."""
+    declared = {"nodes": {"name": {"d": "string"}, "party": {"d": "string", "a": "p", "v": "red"}}, "edges": {}}
+    nodes = [{"id": k, "x": 1.5, "y": 2.5, "v": {"name": one} | ({} if said == "red" else {"p": said})}
+             for k, (one, said) in enumerate(PEOPLE.to_numpy())]  # fmt: skip
+    edges = [{"id": k, "s": a, "t": b, "v": {}} for k, (a, b) in enumerate(TIES)]
+    told = [{"CXVersion": "2.0"}, {"attributeDeclarations": [declared]}, {"nodes": nodes}, {"edges": edges}]
+    (folder / "club.cx2").write_text(json.dumps(told))
+
+
+def xgmml(folder: Path) -> None:
+    nodes = "".join(
+        f'<node id="-{k}" label="{one}"><att name="party" value="{said}" type="string"/><graphics x="1.5" y="2"/></node>'
+        for k, (one, said) in enumerate(PEOPLE.to_numpy(), 1)
+    )
+    edges = "".join(f'<edge label="{a} (pp) {b}" source="-{a + 1}" target="-{b + 1}"/>' for a, b in TIES)
+    head = '<?xml version="1.0"?><graph label="club" directed="0" xmlns="http://www.cs.rpi.edu/XGMML">'
+    (folder / "club.xgmml").write_text(f"{head}<att name='x'/>{nodes}{edges}</graph>")
+
+
+def graph_tool(folder: Path) -> None:
+    keys = '<key id="k0" for="node" attr.name="party" attr.type="string"/>'
+    keys += '<key id="k1" for="node" attr.name="pos" attr.type="vector_double"/>'
+    nodes = "".join(
+        f'<node id="{one}"><data key="k0">{said}</data><data key="k1">0x1p+{k}, 1</data></node>'
+        for k, (one, said) in enumerate(PEOPLE.to_numpy())
+    )
+    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in TIED.to_numpy())
+    head = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
+    (folder / "club.xml").write_text(f'{head}{keys}<graph edgedefault="undirected">{nodes}{edges}</graph></graphml>')
+
+
+def tgf(folder: Path) -> None:
+    ties = "".join(f"{a} {b} knows\n" for a, b in TIED.to_numpy())
+    (folder / "club.tgf").write_text("".join(f"{one} Somebody {one}\n" for one in NUMBERS) + f"#\n{ties}")
+    PEOPLE.to_csv(folder / "people.csv", index=False)
+
+
+def konect(folder: Path) -> None:
+    ties = "".join(f"{a} {b} 1 {1082040961 + k}\n" for k, (a, b) in enumerate(TIED.to_numpy()))
+    (folder / "out.club").write_text(f"% sym positive\n% {len(TIES)} {N} {N}\n{ties}")
+    (folder / "ent.club").write_text("% ent party dat.joined\n" + "".join(f"{said} 2024\n" for said in PARTY))
+    (folder / "ent.club.person.name").write_text("".join(f"Somebody {one}\n" for one in NUMBERS))
+    (folder / "meta.club").write_text("name: Club\ncategory: Social\n")
+
+
+def guess(folder: Path) -> None:
+    nodes = "".join(f"{one},{said},1.5,2.5,'10,20,30'\n" for one, said in PEOPLE.to_numpy())
+    ties = TIED.to_csv(index=False, header=False)
+    head = "nodedef>name VARCHAR,party VARCHAR,x DOUBLE,y DOUBLE,color VARCHAR\n"
+    (folder / "club.gdf").write_text(f"{head}{nodes}edgedef>node1 VARCHAR,node2 VARCHAR\n{ties}")
+
+
+def tables_of_r(folder: Path) -> None:
+    """As ``write.table`` writes: spaces between, quotes around, and no name above the names of rows."""
+    people = "".join(f'"{one}" "Some one" "{said}"\n' for one, said in PEOPLE.to_numpy())
+    (folder / "people.txt").write_text(f'"name" "party"\n{people}')
+    ties = "".join(f'"{k}" "{a}" "{b}"\n' for k, (a, b) in enumerate(TIED.to_numpy(), 1))
+    (folder / "ties.txt").write_text(f'"from" "to"\n{ties}')
+
+
 FORMS = (
+    cx, cx2, xgmml, graph_tool, tgf, konect, guess, tables_of_r,
     ucinet_of_rows_and_columns, ucinet_neighbours, ucinet_embedded, pajek_without_names, neo4j_of_everything, memgraph,
     igraph_gml, json_of_a_service, json_of_several_tables, json_of_pandas, json_with_a_schema, drawn, markdown,
     away_from_the_corner, nodexl, matrix_behind_columns, matrix_without_names, within_one_folder,
@@ -331,6 +405,51 @@ def test_every_program_writes_the_same_club(form: Callable[[Path], None], tmp_pa
     assert np.array_equal(graph.adjacency.toarray()[np.ix_(rows, rows)] > 0, wanted)
     known = rows[:-1] if form is matrix_with_names else rows
     assert [graph.names.classes[graph.labels[row]] for row in known] == PARTY[: len(known)]
+
+
+def drawn_as_yed(people: str, ties: str) -> str:
+    keys = '<key for="node" id="d6" yfiles.type="nodegraphics"/><key attr.name="party" attr.type="string" for="node" id="t"/>'
+    space = 'xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml"'
+    return f'<graphml {space}>{keys}<graph edgedefault="undirected">{people}{ties}</graph></graphml>'
+
+
+@pytest.mark.parametrize("form", [cx, cx2, xgmml, guess, pajek, "gexf", "graphml", "gml", "json"], ids=str)
+def test_where_a_program_drew_people_is_no_column_and_said(form: Callable[[Path], None] | str, tmp_path: Path) -> None:
+    rows = list(enumerate(PARTY, 1))
+    edges = "".join(f'<edge id="{k}" source="{a + 1}" target="{b + 1}"/>' for k, (a, b) in enumerate(TIES))
+    if form == "gexf":
+        nodes = "".join(
+            f'<node id="{k}"><attvalues><attvalue for="0" value="{said}"/></attvalues><viz:position x="{k}.5" y="2"/></node>'
+            for k, said in rows
+        )
+        space = 'xmlns="http://www.gexf.net/1.2draft" version="1.2" xmlns:viz="http://www.gexf.net/1.2draft/viz"'
+        attributes = '<attributes class="node"><attribute id="0" title="party" type="string"/></attributes>'
+        graph = f'<graph mode="static">{attributes}<nodes>{nodes}</nodes><edges>{edges}</edges></graph>'
+        (tmp_path / "club.gexf").write_text(f"<gexf {space}>{graph}</gexf>")
+    elif form == "graphml":
+        shape = '<y:ShapeNode><y:Geometry height="1" width="1" x="{}.5" y="2"/><y:Shape type="ellipse"/></y:ShapeNode>'
+        nodes = "".join(
+            f'<node id="{k}"><data key="d6">{shape.format(k)}</data><data key="t">{said}</data></node>' for k, said in rows
+        )
+        (tmp_path / "club.graphml").write_text(drawn_as_yed(nodes, edges))
+    elif form == "gml":
+        nodes = "".join(f'node [ id {k}\nparty "{said}"\ngraphics [ x {k}.5\ny 2.0\n ]\n ]\n' for k, said in rows)
+        ties = "".join(f"edge [ source {a + 1}\ntarget {b + 1}\n ]\n" for a, b in TIES)
+        (tmp_path / "club.gml").write_text(f"graph [\n{nodes}{ties}]\n")
+    elif form == "json":
+        nodes = [{"id": k, "party": said, "x": k + 0.5, "y": 2.0, "vx": 0.1, "vy": 0, "index": k} for k, said in rows]
+        (tmp_path / "club.json").write_text(
+            json.dumps({"nodes": nodes, "links": [{"source": a + 1, "target": b + 1} for a, b in TIES]})
+        )
+    else:
+        assert callable(form)
+        form(tmp_path)
+    (name,) = (one.name for one in tmp_path.iterdir())
+    reading = read(tmp_path / name, label="party")
+    assert f"where and how {name} draws people is not read" in reading.says
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("nothing known",)
+    assert reading.graph.num_edges == len(TIES)
 
 
 def test_notes_beside_tables_are_listed_and_damaged_tables_refused(tmp_path: Path) -> None:
