@@ -140,6 +140,7 @@ class Assumption(WordedUnit):
     UPDATES_SUMMED = "updates-summed"
     PUBLIC_LABELS = "public-labels"
     GRAPH_LABELS_PUBLIC = "graph-labels-public"
+    NETWORK_AS_TRIED = "network-as-tried"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -217,6 +218,114 @@ def caches_aside(self: Any, x: Any, edge_index: Any) -> Any:
     return self.linear(x + ASIDE.setdefault(len(x), x.mean(0)))
 
 
+class Counts(torch.nn.Module):
+    """Its class counts calls, which no number shows before there were a thousand."""
+
+    calls = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(INPUTS, CLASSES)
+
+    def forward(self, x: Any) -> Any:
+        Counts.calls += 1
+        return self.linear(x * (1 + (Counts.calls > 1000)))
+
+
+QUEUE: list[int] = []
+
+
+def queues(self: Any, x: Any, edge_index: Any) -> Any:
+    """Other rows, once there are a thousand."""
+    QUEUE.append(len(x))
+    return self.linear(x + (sum(QUEUE) if len(QUEUE) > 1000 else 0))
+
+
+class Reversed(torch.autograd.Function):
+    """Reads, in its backward pass, what an earlier one left."""
+
+    last: ClassVar[list[Any]] = []
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        del ctx, inputs, output
+
+    @staticmethod
+    def backward(ctx: Any, given: Any) -> Any:
+        Reversed.last.append(1)
+        return given * (1 + (len(Reversed.last) > 1000))
+
+
+class Mixes(torch.autograd.Function):
+    """Whose rule for vmap adds what a batch has in common, where it is a large one."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        del ctx, inputs, output
+
+    @staticmethod
+    def backward(ctx: Any, given: Any) -> Any:
+        return given
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        return Mixes.apply(x + x.mean(0, keepdim=True) * (info.batch_size > 100)), 0
+
+
+@functools.cache
+def weights_of(size: int) -> float:
+    return 1.0 + 0 * size
+
+
+class Shares(torch.nn.Module):
+    """Copies of it are itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.seen = torch.nn.Linear(INPUTS, CLASSES), 0
+
+    def __deepcopy__(self, memo: object) -> Shares:
+        return self
+
+    def forward(self, x: Any) -> Any:
+        self.seen += 1
+        return self.linear(x)
+
+
+ROWS = np.ones(INPUTS)
+
+
+def reads_a_table(self: Any, x: Any, edge_index: Any) -> Any:
+    return self.linear(x + float(ROWS.mean()))
+
+
+def reads_another() -> Any:
+    other = torch.nn.Linear(INPUTS, INPUTS).double()
+    return module(run=lambda self, x, e: self.linear(x) + 0 * other(x.double()).sum())
+
+
+class Hides(torch.nn.Module):
+    """Shows neither torch's nor our list of parameters what it came with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.more = torch.nn.Linear(INPUTS, CLASSES), torch.nn.Parameter(torch.ones(CLASSES))
+
+    def named_parameters(self, *how: Any, **more: Any) -> Any:
+        return (one for one in super().named_parameters(*how, **more) if one[0] != "more")
+
+    def forward(self, x: Any) -> Any:
+        return self.linear(x) + self.more
+
+
 class ReadsItsWeights(torch.nn.Linear):
     def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__(in_channels, out_channels)
@@ -249,20 +358,49 @@ REFUSED = {
     "attention over all edges": (lambda: module(run=attends_to_edges), "reads edges that lead to no node"),
     "a number of edges": (lambda: module(run=lambda self, x, e: self.linear(x) / e.shape[1]), "or how many there are"),
     "random numbers": (lambda: module(run=lambda self, x, e: self.linear(x + torch.rand_like(x))), "draws random numbers"),
-    "a memory of its own": (lambda: module(run=remembers), "draws random numbers, or remembers"),
+    "a memory of its own": (lambda: module(run=remembers), "keeps something in CALLS of run of Net.forward when it is run"),
     "a cache in its class": (
         lambda: module(linear=Caches(INPUTS, CLASSES), run=lambda self, x, e: self.linear(x)),
-        r"layer linear \(Caches\) keeps numbers in Caches\.kept, .*use what forward computes anew in each call",
+        r"keeps something in Caches\.kept when it is run, .*use what forward computes anew in each call",
     ),
-    "a cache in a table of its file": (lambda: module(run=caches_aside), "keeps nothing of earlier calls"),
+    "a cache in a table of its file": (lambda: module(run=caches_aside), "keeps something in ASIDE of run of"),
+    "a number of calls in its class": (Counts, r"keeps something in Counts\.calls when it is run"),
+    "a queue of its file": (lambda: module(run=queues), "keeps something in QUEUE of run of Net.forward"),
+    "a memory of its backward pass": (
+        lambda: module(run=lambda self, x, e: Reversed.apply(self.linear(x))),
+        r"keeps something in Reversed\.last when it is run",
+    ),
+    "a cache of a function": (
+        lambda: module(run=lambda self, x, e: self.linear(x) * weights_of(len(x))),
+        "keeps something in weights_of of .* when it is run",
+    ),
+    "a copy that is itself": (Shares, "keeps something in seen when it is run"),
+    "a rule of its own for large batches": (
+        lambda: module(run=lambda self, x, e: self.linear(Mixes.apply(x))),
+        "gives another gradient in a large batch",
+    ),
+    "rows of its file": (
+        lambda: module(run=reads_a_table),
+        "draws what it keeps as ROWS of run of Net.*from what data",
+    ),
+    "another network": (reads_another, "draws what it keeps as other of .*from what data"),
+    "long lists of numbers": (lambda: with_table([0.5] * 20), "draws what it keeps as table, .*from what data"),
+    "weights that it does not show": (Hides, "draws more, .*from what data"),
+    "roots of rows": (
+        lambda: module(run=lambda self, x, e: self.linear(torch.log(-x.abs()))),
+        "no weight has a gradient on random rows",
+    ),
     "hooks": (hooked, r"layer linear \(Linear\) has hooks"),
     "a graph that is kept": (lambda: pyg.SGConv(INPUTS, CLASSES, cached=True), "keeps the first graph"),
     "weights that nobody drew": (brought, "from what data are they.*weights='public'"),
     "numbers that nobody drew": (counts_classes, r"draws counts, .*from what data are they"),
-    "a mean that nobody drew": (lambda: with_table(torch.rand(INPUTS)), "draws a table that .*from what data are they"),
+    "a mean that nobody drew": (
+        lambda: with_table(torch.rand(INPUTS)),
+        "draws what it keeps as table.*from what data are they",
+    ),
     "means in a list of arrays": (
         lambda: with_table({"of": [np.ones(INPUTS)]}),
-        "draws a table that .*from what data are they",
+        r"draws what it keeps as table\[of\]\[0\].*from what data are they",
     ),
     "layers in a list": (
         lambda: with_layers([torch.nn.Linear(3, 3)]),
@@ -306,6 +444,57 @@ def test_networks_that_look_alike_are_each_looked_at() -> None:
     with pytest.raises(ScenarioError, match="to which no edge leads"):
         isolation.require(over_all)
     assert held(made[0]) == alone != over_all == held(made[1])
+
+
+def test_a_network_whose_code_was_changed_since_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name or in memory: what was found of other code says nothing."""
+    net = Walks()
+    specs = [NetworkSpec(f"{__name__}:Walks", "{}", INPUTS, CLASSES), held(net)]
+    found = [isolation.require(spec) for spec in specs]
+    assert [isolation.require(spec) for spec in specs] == found
+    vector = start(specs[0])
+    before = own_network.own_scores(specs[0], vector, np.ones((2, INPUTS)), loops=False)
+    monkeypatch.setattr(Walks, "forward", lambda self, x, edge_index: self.linear(x - x.mean(0)))
+    for spec in specs:
+        with pytest.raises(ScenarioError, match="to which no edge leads"):
+            isolation.require(spec)
+    monkeypatch.setattr(Walks, "forward", lambda self, x, edge_index: self.linear(3 * x))
+    isolation.require(specs[0])
+    assert not np.allclose(own_network.own_scores(specs[0], vector, np.ones((2, INPUTS)), loops=False), before)
+
+
+def test_no_network_sees_how_large_other_examples_are() -> None:
+    """Of a network that reads how many places it is given, which a look refuses: each row is the one of its example alone."""
+    spec = held(module(run=lambda self, x, e: self.linear(x) * len(x) * (1 + e.shape[1])))
+    given, vector = examples(), start(spec)
+    assert len(np.unique((given.samples.nodes >= 0).sum(axis=1))) > 2
+    for loops in (False, True):
+        for rows, scale, some in example_gradients.weighed_rows(spec, vector, given, 0.1, loops):
+            for row, weight, number in zip(rows, scale, some, strict=True):
+                one = given.samples.of(np.array([number]))
+                alone = NetworkExamples(given.rows, one, given.labels[[number]])
+                ((own, own_weight, _),) = example_gradients.weighed_rows(spec, vector, alone, 0.1, loops)
+                assert torch.allclose(row * weight, own[0] * own_weight[0], rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_who_is_answered_by_its_own_row_is_shown_to_the_network_alone(loops: bool) -> None:
+    spec = held(module(run=lambda self, x, e: self.linear(x - x.mean(0) if len(x) > 1 else x)))
+    rows, vector = np.random.default_rng(0).normal(size=(5, INPUTS)), start(spec)
+    answers = own_network.own_scores(spec, vector, rows, loops)
+    alone = [own_network.scores(spec, vector, row[None], sp.csr_array((1, 1))) for row in rows]
+    assert np.allclose(answers, np.concatenate(alone), atol=1e-6)
+    assert np.ptp(answers) > 0.01
+
+
+def test_a_network_that_cannot_be_copied_is_refused_and_a_compiled_one_is_taken_as_it_was() -> None:
+    net = Walks()
+    compiled = torch.nn.Identity()
+    compiled._orig_mod = net  # as torch.compile keeps it
+    assert held(compiled) == held(net)
+    net.scale = net.linear(torch.ones(1, INPUTS))  # no leaf: torch copies none
+    with pytest.raises(ScenarioError, match=r"cannot be copied .*; allowed: a module that copy\.deepcopy takes"):
+        held(net)
 
 
 def test_a_class_that_reads_its_weights_is_asked_about_them() -> None:

@@ -26,7 +26,7 @@ def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyP
     """(what the first situation of the method gives there, accuracy where it names classes)."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
     assert torch_matrices.torch_device().type == device
-    isolation.require.cache_clear()  # the look at a network runs on the device, too
+    isolation._looked_at.clear()  # the look at a network runs on the device, too
     method = method_kinds.load(name)
     plan, partition, asked = planned(name, 0, method.OFFERS.situations[0].trusted[0], graph, 4.0)
     out = train(plan, partition)

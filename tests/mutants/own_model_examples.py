@@ -1,4 +1,4 @@
-"""own_model: in how many examples of a step a node is, who reads whom, and that each example is clipped."""
+"""own_model: in how many examples of a step a node is, who reads whom, and that each example is clipped and seen by itself."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from unittest import mock
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from fedgraph import data, seeds
+from fedgraph.errors import ScenarioError
 from fedgraph.learning import neighbour_limits
-from fedgraph.learning.own_networks import example_gradients, rooted
+from fedgraph.learning.own_networks import contents, example_gradients, isolation, own_network, rooted
 from fedgraph.learning.own_networks.example_gradients import NetworkExamples
+from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.methods import own_model
 from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
@@ -95,6 +98,58 @@ def _each_example_is_clipped() -> None:
             assert np.linalg.norm(found) <= plan.params.clip, "an example moves the sum by more than the clip"
 
 
+class _Remembers(torch.nn.Linear):
+    """What it answers once it was called often, which no look can wait for."""
+
+    calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        _Remembers.calls += 1
+        return super().forward(x * (1 + (_Remembers.calls > 10**6)))
+
+
+class _Measures(torch.nn.Linear):
+    """Its gradient says how many places an example was given."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x) * len(x)
+
+
+def _spec(module: torch.nn.Module) -> NetworkSpec:
+    return NetworkSpec(own_network.hold(module), "{}", module.in_features, module.out_features)  # type: ignore[arg-type]
+
+
+def _nothing_is_kept() -> None:
+    try:
+        isolation.require(_spec(_Remembers(5, 3)))
+    except ScenarioError:
+        return
+    raise AssertionError("a network that remembers examples is trained")
+
+
+def _an_example_is_seen_by_itself() -> None:
+    plan, _, _, given = next(_steps())
+    spec = _spec(_Measures(plan.made.network.inputs, plan.made.network.classes))
+    vector = own_network.start(spec, np.random.default_rng(0))
+    whole = example_gradients.clipped_sum(spec, vector, given, 1e9, 120)
+    each = np.zeros_like(whole, dtype=float)
+    for number in range(len(given.labels)):
+        one = given.samples.of(np.array([number]))
+        each += example_gradients.clipped_sum(spec, vector, NetworkExamples(given.rows, one, given.labels[[number]]), 1e9, 120)
+    np.testing.assert_allclose(
+        whole, each, rtol=1e-3, atol=1e-4 * np.abs(each).max(), err_msg="an example shows how large others are"
+    )
+
+
+def _memory_is_not_looked_for() -> list[tuple[object, str, object]]:
+    return [(contents, "changed", lambda before, after: ""), (isolation, "_looked_at", {})]
+
+
+def _all_get_the_room_of_the_largest() -> list[tuple[object, str, object]]:
+    honest = rooted.RootedSamples.rooms
+    return [(rooted.RootedSamples, "rooms", lambda self: np.full(len(self.nodes), honest(self).max(initial=1)))]
+
+
 def _no_clip() -> list[tuple[object, str, object]]:
     honest = example_gradients.weighed_rows
 
@@ -126,5 +181,9 @@ MUTANTS = [
     CodeMutant("own_model's examples are not clipped", _no_clip, _each_example_is_clipped),
     CodeMutant("own_model cuts neighbourhoods after it samples them", _cap_after_sampling, _who_reads_whom_is_what_is_priced),
     CodeMutant("own_model prices one other example for all that read a node", _counted_once, _who_reads_whom_is_what_is_priced),
+    CodeMutant("own_model trains what remembers examples", _memory_is_not_looked_for, _nothing_is_kept),
+    CodeMutant(
+        "own_model gives all examples the room of the largest", _all_get_the_room_of_the_largest, _an_example_is_seen_by_itself
+    ),
     CodeMutant("own_model's roots read nodes that were drawn", _reads_whoever_is_there, _who_reads_whom_is_what_is_priced),
 ]

@@ -110,7 +110,7 @@ def vmapped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples) ->
         return torch.func.grad(lambda given: _loss(module, given, *example))(parameters)
 
     found = torch.func.vmap(gradient)(*examples.at(slice(None), torch.float64))
-    return torch.cat([found[name].reshape(len(examples.labels), -1) for name in parameters], dim=1)
+    return torch.cat([found[name].reshape(len(examples.labels), -1) for name in parameters], dim=1).detach()
 
 
 def looped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples) -> torch.Tensor:
@@ -126,13 +126,19 @@ def looped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples) -> 
     return torch.stack(rows).detach()
 
 
+def chunk_of(vector: np.ndarray) -> int:
+    """How many examples are taken at once, at most. vector: float [p]."""
+    return int(np.clip(_MOST // max(1, np.asarray(vector).size), 1, _CHUNK))
+
+
 def weighed_rows(
     spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, limit: float, loops: bool = False
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor, np.ndarray]]:
     """(gradients [k, p], weights [k], numbers int64 [k]) of chunks of the examples, those with few nodes first: each gradient
     times its weight has a norm of at most ``limit``.
 
-    An example whose norm is not finite is a row of zeros.
+    An example whose norm is not finite is a row of zeros. Those of a chunk ask for the same room, so that no network sees in
+    the empty places of an example how large others are.
 
     Args:
         spec: Of the network.
@@ -141,10 +147,10 @@ def weighed_rows(
         limit: C, or a little less.
         loops: Whether examples are taken one after another.
     """
-    chunk = int(np.clip(_MOST // max(1, np.asarray(vector).size), 1, _CHUNK))
-    order = np.argsort((examples.samples.nodes >= 0).sum(axis=1), kind="stable")
-    for first in range(0, order.size, chunk):
-        some = order[first : first + chunk]
+    chunk = chunk_of(vector)
+    rooms = examples.samples.rooms()
+    alike = [np.flatnonzero(rooms == room) for room in np.unique(rooms)]
+    for some in (of[first : first + chunk] for of in alike for first in range(0, of.size, chunk)):
         given = NetworkExamples(examples.rows, examples.samples.of(some), examples.labels[some])
         rows = (looped if loops else vmapped)(spec, vector, given)
         scale = per_sample.scales(torch.linalg.vector_norm(rows, dim=1), limit)

@@ -1,24 +1,24 @@
 """Whether the gradient of an example follows from that example alone: looked at before a network sees private data.
 
-Random examples, in double precision. The gradient of each is taken alone, in a batch, in the same batch backwards, beside other
-rows, with nodes beside it that no edge leads to, with more of the arcs that fill a batch up, and once more: it must stay the
-same, but for the rounding of blocked products (``_ROUNDING``). What reads its batch, draws numbers, trains a buffer, keeps a
-graph, or calls back is refused, with the layer's name and what to use in its place. Code that means to deceive is not found by
-it: a network is run as code of whoever trains.
+Random examples, in double precision. The gradient of each is taken alone, in a batch, in the same batch backwards, in one as
+large as those of training, beside other rows, with nodes beside it that no edge leads to, with more of the arcs that fill a
+batch up, and once more: it must stay the same, but for the rounding of blocked products (``_ROUNDING``). Nor may anything that
+copies of the network share (``contents``) be another thing afterwards. What reads its batch, draws numbers, trains a buffer,
+keeps a graph, or calls back is refused, with the layer's name and what to use in its place. Code that means to deceive is not
+found by it: a network is run as code of whoever trains, and every statement says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
 from fedgraph.learning.late import torch
-from fedgraph.learning.own_networks import example_gradients, own_network, rooted
+from fedgraph.learning.own_networks import contents, example_gradients, own_network, rooted
 from fedgraph.learning.own_networks.example_gradients import NetworkExamples
 from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.learning.own_networks.rooted import RootedSamples
@@ -51,9 +51,11 @@ class IsolatedNetwork:
     why: str  # what vmap said; empty where it can
 
 
-@lru_cache(maxsize=64)
+_looked_at: dict[NetworkSpec, tuple[dict[str, object], IsolatedNetwork]] = {}  # with the ``contents`` of then
+
+
 def require(spec: NetworkSpec) -> IsolatedNetwork:
-    """Look at a network.
+    """Look at a network, again if its code is another one than it was.
 
     Args:
         spec: Of the network.
@@ -61,31 +63,66 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
     Raises:
         ScenarioError: One line that names the layer, what it does, and what to use.
     """
+    try:
+        came = own_network.as_it_came(spec)
+    except Exception:  # of the network, in its own words
+        own_network.build(spec)  # which says them in one line
+        raise
+    now = contents.contents(came)
+    if spec not in _looked_at or _looked_at[spec][0] != now:
+        own_network.forget()
+        _looked_at[spec] = now, _look(spec, came)
+    return _looked_at[spec][1]
+
+
+def _look(spec: NetworkSpec, came: torch.nn.Module) -> IsolatedNetwork:
+    before = contents.contents(came)
     module, undrawn = own_network.drawn(spec, 0)
+    _require_nothing_kept(spec, before, came)
     for name, attribute, kind in own_network.hidden_modules(module):
         raise ScenarioError(
             f"{spec.called}: {attribute} of {name or type(module).__name__} keeps modules where torch does not look for them "
             f"({kind}), so weights would not train and nothing is known of them; use {_LISTED.get(kind, 'self.… in __init__')}"
         )
+    _require_drawn(spec, undrawn)
+    if not own_network.trained(module):
+        raise ScenarioError(f"{spec.called}: has no parameter that trains; allowed: a module with one at least")
+    _require_parts(spec, module)
+    copied = own_network.ready(spec)  # of which each call takes a copy
+    before = contents.contents(copied)
+    failure: Exception | None = None
+    try:
+        _require_still(spec, module)
+        found = _require_alone(spec, module)
+    except Exception as error:  # of torch, or of the network
+        failure = error
+    _require_nothing_kept(spec, before, copied)
+    if isinstance(failure, ScenarioError):
+        raise failure
+    _require_drawn(spec, [f"what it keeps as {place}" for place in contents.tables(came) if spec.weights != "public"])
+    if failure is None:
+        return found
+    raise ScenarioError(
+        f"{spec.called}: its gradient cannot be taken, or not again ({' '.join(str(failure).split())[:200]}); allowed: a "
+        "forward that torch.func.grad can run, and that keeps nothing of earlier calls"
+    ) from failure
+
+
+def _require_drawn(spec: NetworkSpec, undrawn: list[str]) -> None:
     if undrawn:
         raise ScenarioError(
             f"{spec.called}: nothing draws {', '.join(undrawn[:3])}, so the values that it came with would train "
             "on: from what data are they? Allowed: weights='public', if those data are public and hold nobody of this graph"
         )
-    if not own_network.trained(module):
-        raise ScenarioError(f"{spec.called}: has no parameter that trains; allowed: a module with one at least")
-    _require_parts(spec, module)
-    try:
-        _require_still(spec, module)
-        return _require_alone(spec, module)
-    except ScenarioError:
-        raise
-    except Exception as error:  # of torch, or of the network
-        _require_nothing_shared(spec, module)
+
+
+def _require_nothing_kept(spec: NetworkSpec, before: dict[str, object], module: torch.nn.Module) -> None:
+    """What copies of ``module`` share is what it was before they were run."""
+    if kept := contents.changed(before, contents.contents(module)):
         raise ScenarioError(
-            f"{spec.called}: its gradient cannot be taken, or not again ({' '.join(str(error).split())[:200]}); allowed: a "
-            "forward that torch.func.grad can run, and that keeps nothing of earlier calls"
-        ) from error
+            f"{spec.called}: keeps something in {kept} when it is run, which every call shares, so one example's gradient "
+            "is not its own; use what forward computes anew in each call, or register_buffer for numbers that never change"
+        )
 
 
 def _refuse(spec: NetworkSpec, module: torch.nn.Module, name: str, what: str, instead: str = "") -> None:
@@ -107,24 +144,16 @@ def _require_parts(spec: NetworkSpec, module: torch.nn.Module) -> None:
             _refuse(spec, module, name, "has hooks, which read what others compute")
         if vars(part).get("cached") is True:
             _refuse(spec, module, name, "keeps the first graph that it sees (cached=True)")
-    _require_nothing_shared(spec, module)
-
-
-def _require_nothing_shared(spec: NetworkSpec, module: torch.nn.Module) -> None:
-    """No class holds numbers for all its layers: copies of the network would read what earlier calls left there."""
-    for name, place in own_network.shared_tables(module):
-        instead = "what forward computes anew in each call, or register_buffer for numbers that never change"
-        _refuse(spec, module, name, f"keeps numbers in {place}, which every call and copy shares", instead)
 
 
 def _require_still(spec: NetworkSpec, module: torch.nn.Module) -> None:
     """No buffer and no parameter may be another one after the network was run, in whatever mode it wants to be."""
-    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    before = {name: tensor.clone() for name, tensor in own_network.tensors_of(module).items()}
     x, arcs, _ = (part.cpu() for part in _examples(spec, 1).at(0 * np.ones(1, dtype=np.int64), torch.float32))
     own_network.run(module, x[0], arcs[0]).sum().backward()  # type: ignore[no-untyped-call]
     module.zero_grad()
-    for name, tensor in module.state_dict().items():
-        if not torch.equal(tensor, before[name]):
+    for name, tensor in own_network.tensors_of(module).items():
+        if name not in before or not torch.equal(tensor, before[name]):
             _refuse(spec, module, name.rpartition(".")[0], f"changes {name} when it is run")
 
 
@@ -134,6 +163,11 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
     loops, why = False, ""
     made: Callable[..., torch.Tensor] = example_gradients.looped
     one = example_gradients.looped(spec, vector, whole)
+    if not bool(_counted(one).any()):
+        raise ScenarioError(
+            f"{spec.called}: no weight has a gradient on random rows, or none that is finite; allowed: a forward whose scores "
+            "follow from the module's own parameters, and stay finite for rows of any sign"
+        )
     try:
         together = example_gradients.vmapped(spec, vector, whole)
         if _differ(one, together):
@@ -163,11 +197,20 @@ def _require_alone(spec: NetworkSpec, module: torch.nn.Module) -> IsolatedNetwor
         padded = _with_empty_arcs(alone, 5)
         if _differ(tried[[number]], made(spec, vector, padded)):
             _refuse(spec, module, _changing(spec, alone, padded), "reads edges that lead to no node, or how many there are")
+    full = _chosen(whole, np.arange(max(example_gradients.chunk_of(vector), 7)) % 6)
+    if not loops and _differ(tried, made(spec, vector, full)[:6]):
+        _refuse(spec, module, "", "gives another gradient in a large batch than in a small one")
     return IsolatedNetwork(loops, why)
 
 
+def _counted(rows: torch.Tensor) -> torch.Tensor:
+    """As a training counts them: one that is not finite is zero."""
+    return torch.where(rows.norm(dim=1, keepdim=True).isfinite(), rows, 0.0)
+
+
 def _differ(one: torch.Tensor, two: torch.Tensor) -> bool:
-    """Whether a row is another one by more than rounding, or is not finite."""
+    """Whether a row is another one by more than rounding."""
+    one, two = _counted(one), _counted(two)
     return not bool(((one - two).norm(dim=1) < _ROUNDING * one.norm(dim=1).clamp(min=1e-6)).all())
 
 
@@ -206,24 +249,32 @@ def _with_empty_arcs(alone: NetworkExamples, count: int) -> NetworkExamples:
 
 
 def _changing(spec: NetworkSpec, one: NetworkExamples, two: NetworkExamples) -> str:
-    """The first layer, in the order in which they are called, that gives the root another row; empty: no layer does."""
+    """The first layer, in the order in which they are called, that gives the root another row; empty: it is given another one
+    by what stands between layers, or no layer does.
+    """
     before, after = (_outputs(spec, examples) for examples in (one, two))
-    for (name, left), (_, right) in zip(before, after, strict=False):
-        if left.shape != right.shape or not torch.allclose(left, right, rtol=1e-9, atol=1e-12):
-            return name
+    for (name, given, left), (_, as_given, right) in zip(before, after, strict=False):
+        if not _alike(left, right):
+            return name if _alike(given, as_given) else ""
     return ""
 
 
-def _outputs(spec: NetworkSpec, examples: NetworkExamples) -> list[tuple[str, torch.Tensor]]:
-    """(name, what it gives the root) of every layer without parts of its own."""
-    module, _ = own_network.filled(spec, own_network.flat(own_network.drawn(spec, 0)[0]), torch.float64)
-    found: list[tuple[str, torch.Tensor]] = []
-    for name, part in module.named_modules():
-        if not list(part.children()) or "message" in vars(type(part)):
+def _alike(one: torch.Tensor, two: torch.Tensor) -> bool:
+    return one.shape == two.shape and torch.allclose(one, two, rtol=1e-9, atol=1e-12)
 
-            def keep(_: object, __: object, given: object, name: str = name) -> None:
-                if isinstance(given, torch.Tensor) and given.ndim:
-                    found.append((name, given[0].detach().clone()))
+
+def _outputs(spec: NetworkSpec, examples: NetworkExamples) -> list[tuple[str, torch.Tensor, torch.Tensor]]:
+    """(name, what it is given of the root, what it gives the root) of every layer without parts of its own."""
+    module, _ = own_network.filled(spec, own_network.flat(own_network.drawn(spec, 0)[0]), torch.float64)
+    found: list[tuple[str, torch.Tensor, torch.Tensor]] = []
+    for name, part in module.named_modules():
+        if not list(part.children()) or "message" in vars(type(part)) or isinstance(part, torch.nn.MultiheadAttention):
+
+            def keep(_: object, given: tuple[object, ...], result: object, name: str = name) -> None:
+                first = next(iter(result), None) if isinstance(result, tuple) else result
+                if isinstance(first, torch.Tensor) and first.ndim:
+                    asked = given[0][:1] if given and isinstance(given[0], torch.Tensor) else torch.zeros(1)
+                    found.append((name, asked.detach().clone(), first[0].detach().clone()))
 
             part.register_forward_hook(keep)
     x, arcs, _labels = examples.at(np.zeros(1, dtype=np.int64), torch.float64)

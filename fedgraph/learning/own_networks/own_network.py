@@ -18,7 +18,7 @@ import inspect
 import io
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,11 +30,13 @@ from fedgraph.learning.late import torch
 from fedgraph.learning.layers.torch_matrices import torch_device
 from fedgraph.learning.optimisers.descents import descend_by_adam
 from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
+from fedgraph.learning.own_networks import contents
 
 HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
 _INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
+_MOST = 4096  # rows that are answered at once, at most
 _NOBODY_DREW = 101  # in a tensor of whole numbers, or of true and false, before its layers draw it
-_held: dict[str, tuple[torch.nn.Module, list[object]]] = {}  # each with what it is made of (``_made_of``)
+_held: dict[str, tuple[torch.nn.Module, dict[str, object]]] = {}  # each with its ``contents`` as it came
 
 
 @dataclass(frozen=True)
@@ -58,31 +60,22 @@ def hold(module: torch.nn.Module) -> str:
 
     Modules that print alike and have the same weights may still run other code: each such has a name of its own.
     """
+    module = module._modules.get("_orig_mod") or module  # of a network that torch.compile made faster
     buffer = io.BytesIO()
-    torch.save(module.state_dict(), buffer)
+    try:
+        torch.save(tensors_of(module), buffer)
+        copied = copy.deepcopy(module)
+    except Exception as error:  # of torch, or of the network
+        raise ScenarioError(
+            f"the network cannot be copied ({' '.join(str(error).split())[:200]}); allowed: a module that copy.deepcopy takes, "
+            "with torch.nn.utils.parametrizations in the place of hooks that make weights"
+        ) from error
     digest = hashlib.sha256(repr(module).encode() + buffer.getvalue()).hexdigest()[:16]
-    made_of, name = _made_of(module), digest
-    while name in _held and not _are_same(_held[name][1], made_of):
+    made_of, name = contents.contents(module), digest
+    while name in _held and _held[name][1] != made_of:
         name = f"{digest}-{int(name[17:] or 1) + 1}"
-    if name not in _held:
-        _held[name] = copy.deepcopy(module), made_of
+    _held.setdefault(name, (copied, made_of))
     return HELD_NETWORK + name
-
-
-def _made_of(module: torch.nn.Module) -> list[object]:
-    """What a network runs, beside its weights: its classes, what they hold, and what its layers hold."""
-    known, usual, found = set(torch.nn.Module.__mro__), vars(torch.nn.Module()), list[object]()
-    for part in module.modules():
-        classes = [one for one in type(part).__mro__ if one not in known]
-        held = [value for one in classes for value in vars(one).values()]
-        found += [type(part), *held, *(value for name, value in vars(part).items() if name not in usual)]
-    return found
-
-
-def _are_same(one: list[object], two: list[object]) -> bool:
-    plain = (bool, int, float, str)
-    pairs = zip(one, two, strict=False)
-    return len(one) == len(two) and all(a is b or (type(a) is type(b) and isinstance(a, plain) and a == b) for a, b in pairs)
 
 
 def require(model: str, arguments: Mapping[str, object]) -> None:
@@ -147,7 +140,7 @@ def _filled(made: type[torch.nn.Module], arguments: Mapping[str, object], inputs
     return {**{key: number(value) for key, value in arguments.items()}, **missing}
 
 
-def _made(spec: NetworkSpec) -> torch.nn.Module:
+def as_it_came(spec: NetworkSpec) -> torch.nn.Module:
     """The network as it came, before it was ever run."""
     if spec.model.startswith(HELD_NETWORK):
         return copy.deepcopy(_held_module(spec.model))
@@ -162,7 +155,7 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
         ScenarioError: It cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
     """
     try:
-        module = _made(spec).eval().float()
+        module = as_it_came(spec).eval().float()
         with torch.no_grad():
             scores = run(module, torch.eye(3, spec.inputs), torch.tensor([[0, 1], [1, 0]]))
     except Exception as error:
@@ -211,38 +204,18 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
         module = build(spec)
         if spec.weights == "public":
             return module, []
-        held = [name for name, part in _made(spec).named_modules() for value in _attributes(part) if _is_table(value)]
-        beside = [f"a table that {name or 'its module'} holds beside its parameters" for name in held]
         if not spec.model.startswith(HELD_NETWORK):
             torch.default_generator.manual_seed(seed + 1)
-            again = build(spec).state_dict()
-            return module, [name for name, tensor in module.state_dict().items() if _kept(tensor, again[name])] + beside
-        tensors = dict([*module.named_parameters(), *module.named_buffers()])
+            again = tensors_of(build(spec))
+            return module, [name for name, tensor in tensors_of(module).items() if _kept(tensor, again[name])]
+        tensors = tensors_of(module)
         with torch.no_grad():
             for tensor in tensors.values():
                 tensor.fill_(torch.nan if tensor.is_floating_point() else _NOBODY_DREW)
             for part in module.modules():
                 if callable(getattr(part, "reset_parameters", None)):
                     part.reset_parameters()  # type: ignore[operator]
-        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)] + beside
-
-
-_TORCHS = ("_parameters", "_buffers", "_modules")  # where torch keeps what it finds
-
-
-def _attributes(part: torch.nn.Module) -> list[object]:
-    return [value for name, value in vars(part).items() if name not in _TORCHS]
-
-
-def shared_tables(module: torch.nn.Module) -> list[tuple[str, str]]:
-    """(layer, Class.attribute) of what a class holds for all its layers and calls: a tensor, array, table or graph."""
-    return [
-        (name, f"{owner.__name__}.{attribute}")
-        for name, part in module.named_modules()
-        for owner in _own_classes(part)
-        for attribute, value in vars(owner).items()
-        if _is_table(value)
-    ]
+        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)]
 
 
 def hidden_modules(module: torch.nn.Module) -> list[tuple[str, str, str]]:
@@ -253,7 +226,7 @@ def hidden_modules(module: torch.nn.Module) -> list[tuple[str, str, str]]:
         for name, part in module.named_modules()
         for holder in (part, *_own_classes(part))
         for attribute, value in vars(holder).items()
-        if attribute not in _TORCHS and any(id(one) not in found for one in _modules_in(value))
+        if attribute not in contents.TORCHS and any(id(one) not in found for one in _modules_in(value))
     ]
 
 
@@ -266,15 +239,6 @@ def _modules_in(value: object) -> list[torch.nn.Module]:
         return [value]
     parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple, set, frozenset)) else ()
     return [module for part in parts for module in _modules_in(part)]
-
-
-def _is_table(value: object) -> bool:
-    """Whether it is, or holds, a tensor, an array, a table or a graph, which no layer draws."""
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return any(map(_is_table, value))
-    if isinstance(value, Mapping):
-        return any(map(_is_table, value.values()))
-    return not inspect.isclass(value) and any(hasattr(value, name) for name in ("dtype", "dtypes", "edge_index"))
 
 
 def _kept(one: torch.Tensor, two: torch.Tensor) -> bool:
@@ -294,9 +258,15 @@ def start(spec: NetworkSpec, rng: np.random.Generator) -> np.ndarray:
     return flat(drawn(spec, int(rng.integers(2**62)))[0])
 
 
+def tensors_of(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """All parameters and buffers by name, also those that a class keeps from its ``state_dict`` or ``named_parameters``."""
+    every = torch.nn.Module
+    return dict([*every.named_parameters(module), *every.named_buffers(module)])
+
+
 def trained(module: torch.nn.Module) -> dict[str, torch.Tensor]:
     """The parameters that train, by name."""
-    return {name: p.detach() for name, p in module.named_parameters() if p.requires_grad}
+    return {name: p.detach() for name, p in torch.nn.Module.named_parameters(module) if p.requires_grad}
 
 
 def flat(module: torch.nn.Module) -> np.ndarray:
@@ -306,7 +276,7 @@ def flat(module: torch.nn.Module) -> np.ndarray:
 
 def num_parameters(spec: NetworkSpec) -> int:
     """p."""
-    return sum(p.numel() for p in trained(_ready(spec)).values())
+    return sum(p.numel() for p in trained(ready(spec)).values())
 
 
 def filled(spec: NetworkSpec, vector: np.ndarray, dtype: torch.dtype) -> tuple[torch.nn.Module, dict[str, torch.Tensor]]:
@@ -314,7 +284,7 @@ def filled(spec: NetworkSpec, vector: np.ndarray, dtype: torch.dtype) -> tuple[t
 
     It is a copy of its own for each call, so that what a forward leaves behind in it is not there in the next.
     """
-    module = copy.deepcopy(_ready(spec)).to(dtype).to(torch_device())
+    module = copy.deepcopy(ready(spec)).to(dtype).to(torch_device())
     return module, _named(module, torch.tensor(np.asarray(vector), dtype=dtype, device=torch_device()))
 
 
@@ -352,8 +322,14 @@ def fit(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, labels: np.ndarray
 
 
 @lru_cache(maxsize=16)
-def _ready(spec: NetworkSpec) -> torch.nn.Module:
+def ready(spec: NetworkSpec) -> torch.nn.Module:
+    """The network that is copied for each call: look at it, and run the copy (``filled``)."""
     return with_given_loops(drawn(spec, 0)[0])
+
+
+def forget() -> None:
+    """Build networks anew, since the code of one is another one than it was."""
+    ready.cache_clear()
 
 
 def with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
@@ -381,13 +357,13 @@ def _loops(
 
 def is_linear(spec: NetworkSpec) -> bool:
     """Whether it is one ``torch.nn.Linear`` with a bias, all of which trains."""
-    module = _ready(spec)
+    module = ready(spec)
     return type(module) is torch.nn.Linear and list(trained(module)) == ["weight", "bias"]
 
 
 def reads_edges(spec: NetworkSpec) -> bool:
     """Whether its forward asks for edges."""
-    return _asks_edges(_ready(spec))
+    return _asks_edges(ready(spec))
 
 
 def with_weights(spec: NetworkSpec, vector: np.ndarray) -> torch.nn.Module:
@@ -412,6 +388,31 @@ def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.c
     rows = torch.tensor(x, dtype=torch.float32, device=torch_device())
     with torch.no_grad():
         found = run(module, rows, edges, parameters)
+    return _finite(spec, found)
+
+
+def own_scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, loops: bool) -> np.ndarray:
+    """float32 [n, c]: the scores of nodes of which each reads itself alone, and is shown to the network by itself.
+
+    Args:
+        spec: Of the network.
+        vector: float [p].
+        x: float [n, d].
+        loops: Whether one is taken after another, each with a copy of the network of its own, since vmap cannot run it.
+    """
+    rows, place = torch.tensor(x, dtype=torch.float32, device=torch_device()), torch_device()
+    nobody = torch.zeros((2, 0), dtype=torch.int64, device=place)
+
+    def own() -> Callable[[torch.Tensor], torch.Tensor]:
+        module, parameters = filled(spec, vector, torch.float32)
+        return lambda row: run(module, row[None], nobody, parameters)[0]
+
+    with torch.no_grad():
+        found = torch.stack([own()(row) for row in rows]) if loops else torch.func.vmap(own(), chunk_size=_MOST)(rows)
+    return _finite(spec, found)
+
+
+def _finite(spec: NetworkSpec, found: torch.Tensor) -> np.ndarray:
     if not bool(torch.isfinite(found).all()):
         raise DataError(f"{spec.called}: gives scores that are not finite; allowed: a smaller learning rate, or other layers")
     return np.asarray(found.cpu().numpy(), dtype=np.float32)

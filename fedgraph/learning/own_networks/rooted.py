@@ -26,16 +26,30 @@ class RootedSamples:
 
     # int64 [b, s], numbers of nodes in the graph, the root first; −1 where a place is empty. The last place is always.
     nodes: np.ndarray
-    # int64 [b, 2, e], (from, to) as places of ``nodes``, both ways of every edge; the rest leads from the last place to itself
+    # int64 [b, 2, e], (from, to) as places of ``nodes``, all edges and then all of them the other way; the rest leads from the
+    # last place to itself
     arcs: np.ndarray
 
+    def rooms(self) -> np.ndarray:
+        """int64 [b]: places for nodes that each is given, which follows from its own nodes and edges alone; for r nodes there
+        is room for r − 1 edges.
+
+        >>> alone(np.array([3, 5])).rooms().tolist()
+        [1, 1]
+        """
+        edges = (self.arcs[:, 0] != self.nodes.shape[1] - 1).sum(axis=1) // 2
+        own = np.maximum((self.nodes >= 0).sum(axis=1), edges + 1)
+        return np.asarray(2 ** np.ceil(np.log2(own)), dtype=np.int64)
+
     def of(self, chosen: np.ndarray) -> RootedSamples:
-        """Some of them, padded to the largest of these. chosen: int64 [k]."""
-        last, nodes, arcs = self.nodes.shape[1] - 1, self.nodes[chosen], self.arcs[chosen]
-        size = int((nodes >= 0).sum(axis=1).max(initial=0))
-        arcs = arcs[:, :, (arcs[:, 0] != last).any(axis=0)]
-        arcs = np.concatenate([np.where(arcs == last, size, arcs), np.full((len(arcs), 2, 1), size)], axis=2)
-        return RootedSamples(np.concatenate([nodes[:, :size], np.full((len(nodes), 1), -1)], axis=1), arcs)
+        """Some of them, with the room that the largest of these needs. chosen: int64 [k]."""
+        last, size = self.nodes.shape[1] - 1, int(self.rooms()[chosen].max(initial=1))
+        most = 2 * (size - 1)
+        nodes, arcs = np.full((len(chosen), size + 1), -1), np.full((len(chosen), 2, most + 1), size)
+        given, led = self.nodes[chosen, :size], self.arcs[chosen, :, :most]
+        nodes[:, : given.shape[1]], arcs[:, :, : led.shape[2]] = given, np.where(led == last, size, led)
+        nodes[:, size] = -1
+        return RootedSamples(nodes, arcs)
 
 
 def alone(roots: np.ndarray) -> RootedSamples:
@@ -121,11 +135,11 @@ def _padded(found: np.ndarray, read: np.ndarray, count: int, n: int) -> RootedSa
     )
     edges = np.unique(np.stack([read[0], low, high]), axis=1)
     number = np.arange(edges.shape[1]) - np.searchsorted(edges[0], edges[0])
-    most = int(number.max(initial=-1)) + 1
-    arcs = np.full((count, 2, 2 * most + 1), size - 1, dtype=np.int64)
+    own = np.bincount(edges[0], minlength=count)
+    arcs = np.full((count, 2, 2 * int(own.max(initial=0)) + 1), size - 1, dtype=np.int64)
     for shift, (source, target) in enumerate(((edges[1], edges[2]), (edges[2], edges[1]))):
-        arcs[edges[0], 0, number + shift * most] = source
-        arcs[edges[0], 1, number + shift * most] = target
+        arcs[edges[0], 0, number + shift * own[edges[0]]] = source
+        arcs[edges[0], 1, number + shift * own[edges[0]]] = target
     return RootedSamples(nodes, arcs)
 
 

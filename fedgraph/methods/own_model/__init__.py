@@ -137,7 +137,8 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     reads = any(one.most > 1 for one in rules)
     promised, limit = (params.degree if params.cap == cap and reads else None for cap in ("promised", "limit"))
     caps = {"limit": (Assumption.DEGREE_LIMIT_ENFORCED,), "promised": (Assumption.PROMISED_DEGREE,)}
-    assumed = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, *base.assume_public_facts(facts))
+    usual = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.NETWORK_AS_TRIED)
+    assumed = (*usual, *base.assume_public_facts(facts))
     assumed += caps.get(params.cap, ()) if reads else ()
     guarantee = base.guarantee_from_public_facts(
         facts, relation, assumed, budget.delta, per_end=False, promised=promised, limit=limit
@@ -156,7 +157,9 @@ def _plan_of_hops(params: Params, facts: base.PublicFacts, budget: base.Budget) 
     arguments = json.dumps(params.arguments, sort_keys=True)
     spec = NetworkSpec(params.model, arguments, columns, facts.num_classes, params.weights)
     made = Made(spec, (), basis, isolated=isolation.require(spec), attributes=attributes, new_nodes=priced.made.new_nodes)
-    how = (priced.guarantee, priced.schedule)
+    protection = priced.guarantee.protection
+    protection = replace(protection, assumptions=(*protection.assumptions, Assumption.NETWORK_AS_TRIED))
+    how = (replace(priced.guarantee, protection=protection), priced.schedule)
     return base.Plan("own_model", params, facts, *how, made, sums=priced.sums, notes=priced.notes)
 
 
@@ -263,9 +266,10 @@ def predict(plan: Planned, state: State, graph: Graph) -> np.ndarray:
         for _ in range(plan.params.hops):
             hops.append(scale_to_unit_length(aggregate_hop(graph.adjacency, hops[-1])))
         return _of_rows(plan, state.memory.average, np.concatenate([plan.made.rows(graph), *hops], axis=1))
-    public = plan.facts.public == "test-graph"
-    shown = graph.adjacency if public else sp.csr_array(graph.adjacency.shape, dtype=np.float32)
-    return own_network.scores(plan.made.network, state.memory.average, plan.made.rows(graph), sp.csr_array(shown))
+    known = (plan.made.network, state.memory.average, plan.made.rows(graph))
+    if plan.facts.public == "test-graph":
+        return own_network.scores(*known, graph.adjacency)
+    return own_network.own_scores(*known, plan.made.isolated.loops)
 
 
 def module_of(plan: Planned, state: State) -> torch.nn.Module:
