@@ -416,7 +416,7 @@ class Params(Settings):
     momentum: float = Field(0.0, ge=0, lt=1, description="heavy-ball momentum at the server (dp_fedavg, dp_sgd)")
     server_rate: float = Field(1.0, gt=0, allow_inf_nan=False, description="server's step on the mean update (dp_fedavg)")
     public_steps: int = Field(200, ge=1, description="Adam steps on the public nodes (public)")
-    public_rate: ClassVar[float] = 0.01  # their step size (public)
+    public_rate: float = Field(0.01, gt=0, allow_inf_nan=False, description="their step size (public)")
     model: shared_gnn.SharedGnnModel = Field("gcn", description="shared model: gcn (two layers) or gin")
     hidden: int = Field(16, ge=1, description="hidden units of the shared model")
     layers: int = Field(5, ge=1, description="message rounds of gin (the gcn has two)")
@@ -476,7 +476,10 @@ class Params(Settings):
 
     @property
     def training_key(self) -> str:
-        """What shapes the updates: rows with one key share their training, and its random streams."""
+        """What shapes the updates: rows with one key share their training, and its random streams.
+
+        The key names these streams, so a field more or less draws the noise of every training anew.
+        """
         merging = json.dumps(_MERGING, separators=(",", ":"))[1:-1]
         given = self.model_dump_json(exclude=set(_OF_ENCODING))
         return given.replace('"client_fraction":', f'{merging},"client_fraction":', 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any
 
@@ -226,3 +227,9 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     vector = layouts.to_device(begin[work.where])
     step = (vector - shared_gnn.gradient(work.network, vector, work.inputs)).numpy()
     assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)
+
+
+def test_the_name_of_a_training_is_that_of_the_printed_tables() -> None:
+    """A setting more or less in it draws the noise of every training anew: ``benchmarks.same_results`` finds other numbers."""
+    key = local_dp.Params().training_key
+    assert hashlib.sha256(key.encode()).hexdigest()[:16] == "ec3c4ba36776ead5", key
