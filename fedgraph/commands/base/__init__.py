@@ -5,6 +5,8 @@ Exit status: 0 on success; 2 with one line on stderr for each fault where a file
 """
 
 import argparse
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ from fedgraph import plugins
 from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioError
 from fedgraph.printing import replace_unprintable
 
+atexit.register(gc.freeze)  # a process that ends looks through all objects of its libraries for garbage: a second of torch's
 _WRONG_INPUT = (ScenarioError, DataError, PricingError)
 _TRACEBACK = "FEDGRAPH_TRACEBACK"
 _MOST_CHARACTERS = 1_000  # of the line that an error becomes

@@ -49,6 +49,7 @@ _SHOWN = 24  # columns, and classes, that the words list
 _MOST_PARTS = 50  # values of a column, each of which may stand for a class; of more, the commonest stands beside all others
 _TOLD = 0.9  # of the people whom naming the largest class gets wrong: a column that tells so many is remarked
 _BY_CHANCE = 1e-6  # below this chance, everybody who has a value being of one class is no chance
+_NEARLY_ALL = 0.9  # share of all pairs of people
 _BESIDE = "it stands beside the label in"
 _UNDERSTOOD = "what was understood (exact counts, for the data's holder alone)"
 _CONSTANT = "nothing known"
@@ -250,6 +251,8 @@ def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.n
         if column and (bare := [row for row, cell in enumerate(ties.texts(column)) if not cell]):
             also = f" (and on {len(bare) - 1:,} more lines)" if len(bare) > 1 else ""
             raise DataError(f"{ties.place(bare[0])}: no {column}{also}; allowed: any text")
+    if not rules.kind:
+        _require_some(roles)
     kept = np.ones(roles.one.size, dtype=bool)
     if rules.kind:
         kinds = np.array(ties.texts(rules.kind), dtype=object)
@@ -265,6 +268,23 @@ def _typed(roles: Roles, rules: ReadRules) -> tuple[np.ndarray, np.ndarray, np.n
         owners = numbers.astype(np.int64)[kept]
         remarks.append(f"{names.size} owners of edges")
     return roles.one[kept], roles.two[kept], owners, remarks
+
+
+def _require_some(roles: Roles) -> None:
+    """``DataError`` where nearly all pairs of people are listed, and a column says of some that they are no ties."""
+    n, ties = len(roles.ids), roles.ties
+    many = _NEARLY_ALL * n * (n - 1) / 2
+    low, high = np.minimum(roles.one, roles.two), np.maximum(roles.one, roles.two)
+    if n < _FEWEST or low.size < many or np.unique((low * n + high)[low < high]).size < many:
+        return
+    for column in (name for name in ties.names if name not in roles.ends):
+        cells = Counter(ties.texts(column))
+        nothing = sum(count for cell, count in cells.items() if csv_number(cell) == 0 or cell.casefold() in ("no", "false"))
+        if 0 < nothing < ties.frame.shape[0]:
+            said = f"lists nearly all pairs of people, and {column!r} is 0 or no in {nothing:,} of {len(ties.frame):,} lines"
+            raise DataError(
+                f"{ties.where}: {said}; allowed: lines of ties alone, or this column called weight, of which 0 is no tie"
+            )
 
 
 def of_collection(

@@ -856,8 +856,8 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
     """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
     for column in pair:
         cells = ties.ids(column)
-        marked = [cell for cell in ties.different(column) if re.search("[,;|]", cell)]
-        marked = [cell for cell in cells if cell in set(marked)] if marked else []
+        listed = {cell for cell in ties.different(column) if any(mark in cell for mark in ",;|")}
+        marked = [cell for cell in cells if cell in listed] if listed else []
         if not marked:
             continue
         if all(re.fullmatch(r"[+-]?\d+,0+", cell) for cell in marked):
@@ -917,8 +917,9 @@ def _letters(one: str) -> str:
 
 
 def _positions(ties: Table, column: str, position: dict[str, int], found: Gathered, lost: set[str]) -> np.ndarray:
+    codes, ids = ties.coded(column)
+    places = np.fromiter(map(position.get, ids, repeat(-1)), dtype=np.int64, count=len(ids))[codes]
     cells = ties.ids(column)
-    places = np.fromiter(map(position.get, cells, repeat(-1)), dtype=np.int64, count=len(cells))
     allowed = f"allowed: the {len(position):,} ids of the nodes"
     alike = {_letters(one): one for one in position} if (places < 0).any() else {}
     for row in np.flatnonzero(places < 0):

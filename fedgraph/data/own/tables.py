@@ -193,6 +193,7 @@ class Table:
         default_factory=dict, init=False, repr=False
     )  # found by ``roles``
     _ids: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+    _coded: dict[str, tuple[np.ndarray, list[str]]] = field(default_factory=dict, init=False, repr=False)
     _different: dict[str, frozenset[str]] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -223,15 +224,25 @@ class Table:
     def ids(self, column: str) -> list[str]:
         """The cells of a column as ids: ``1``, ``1.0`` and ``" 1"`` are one."""
         if column not in self._ids:
-            cells = self.texts(column)
-            plain = (every := "".join(cells)).isascii() and "." not in every
-            self._ids[column] = cells if plain else [id_text(cell) for cell in cells]
+            codes, ids = self.coded(column)
+            self._ids[column] = np.array(ids, dtype=object)[codes].tolist()
         return self._ids[column]
+
+    def coded(self, column: str) -> tuple[np.ndarray, list[str]]:
+        """(int64 [rows], ids): which id a cell is, of those of the column, each once."""
+        if column not in self._coded:
+            codes, texts = pd.factorize(self.frame[column].to_numpy(dtype=object))
+            ids = [id_text(text) for text in texts]
+            if len(set(ids)) < len(ids):
+                again, texts = pd.factorize(np.array(ids, dtype=object))
+                codes, ids = again[codes], list(texts)
+            self._coded[column] = codes, ids
+        return self._coded[column]
 
     def different(self, column: str) -> frozenset[str]:
         """The ids of a column, each once, without empty cells."""
         if column not in self._different:
-            self._different[column] = frozenset(self.ids(column)) - {""}
+            self._different[column] = frozenset(self.coded(column)[1]) - {""}
         return self._different[column]
 
 

@@ -533,3 +533,16 @@ def test_columns_that_say_who_trains_are_no_features(tmp_path: Path) -> None:
     assert isinstance(reading.graph, Graph)
     assert reading.graph.names.columns == ("age",)
     assert "train_mask: it says who trains and who is tested (write masks.csv to use that)" in reading.says
+
+
+@pytest.mark.parametrize(("column", "none", "some"), [("friends", "0", "1"), ("value", "0.0", "1.5"), ("know", "no", "yes")])
+def test_a_line_for_each_pair_of_people_is_no_tie_of_each(column: str, none: str, some: str, tmp_path: Path) -> None:
+    every = [(a, b) for b in range(N) for a in range(b)]
+    lines = "".join(f"{a},{b},{some if (a, b) in PAIRS else none}\n" for a, b in every)
+    (tmp_path / "pairs.csv").write_text(f"i,j,{column}\n{lines}", encoding="utf-8")
+    (tmp_path / "people.csv").write_text("id,team\n" + "".join(f"{k},{GROUPS[k % 2]}\n" for k in range(N)), encoding="utf-8")
+    with pytest.raises(DataError, match=rf"{column!r} is 0 or no in {len(every) - len(PAIRS)} of {len(every)} lines; allowed"):
+        read(tmp_path, label="team")
+    assert ties_of(read(tmp_path, label="team", columns={"kind": column, "kinds": [some]})) == named("{}")
+    (tmp_path / "pairs.csv").write_text(f"i,j,{column}\n{lines}".replace(f",{none}\n", ",2\n"), encoding="utf-8")
+    assert len(ties_of(read(tmp_path, label="team"))) == len(every)
