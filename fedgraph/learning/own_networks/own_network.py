@@ -162,7 +162,8 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
         text = " ".join(str(error).split())[:300]
         raise ScenarioError(
             f"{spec.called}: cannot be run on 3 nodes with {spec.inputs} columns ({type(error).__name__}: {text}); allowed: a "
-            "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]"
+            "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]; a layer of "
+            "torch_geometric.nn whose first width is -1 takes as many columns as there are"
         ) from error
     if not isinstance(scores, torch.Tensor) or tuple(scores.shape) != (3, spec.classes):
         shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
