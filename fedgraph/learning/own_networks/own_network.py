@@ -209,14 +209,21 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
             torch.default_generator.manual_seed(seed + 1)
             again = tensors_of(build(spec))
             return module, [name for name, tensor in tensors_of(module).items() if _kept(tensor, again[name])]
-        tensors = tensors_of(module)
         with torch.no_grad():
-            for tensor in tensors.values():
-                tensor.fill_(torch.nan if tensor.is_floating_point() else _NOBODY_DREW)
-            for part in module.modules():
-                if callable(getattr(part, "reset_parameters", None)):
-                    part.reset_parameters()  # type: ignore[operator]
-        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)]
+            first, again = _redrawn(module), _redrawn(module)
+            for name, tensor in tensors_of(module).items():
+                tensor.copy_(first[name])
+        return module, [name for name, tensor in first.items() if _undrawn(tensor) or _kept(tensor, again[name])]
+
+
+def _redrawn(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """All that it holds after every layer drew its own, in the place of a mark of what nobody draws."""
+    for tensor in tensors_of(module).values():
+        tensor.fill_(torch.nan if tensor.is_floating_point() else _NOBODY_DREW)
+    for part in module.modules():
+        if callable(getattr(part, "reset_parameters", None)):
+            part.reset_parameters()  # type: ignore[operator]
+    return {name: tensor.clone() for name, tensor in tensors_of(module).items()}
 
 
 def hidden_modules(module: torch.nn.Module) -> list[tuple[str, str, str]]:
