@@ -96,7 +96,7 @@ def compare(
     seed: int = 0,
     name: str = "compared",
     runtime: str = "serial",
-    quiet: bool = True,
+    quiet: bool | Literal["bar"] = True,
 ) -> Run:
     """Train methods on one graph in memory, at every ε and level of trust, and return the results.
 
@@ -125,7 +125,7 @@ def compare(
         seed: Names all random numbers; the same seed gives the same results.
         name: What the results call the graph.
         runtime: ``serial`` or ``ray``.
-        quiet: Whether neither progress nor tables are printed.
+        quiet: Whether neither progress nor tables are printed; ``bar``: progress alone is.
 
     Returns:
         The finished run, with one row for each method, ε and level of trust.
@@ -368,12 +368,12 @@ def _started(
     out: str | Path | None,
     data_root: str | Path | None,
     resume: bool,
-    quiet: bool,
+    quiet: bool | Literal["bar"],
     given: Mapping[str, Graph | GraphCollection] | None = None,
 ) -> Run:
     from fedgraph.runs import Console, experiment
 
     root = None if data_root is None else Path(data_root)
     with store.folder_for(None if out is None else Path(out), ready.scenario.name) as folder:
-        experiment.run(ready, folder, root, resume=resume, console=Console(quiet=quiet), given=given)
+        experiment.run(ready, folder, root, resume=resume, console=Console(quiet=bool(quiet), bar=quiet == "bar"), given=given)
     return open_run(folder)

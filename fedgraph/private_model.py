@@ -12,6 +12,7 @@ import json
 import math
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -186,7 +187,7 @@ class PrivateModel:
         return self.trained.ledger
 
     def attack(
-        self, by: str = "canaries", *, canaries: int = 500, guesses: float = 0.2, shadows: int = 8
+        self, by: str = "canaries", *, canaries: int = 500, guesses: float = 0.2, shadows: int = 8, quiet: bool = False
     ) -> PrivateModelAttack:
         """Train again, on four fifths of the people, and guess who was there.
 
@@ -200,13 +201,14 @@ class PrivateModel:
             canaries: How many people are replaced by one with a single word, or by nobody; at most half of those with a label.
             guesses: Share of them that is guessed.
             shadows: Models that an attack by name trains, an even number.
+            quiet: Whether no bar is shown.
         """
         attacked: dict[str, object] = {"canaries": canaries, "guesses": [guesses], "reads": "releases"}
         if by != "canaries":
             attacked = {"canaries": 0, "named": [{"attack": by}], "shadows": shadows}
         run = library.compare(
             self.reading, [dict(self.settings)], [self.epsilon], ["curator"],
-            protocol=self._protocol, delta=self._delta, attack=attacked,
+            protocol=self._protocol, delta=self._delta, attack=attacked, quiet=quiet or "bar",
         )  # fmt: skip
         found = run.table().iloc[0]
         if found["status"] != "ok":
@@ -273,6 +275,10 @@ def private(
         raise ScenarioError(f"unit is {unit!r}; allowed: node, edge")
     if not (isinstance(epsilon, (int, float)) and epsilon > 0):
         raise ScenarioError(f"epsilon is {epsilon!r}; allowed: a number above 0")
+    if isinstance(model, type):
+        raise ScenarioError(
+            f"model is the class {model.__name__}; allowed: a module, {model.__name__}(…), or a class by its dotted name"
+        )
     found = graph if isinstance(graph, Reading) else read(graph, label, id, ends, columns=dict(columns or {}), name=_NAME)
     if not isinstance(found.graph, Graph):
         raise DataError("a collection of graphs; allowed: one graph of people")
@@ -292,8 +298,15 @@ def private(
 
 
 def _bar() -> Callable[[str, int, int], None]:
+    """On a terminal a bar that stands still; elsewhere a line after ten seconds, and then ever more seldom."""
+    begun, moving = time.monotonic(), sys.stderr.isatty()
+    last = begun
+
     def show(stage: str, done: int, total: int) -> None:
-        full = round(30 * done / max(total, 1))
-        print(f"\r{stage} {'█' * full}{'·' * (30 - full)} {done}/{total}", end="\n" if done == total else "", file=sys.stderr)
+        nonlocal last
+        now, full = time.monotonic(), round(30 * done / max(total, 1))
+        if moving or done == total or now - last >= max(10, (now - begun) / 4):
+            last, first, end = now, "\r" if moving else "", "" if moving and done < total else "\n"
+            print(f"{first}{stage} {'█' * full}{'·' * (30 - full)} {done}/{total}", end=end, file=sys.stderr, flush=True)
 
     return show

@@ -31,14 +31,22 @@ _RARE = {"auroc", "recall_at_alerts"}
 
 
 class Console:
-    """Progress on stderr, tables on stdout."""
+    """Progress on stderr, tables on stdout.
 
-    def __init__(self, quiet: bool = False) -> None:
+    Args:
+        quiet: Whether nothing is shown.
+        bar: Whether the line with the bar is shown even so.
+    """
+
+    def __init__(self, quiet: bool = False, bar: bool = False) -> None:
         # Names that users give may hold brackets and colons: no text here is Rich's markup.
         self._out = RichConsole(quiet=quiet, markup=False, emoji=False)
         if not self._out.is_terminal:
             self._out = RichConsole(width=180, quiet=quiet, markup=False, emoji=False)
-        self._err = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet, markup=False, emoji=False)
+        self._err = RichConsole(
+            stderr=True, highlight=False, soft_wrap=True, quiet=quiet and not bar, markup=False, emoji=False
+        )
+        self._says = not quiet
         self._teller: live.LiveWriter | None = None
         self._view: Live | None = None  # on a terminal
         self._begun = self._planned = time.monotonic()
@@ -50,8 +58,9 @@ class Console:
         self._running: dict[Cell, float] = {}  # cell → how much of it is done, 0 … 1; the first has run longest
 
     def say(self, text: str) -> None:
-        """A line that is always shown."""
-        self._err.print(text)
+        """A line that is always shown, but by a quiet one."""
+        if self._says:
+            self._err.print(text)
 
     def plan(self, total: int, already: int) -> None:
         """Say how many cells there are."""
@@ -141,7 +150,7 @@ class Console:
         pause = max(_SECONDS_BETWEEN_LINES, _SHARE_BETWEEN_LINES * (now - self._begun))
         if self._view is None and now - self._last >= pause:
             self._last = now
-            self.say(self._bar())
+            self._err.print(self._bar())
 
     def table(self, title: str, header: Sequence[str], rows: Sequence[Sequence[str]], words_last: bool = False) -> None:
         """Print a table.

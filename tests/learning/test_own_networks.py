@@ -333,6 +333,15 @@ class ReadsItsWeights(torch.nn.Linear):
             self.weight.copy_(torch.linspace(0, 1, in_channels * out_channels).view(out_channels, in_channels))
 
 
+class ReadsThemAgain(ReadsItsWeights):
+    """As often as it is asked to draw them."""
+
+    def reset_parameters(self) -> None:
+        with torch.no_grad():
+            self.weight.copy_(torch.linspace(0, 1, self.weight.numel()).view_as(self.weight))
+            self.bias.zero_()
+
+
 def with_layers(layers: Any) -> Any:
     net = module(run=lambda self, x, e: self.linear(x))
     net.layers = layers
@@ -385,6 +394,10 @@ REFUSED = {
     ),
     "another network": (reads_another, "draws what it keeps as other of .*from what data"),
     "long lists of numbers": (lambda: with_table([0.5] * 20), "draws what it keeps as table, .*from what data"),
+    "weights that are read in the place of a draw": (
+        lambda: ReadsThemAgain(INPUTS, CLASSES),
+        "draws weight, .*from what data",
+    ),
     "weights that it does not show": (Hides, "draws more, .*from what data"),
     "roots of rows": (
         lambda: module(run=lambda self, x, e: self.linear(torch.log(-x.abs()))),

@@ -19,6 +19,7 @@ Every viewer sees the trained model. The bound is therefore valid, but weak, for
 proof of privacy.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, Self
 
@@ -33,7 +34,7 @@ from fedgraph.audit import curve, one_run, operating_points
 from fedgraph.cells import CanaryAttackCellFacts, Cell, CellContext
 from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.federation import rounds
-from fedgraph.methods import Plan, State, method_kinds, seen
+from fedgraph.methods import Plan, PlanInbox, State, method_kinds, seen
 from fedgraph.privacy import Trust, Unit, Viewer, accountant, ledger
 from fedgraph.types import Graph, Partition, graph_without_labels
 
@@ -146,7 +147,8 @@ def measure_canaries(
         return NO_WHOLE_RUN_RESULT
     opened = _opened(made) if settings.reads == "releases" else made
     attacked = train_again(opened, canaries_of.plant(partition, found), cell, context)
-    scores, read = _scores(opened, attacked, ordinary, known, found)
+    told = replace(attacked, seen=_ToldRounds(attacked.seen).telling(context.on_round))
+    scores, read = _scores(opened, told, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
     by = curve.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
@@ -187,6 +189,19 @@ def train_again(made: Plan, partition: Partition, cell: Cell, context: CellConte
     state = rounds.run(context.runtime, shared, made, *at).state
     context.runtime.forget(shared)
     return state
+
+
+class _ToldRounds(tuple[tuple[dict[str, np.ndarray], PlanInbox], ...]):
+    """Rounds of which somebody is told how many were read."""
+
+    def telling(self, tell: Callable[[int, int], None]) -> Self:
+        self._tell = tell
+        return self
+
+    def __iter__(self) -> Iterator[tuple[dict[str, np.ndarray], PlanInbox]]:
+        for number, one in enumerate(super().__iter__()):
+            yield one
+            self._tell(number + 1, len(self))
 
 
 def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:

@@ -162,7 +162,8 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
         text = " ".join(str(error).split())[:300]
         raise ScenarioError(
             f"{spec.called}: cannot be run on 3 nodes with {spec.inputs} columns ({type(error).__name__}: {text}); allowed: a "
-            "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]"
+            "module whose forward(x, edge_index) or forward(x) takes [n, columns] and gives [n, classes]; a layer of "
+            "torch_geometric.nn whose first width is -1 takes as many columns as there are"
         ) from error
     if not isinstance(scores, torch.Tensor) or tuple(scores.shape) != (3, spec.classes):
         shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
@@ -208,14 +209,21 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
             torch.default_generator.manual_seed(seed + 1)
             again = tensors_of(build(spec))
             return module, [name for name, tensor in tensors_of(module).items() if _kept(tensor, again[name])]
-        tensors = tensors_of(module)
         with torch.no_grad():
-            for tensor in tensors.values():
-                tensor.fill_(torch.nan if tensor.is_floating_point() else _NOBODY_DREW)
-            for part in module.modules():
-                if callable(getattr(part, "reset_parameters", None)):
-                    part.reset_parameters()  # type: ignore[operator]
-        return module, [name for name, tensor in tensors.items() if _undrawn(tensor)]
+            first, again = _redrawn(module), _redrawn(module)
+            for name, tensor in tensors_of(module).items():
+                tensor.copy_(first[name])
+        return module, [name for name, tensor in first.items() if _undrawn(tensor) or _kept(tensor, again[name])]
+
+
+def _redrawn(module: torch.nn.Module) -> dict[str, torch.Tensor]:
+    """All that it holds after every layer drew its own, in the place of a mark of what nobody draws."""
+    for tensor in tensors_of(module).values():
+        tensor.fill_(torch.nan if tensor.is_floating_point() else _NOBODY_DREW)
+    for part in module.modules():
+        if callable(getattr(part, "reset_parameters", None)):
+            part.reset_parameters()  # type: ignore[operator]
+    return {name: tensor.clone() for name, tensor in tensors_of(module).items()}
 
 
 def hidden_modules(module: torch.nn.Module) -> list[tuple[str, str, str]]:
