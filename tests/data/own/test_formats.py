@@ -413,7 +413,9 @@ def drawn_as_yed(people: str, ties: str) -> str:
     return f'<graphml {space}>{keys}<graph edgedefault="undirected">{people}{ties}</graph></graphml>'
 
 
-@pytest.mark.parametrize("form", [cx, cx2, xgmml, guess, pajek, "gexf", "graphml", "gml", "json"], ids=str)
+@pytest.mark.parametrize(
+    "form", [cx, cx2, xgmml, guess, pajek, "gexf", "graphml", "gml", "json"], ids=lambda form: getattr(form, "__name__", form)
+)
 def test_where_a_program_drew_people_is_no_column_and_said(form: Callable[[Path], None] | str, tmp_path: Path) -> None:
     rows = list(enumerate(PARTY, 1))
     edges = "".join(f'<edge id="{k}" source="{a + 1}" target="{b + 1}"/>' for k, (a, b) in enumerate(TIES))
