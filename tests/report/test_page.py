@@ -83,7 +83,7 @@ def test_of_one_epsilon_that_no_row_keeps_each_trust_is_shown_at_what_it_proves(
     """Noise as published: ε = 8 was asked for, and 80 is what its noise provably buys."""
     made = cell("a", 0.6, epsilon=8.0, provable=80.0)
     (question,) = ask(made)
-    (spec,) = charts.PlotFigure("f", "", (charts.draw_question(question),)).specs
+    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
     assert [(point["row"], point["x"]) for point in marks(spec, "point")] == [("a, curator, ε=8", 80.0)]
     axes = [layer["encoding"]["x"]["axis"] for layer in spec["layer"] if "axis" in layer["encoding"].get("x", {})]
     assert {tuple(axis["values"]) for axis in axes} == {(80.0,)}

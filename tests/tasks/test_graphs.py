@@ -31,8 +31,13 @@ GIN = GCN | {"label": "gin", "model": "gin", "layers": 2, "embedding": "hidden"}
 
 
 @pytest.fixture(autouse=True)
-def _few_machines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the paper's 315 pairs of C and γ four are tried here; how one is chosen is in tests/comparison/test_classify.py."""
+def _few_machines(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the paper's 315 pairs of C and γ four are tried here; how one is chosen is in tests/comparison/test_classify.py.
+
+    Ray's actors try all: they are other processes.
+    """
+    if request.node.get_closest_marker("ray"):
+        return
     monkeypatch.setattr(classify, "by_svm", functools.partial(classify.by_svm, costs=(1.0, 100.0), gammas=(0.25, 4.0)))
 
 
@@ -410,7 +415,7 @@ def test_what_a_model_answers_of_a_clients_graphs_together_is_what_it_answers_of
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("task", [graph_classification, graph_clustering])
+@pytest.mark.parametrize("task", [pytest.param(graph_classification, marks=pytest.mark.slow), graph_clustering])
 def test_serial_equals_ray(task: Any, library: Graph, mutag: GraphCollection, ray_engine: runtime.Runtime) -> None:
     """The pairs, too, which are solved on the pool, of arrays that nobody may write to."""
     single = task is graph_clustering
