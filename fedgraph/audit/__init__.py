@@ -1,8 +1,9 @@
 """Statistical lower bounds on ε, for any mechanism, and the two-worlds test of the whole program.
 
-``one_run``: bounds from many coins in one run (Steinke et al. 2023). ``curve``: bounds from the whole trade-off curve.
-``operating_points``: how well an attacker's scores do. ``worlds``: a run on a data set and on a neighbour, where everything
-that leaves must be equal once the desk releases the same values.
+``lower_bound``: from many runs of a mechanism on two neighbouring inputs. ``one_run``: from many coins in one run (Steinke
+et al. 2023). ``curve``: from the whole trade-off curve. ``operating_points``: what scores are worth to an attacker.
+``worlds``: a run on a data set and on a neighbour, where everything that leaves must be equal once the desk hands out the
+same released values.
 
 The room knows no torch. The mechanisms that are wrong on purpose stand in ``tests/mutants``.
 """

@@ -7,7 +7,7 @@
 for byte, and bounded values may be as far apart as is priced (``fedgraph.audit.worlds``); else its exit status is 1.
 ``wire`` reads what the server of an exported project received, shows that each released vector is one line of the ledger and
 that nothing else left, and prices what left; its exit status is 1 where there is a fault, or another price.
-Lower bounds on ε from many coins in one run are functions of ``fedgraph.audit`` (``one_run``).
+Lower bounds on ε for a mechanism of one's own are functions of ``fedgraph.audit``.
 """
 
 import argparse

@@ -10,10 +10,10 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import binom
 
+from fedgraph.audit import lower_bound
+from fedgraph.audit.lower_bound import LowerBoundScores
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import gaussian as exact
-from tests import lower_bound
-from tests.lower_bound import LowerBoundScores
 
 Draw = Callable[[np.random.Generator, int], LowerBoundScores]
 Bound = Callable[[Draw, np.random.Generator, int, float], float]

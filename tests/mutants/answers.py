@@ -23,12 +23,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fedgraph.audit import lower_bound
 from fedgraph.privacy.events import BoundedRange, Laplace, MultiBit, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.local_bits import MASKED_LABEL, MaskedResponse
 from fedgraph.privacy.mechanisms.noise import GumbelTopK, KaryResponse, LaplaceNoise, MultiBitEncoder
 from fedgraph.privacy.sensitivity import Box
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON = 1.0

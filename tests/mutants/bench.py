@@ -33,10 +33,10 @@ from typing import Concatenate, Literal, ParamSpec, TypeAlias
 import numpy as np
 
 from fedgraph import seeds
+from fedgraph.audit import lower_bound
+from fedgraph.audit.lower_bound import ClosedFormAudit, LowerBoundScores
 from fedgraph.privacy.accounting.accountant import Epsilon, price
 from fedgraph.privacy.events import Event
-from tests import lower_bound
-from tests.lower_bound import ClosedFormAudit, LowerBoundScores
 
 BenchSampler: TypeAlias = Callable[[int, np.random.Generator], np.ndarray]
 P = ParamSpec("P")

@@ -16,13 +16,13 @@ from collections.abc import Iterator
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.audit import lower_bound
 from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate, composition
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import L2Ball
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from fedgraph.audit import lower_bound
 from fedgraph.errors import UnboundedValueError
 from fedgraph.privacy import sensitivity
 from fedgraph.privacy.accounting import calibrate, selection
@@ -24,7 +25,6 @@ from fedgraph.privacy.events import Gaussian, Laplace, Selected
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, LaplaceNoise
 from fedgraph.privacy.sensitivity import Box, ClippedSum, L2Ball, SensitivityBound, Unbounded
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3

@@ -11,6 +11,7 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.audit import lower_bound
 from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows
 from fedgraph.learning.own_networks import example_gradients
@@ -19,7 +20,6 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim
 from tests.mutants.sums import RING_OF_SUMS, audited_sums_hub, noisy_sum_worlds
 

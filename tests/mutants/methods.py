@@ -11,7 +11,7 @@ one thing (that is what it is priced for) and whose door does another:
                               client takes its own message off the sum, in the sound method as in the broken one
     second colluder           two clients pool what they know, where the plan priced one
 
-**Judged** by ``tests.lower_bound.gaussian``: the score of a sound run is a sum of Gaussian releases along
+**Judged** by ``audit.lower_bound.gaussian``: the score of a sound run is a sum of Gaussian releases along
 directions of one length (gradients that are clipped, rows of norm one), so that the distance in standard deviations, estimated
 from the runs, gives a lower limit of μ. All sound rows together are accused with probability at most ``MUTANT_ERROR_RATE``.
 
@@ -36,6 +36,7 @@ import numpy as np
 from fedgraph import data, plugins, seeds
 from fedgraph.attacks import evidence
 from fedgraph.attacks.base import canaries, canary_graphs
+from fedgraph.audit import lower_bound
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods import base
 from fedgraph.methods.base import Plan, State
@@ -44,7 +45,6 @@ from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 from tests.public_facts import public_facts
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedgraph.audit import lower_bound
 from fedgraph.privacy.fields import ArrayField
 from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
 from fedgraph.privacy.mechanisms.gcon_noise import GconLossBounds
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 _EPSILON, _DELTA = 2.0, 1e-3

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.stats import binom
 
+from fedgraph.audit import lower_bound
 from fedgraph.learning import pair_scorer
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import mixture
 from fedgraph.privacy.events import Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
 _ZERO_OUT, _REPLACE = Relation.NODE_ZERO_OUT.value, Relation.NODE_REPLACE.value

@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import seeds
+from fedgraph.audit import lower_bound
 from fedgraph.federation import client as one_client
 from fedgraph.federation import messages
 from fedgraph.federation.messages import ClientJob
@@ -36,7 +37,6 @@ from fedgraph.privacy.mechanisms.noise import GaussianNoise, NoiseMechanism
 from fedgraph.privacy.sensitivity import ClippedSum
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.types import GraphProvenance, Partition, Subgraph, plain_graph
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 from tests.public_facts import public_facts
 

@@ -29,6 +29,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
+from fedgraph.audit import lower_bound
 from fedgraph.learning import neighbour_limits
 from fedgraph.privacy import neighbour_sums, private_counts, sensitivity
 from fedgraph.privacy.accounting import calibrate
@@ -38,7 +39,6 @@ from fedgraph.privacy.neighbour_sums import priced_log_cap
 from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
 from fedgraph.privacy.units import Relation
-from tests import lower_bound
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3
