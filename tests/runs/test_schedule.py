@@ -28,7 +28,7 @@ from tests.results import numbers
 MIXED = """\
 name: mixed
 seed: 3
-seeds: 1
+seeds: 2
 runtime: {engine: ray, workers: 2}
 datasets:
   - name: embedded/library
