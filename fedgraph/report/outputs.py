@@ -94,7 +94,8 @@ def write_report(
     if content.spent:
         screen.print(content.spent)
     screen.print(
-        f"report: {out / 'report.html'} (as these lines, for the holder of the data); every table: fedgraph show {out} --csv"
+        f"report: {out / 'report.html'} (like these lines, exact: for the holder of the data alone); "
+        f"every table: fedgraph show {out} --csv"
     )
 
 
@@ -112,6 +113,7 @@ def summarise(notices: Sequence[str], first: Sequence[str], questions: Sequence[
             break
         table += block
     stars = " or ".join(dict.fromkeys(q.star for q in asked if q.pick))
+    stars += " of this short run" if stars and any(SHORT_SAVED_RUN in notice for notice in notices) else ""
     star = [f"{f'*: {stars}; ' if stars else ''}{more}conditions, costs and every ε: in the report"] if table else []
     return [*notices, *first, *head[:6], *table, *star]
 

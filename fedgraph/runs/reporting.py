@@ -128,8 +128,8 @@ class Reporting:
                 raise
             page = self.out / "report.html"
             where = f", and what they say is in {page}" if many and (self.out / "results.csv").exists() else ""
-            words = f"{many} of {len(cells)} cells are done{where}; the same command with --resume {self.out} goes on"
-            raise KeyboardInterrupt(words) from None
+            words = f"the same command with --resume {self.out} (without --out) goes on"
+            raise KeyboardInterrupt(f"{many} of {len(cells)} cells are done{where}; {words}") from None
 
 
 def _without_times(found: Environment) -> Environment:

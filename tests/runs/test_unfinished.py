@@ -89,7 +89,7 @@ def test_who_interrupts_a_run_reads_one_line(
     monkeypatch.setattr(schedule, "compute_cells", some)
     assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
     page = f", and what they say is in {out / 'report.html'}" if done else ""
-    said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} goes on"
+    said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} (without --out) goes on"
     assert capsys.readouterr().err.splitlines()[-1] == said
     assert live.read(out).done == done
 
@@ -106,7 +106,7 @@ def test_a_run_that_ended_between_its_last_cell_and_its_page_is_read_and_resumed
     with monkeypatch.context() as patched:
         patched.setattr("fedgraph.report.write_report", interrupted)
         assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
-    said = f"interrupted; 5 of 5 cells are done; the same command with --resume {out} goes on"
+    said = f"interrupted; 5 of 5 cells are done; the same command with --resume {out} (without --out) goes on"
     assert capsys.readouterr().err.splitlines()[-1] == said
     assert cli.main(["show", str(out)]) == 0
     assert capsys.readouterr().out.startswith("UNFINISHED RUN: all 5 cells are done, but no report was written.")

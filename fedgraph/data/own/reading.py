@@ -62,6 +62,8 @@ _WANTED = re.compile(
     r"party|subject|topic|field|risk|group|categor|label|class|target"
 )
 _OWNERS = re.compile(r"(bank|site|hospital|clinic|branch|owner|institution|organi[sz]ation|centre|center)(id|name|code)?")
+_KIND = "_labels"  # where Neo4j's exports say what a node is
+_BY_PROGRAMS = ("modularityclass", "componentnumber", "strongcompnum", "louvainclass")  # columns that Gephi and others compute
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
@@ -433,8 +435,15 @@ def _shared(texts: Sequence[str | None]) -> bool:
 def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
     """The column that is predicted; None where there is none. ``ReadingQuestion`` where several may be it."""
     every = [(h, column) for h in roles.holders for column in h.table.names if column not in (h.id, "")]
+    for holder, column in every:
+        kinds = Counter(cell for cell in _cells(holder, column) if cell) if column == _KIND else Counter()
+        if len(kinds) > 1 and not set.intersection(*(set(kind.strip(":").split(":")) for kind in kinds)):
+            listed = ", ".join(f"{kind} ({count})" for kind, count in kinds.most_common(5))
+            said = f"{holder.table.where}: {_KIND!r} names several kinds of nodes: {listed}; allowed: people alone"
+            raise DataError(f"{said}. Keep the rows of one kind, and the ties between them")
     if rules.label:
         return _told_label(roles, every, rules.label, labelled)
+    every = [(h, column) for h, column in every if plain_name(column) not in _BY_PROGRAMS and column != _KIND]
     if rules.label == "":
         return None
     told = [(h, h.table.label) for h in roles.holders if h.table.label is not None]

@@ -96,6 +96,14 @@ _ID_NAMES = frozenset(
 )  # fmt: skip
 
 
+# Headers of columns that say who or where somebody is; in German, too.
+_CONTACTS = frozenset(
+    {"firstname", "lastname", "surname", "givenname", "familyname", "fullname", "vorname", "nachname", "familienname",
+     "phone", "telephone", "phonenumber", "telephonenumber", "mobile", "mobilephone", "telefon", "telefonnummer", "handy",
+     "email", "emailaddress", "mailaddress", "street", "streetaddress", "strasse", "iban", "passport"}
+)  # fmt: skip
+
+
 def plain_name(name: str) -> str:
     """A column's name without case, spaces and signs: ``User_ID`` is ``userid``."""
     return re.sub(r"[^a-z0-9]", "", name.casefold())
@@ -108,12 +116,14 @@ def is_id_name(name: str) -> bool:
 
 
 def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
-    """Why a column says which row it is, and nothing of a person; "" where it does not."""
+    """Why a column says which row, or who, it is, and nothing else of a person; "" where it does not."""
     there = [cell for cell in cells if cell]
     different = len(set(there))
     counting = plain_name(name) in ("", "index", "level0") or name.casefold().startswith("unnamed")
     if counting and there and different == len(there) and all(map(str.isdigit, there)):  # with gaps, of a part of a table
         return "it counts the rows"
+    if headed and plain_name(name) in _CONTACTS:
+        return "its header says who or where somebody is (rename it to use it)"
     if len(there) >= _FEWEST and headed and plain_name(name) != "name" and is_id_name(name) and different >= 0.9 * len(there):
         return "it names or numbers people"
     return ""

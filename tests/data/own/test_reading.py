@@ -224,6 +224,24 @@ def test_minus_one_and_one_are_two_classes_and_none_is_one() -> None:
     assert graph_of(read((none, TIES), label="group")).names.classes == ("none", "some")
 
 
+def test_what_a_program_computed_is_no_label_and_who_somebody_is_no_feature() -> None:
+    """Gephi's groups come from ties, and a surname for each person cost a club 26 points."""
+    more = {"modularity_class": [n % 2 for n in range(len(PEOPLE))], "Surname": list(map("x{}".format, range(len(PEOPLE))))}
+    with pytest.raises(ReadingQuestion) as asked:
+        read((PEOPLE.assign(**more), TIES))
+    assert "'group' (" in str(asked.value)
+    assert "modularity" not in str(asked.value)
+    reading = read((PEOPLE.assign(**more), TIES), label="group")
+    assert "Surname: its header says who or where somebody is" in reading.says
+
+
+def test_two_kinds_of_nodes_are_no_people() -> None:
+    """Of Neo4j's export: companies were people, and their kind the label."""
+    with pytest.raises(DataError, match=r"'_labels' names several kinds of nodes: :P \(\d+\), :F \(1\); allowed: people alone"):
+        read((PEOPLE.assign(_labels=[":F", *[":P"] * (len(PEOPLE) - 1)]), TIES))
+    read((PEOPLE.assign(_labels=[":P:F", *[":P"] * (len(PEOPLE) - 1)]), TIES), label="group")
+
+
 def test_spellings_of_a_class_are_one() -> None:
     words = PEOPLE.assign(group=np.array(["yes", "Yes", "no"])[np.arange(N) % 3])
     reading = read((words, TIES), label="group")
