@@ -63,7 +63,6 @@ _WANTED = re.compile(
 )
 _OWNERS = re.compile(r"(bank|site|hospital|clinic|branch|owner|institution|organi[sz]ation|centre|center)(id|name|code)?")
 _KIND = "_labels"  # where Neo4j's exports say what a node is
-_BY_PROGRAMS = ("modularityclass", "componentnumber", "strongcompnum", "louvainclass")  # columns that Gephi and others compute
 _SURE = ("label", "labels", "y", "class", "classes", "target", "mltarget")
 
 
@@ -443,7 +442,7 @@ def _label_of(roles: Roles, rules: ReadRules, labelled: bool) -> _Label | None:
             raise DataError(f"{said}. Keep the rows of one kind, and the ties between them")
     if rules.label:
         return _told_label(roles, every, rules.label, labelled)
-    every = [(h, column) for h, column in every if plain_name(column) not in _BY_PROGRAMS and column != _KIND]
+    every = [(h, column) for h, column in every if not own_columns.is_by_program(column) and column != _KIND]
     if rules.label == "":
         return None
     told = [(h, h.table.label) for h in roles.holders if h.table.label is not None]

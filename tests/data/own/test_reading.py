@@ -233,6 +233,10 @@ def test_what_a_program_computed_is_no_label_and_who_somebody_is_no_feature() ->
     assert "modularity" not in str(asked.value)
     reading = read((PEOPLE.assign(**more), TIES), label="group")
     assert "Surname: its header says who or where somebody is" in reading.says
+    assert "modularity_class (groups that a program makes of ties), taken as computed from them" in reading.says
+    assert graph_of(reading).features_from_edges
+    texts = read((PEOPLE.assign(modularity_class=list(map("g{}".format, more["modularity_class"]))), TIES), label="group")
+    assert graph_of(texts).features_from_edges
 
 
 def test_two_kinds_of_nodes_are_no_people() -> None:
