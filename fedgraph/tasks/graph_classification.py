@@ -1,15 +1,15 @@
 """Classifying graphs by the geometry of what their clients release (Jin & Chen, §4 "Graph classification", Table 1).
 
-Graphs are dealt to clients by a Dirichlet distribution over labels. A shared GCN or GIN is trained federatedly, on the node
-labels of the training graphs as in the paper (``pooling: none``; IMDB-BINARY has none: degrees) or on their graph labels
-(``mean``, ``sum``; then the model itself is a classifier, too). Each graph's node embedding is encoded, the server computes all
-Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours (or by these
-alone: then only pairs that can be among them are solved). Seed s tests fold s of a cross-validation (7 : 2 : 1).
+Graphs are dealt to clients by a Dirichlet distribution over labels. Clients train a shared GCN or GIN together, on the node
+labels of the training graphs as in the paper (``pooling: none``; one-hot degrees for IMDB-BINARY, which has none) or on their
+graph labels (``mean``, ``sum``; then the model itself is a classifier, too). Each graph's node embedding is encoded. The server
+computes all Gromov-Wasserstein discrepancies D and classifies by a support vector machine on exp(−γD) and by nearest neighbours
+(or by these alone: then only pairs that can be among them are solved). Seed s tests fold s of a cross-validation (7 : 2 : 1).
 
-Rows that see the model choose C and γ on validation graphs, which the model has not seen either; all others by inner folds.
+Rows of embeddings choose C and γ on validation graphs, on which the model did not train; rows without a model by inner folds.
 
-Every table holds the rows that expose what size alone gives away: ``graph size``, ``size and degrees``, and ``constant
-embedding``, the encoder applied to embeddings that are ½ everywhere.
+Every table also has rows that read no embedding of a graph: ``graph size``, ``size and degrees``, and ``constant embedding``,
+the encoder applied to embeddings that are ½ everywhere.
 """
 
 from dataclasses import replace
@@ -102,7 +102,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
-    """Per seed: the leak-exposing rows, the rows on raw data, then every model, encoder and budget."""
+    """Per seed: the rows without a model, then every model, budget and encoder."""
     collection = _collection(params, context)
     graphs.require_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
@@ -133,7 +133,7 @@ def _cell(context: CellContext, method: str, row: graphs.Row, smallest: int, see
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
-    """The method's plan from public facts: the sizes of the graphs that each client holds. None where no model runs."""
+    """The method's plan from public facts; None for a row without a model."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
@@ -157,7 +157,7 @@ def _planned(
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
-    """One row for one fold."""
+    """One row for one split."""
     collection = _collection(params, context)
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)
@@ -180,7 +180,7 @@ def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
 def _constant_distances(
     params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
 ) -> tuple[np.ndarray, comparison.SolverFacts]:
-    """Of embeddings that are ½ everywhere, through the encoder. Nothing is trained, so one draw serves all splits."""
+    """Distances of encoded embeddings that were ½ everywhere. Nothing is trained, so one draw serves all splits."""
     key = cell.path[:-1]
 
     def spaces() -> list[comparison.MetricSpace]:
@@ -200,7 +200,7 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     metrics: dict[str, float] = {}
     asked = comparison.SolverFacts()
     if own.get("compare", True):
-        embeddings = in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
+        embeddings = _in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if graphs.is_in_clear(cell.epsilon) else "uniform"
         spaces = graphs.embedded_spaces(embeddings, params.metric, collection.graphs, own.get("fused"), weights)
         options = _options(params, context, params.alpha if "fused" in own else None)
@@ -271,8 +271,8 @@ def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     return _planned(params, cell, context)[1].partition
 
 
-def in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, width: int) -> list[np.ndarray]:
-    """One embedding per graph of the collection. A client that never sent one is known by its sizes alone: ½ everywhere."""
+def _in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, width: int) -> list[np.ndarray]:
+    """One embedding per graph of the collection; ½ everywhere for graphs of a client that never sent one."""
     found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
     at = 0
     for rows, sizes in zip(received, dealt.sizes, strict=True):
@@ -293,11 +293,10 @@ def measure_model(
 ) -> dict[str, float]:
     """``model``: test accuracy of the shared model itself, on the graphs in clear.
 
-    tuned: also ``model_on_training``, the accuracy on the graphs it was trained on; and where the server kept copies of the
-    model, test accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of
-    the one that is best on the test graphs themselves (``model_tuned_on_test``: no result, it shows what that would print).
+    tuned: also ``model_on_training``, the accuracy on the training graphs; and if the server kept copies of the model, test
+    accuracies of the copy that is best on validation graphs (``model_by_validation``, the first of equals) and of the one that
+    is best on the test graphs (``model_tuned_on_test``: not a result; it shows how optimistic such a choice is).
     """
-
     method = method_kinds.load_embedder(made.method)
 
     def right(parameters: np.ndarray) -> np.ndarray:
@@ -320,7 +319,7 @@ def measure_model(
 def _facts(
     params: Params, context: CellContext, dealt: graphs.TaskCollection, split: ClassifySplit
 ) -> GraphClassificationCellFacts:
-    """What the tables show beside every row: the clients, the graphs, and the sizes of the split."""
+    """Facts of every row: the clients, the graphs, and the sizes of the split."""
     collection, dealt_to = _collection(params, context), dealt.partition
     sizes = np.array([g.num_nodes for g in collection.graphs])
     parts = (int(split.train.size), int(split.validation.size), int(split.test.size))
@@ -339,7 +338,7 @@ def _bound(
     dealt: graphs.TaskCollection,
     collection: GraphCollection,
 ) -> GraphClassificationCellFacts:
-    """The facts with the ε of each graph's own release, and the best that any classifier can make of it (pure ε only)."""
+    """The facts with the ε of each graph's release, and the best accuracy of any classifier at it (pure ε only)."""
     if collection.num_classes != 2 or not made.made.graph_epsilons:
         return facts
     epsilons = np.empty(dealt.order.size)
@@ -356,9 +355,9 @@ def _bound(
 def _judge(
     distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
-    """``accuracy`` and ``macro_f1`` of the SVM on exp(−γD), its settings, ``knn<k>``, and the majority share of the test rows.
+    """Metrics of the SVM on exp(−γD), or of the first vote if only votes are asked for; and each vote, ``knn<k>``.
 
-    Without validation rows inner folds choose.
+    The SVM also gives the kernel's most negative eigenvalue. Inner folds choose its settings if there are no validation rows.
     """
     nearest = {k: classify.by_nearest(distances, labels, (split,), k) for k in how.neighbours}
     votes = {f"knn{k}": found.mean for k, found in nearest.items()}

@@ -1,20 +1,21 @@
 """Clustering small graphs by what they release (Jin & Chen, §4 "Graph clustering"), and classifying them by it.
 
-Clients are ego-networks of one big graph, or the graphs of a collection (``clients``). Each sends an (encoded) node embedding,
-or one private vector; the server compares what it received (``compare``): by Gromov-Wasserstein discrepancies and k-means whose
-centroids are barycentres, as in the paper, or by what tells classes apart. The pseudo-label of an ego-network is the label of
-its centre node. Scores compare with those labels; the simulator knows them, the server does not (but for ``classify``, which
-gives it four in five).
+Clients are ego-networks of one big graph, or the graphs of a collection. Each sends an (encoded) node embedding, or one private
+vector. The server compares them (``compare``) by Gromov-Wasserstein discrepancies and clusters them by k-means whose centroids
+are barycentres, as in the paper, or it takes simpler distances. The pseudo-label of an ego-network is the label of its centre
+node. Scores compare clusters with those labels. The simulator knows them, the server does not (but ``classify`` gives it four
+in five).
 
-Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` and
-``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has shown something only above them.
+Every table has the rows ``graph size`` (clusters made from the public number of nodes alone), ``size and degrees`` (raw data)
+and ``constant embedding`` (the encoder applied to embeddings that are ½ everywhere). A release has told something only if its
+row is above these.
 
     gw          Gromov-Wasserstein of the rows' distances to each other: blind to which class a row points to
     fgw         the fused discrepancy, with the rows themselves beside their distances
     mean        the squared distance of the graphs' mean rows
     histogram   the squared distance of vectors that were pooled before they were released
 
-``mean`` and ``fgw`` read rows that were made unbiased; all of them are post-processing of one release and cost nothing more.
+``mean`` and ``fgw`` read rows that were made unbiased. All four are post-processing of one release and cost nothing more.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ _How = Literal["gw", "fgw", "mean", "histogram"]
 _OF_VECTORS = ("mean", "histogram")
 _FOLDS, _NEIGHBOURS = 5, 5
 _SAMPLED = 100  # pairs that are solved with one descent and carefully
-_BARYCENTRES, _MOST_MEMBERS = 3, 12  # that are made with POT, too; members of each
+_BARYCENTRES, _MOST_MEMBERS = 3, 12  # barycentres that POT makes, too; members of each
 _COSTS, _GAMMAS = (1.0, 10.0, 100.0), (0.125, 0.5, 2.0)  # of the support vector machine, on distances in medians
 _MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection have no features
 _PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 
 
 class _RowKeys(base.TaskRowKeys):
-    """The keys of an entry of ``methods`` that are the task's."""
+    """The keys that an entry of ``methods`` may have beside the settings of its method."""
 
     epsilons: graphs.OwnEpsilons = Field(None, description="budgets of this row; default the task's")
     compare: Annotated[list[_How] | None, Field(min_length=1)] = Field(
@@ -141,7 +142,7 @@ class _Row(graphs.Row):
 
     @property
     def variant(self) -> str:
-        """Label, comparison, encoder and rule, as far as they are not the usual ones."""
+        """Label, comparison, encoder and rule, without those that are the usual ones."""
         usual = graphs.is_in_clear(self.epsilon) or self.pooled or (self.encoder == "multi-bit" and self.rule == "epsilon")
         parts = [*filter(None, [self.label]), *([self.how] if self.how not in ("gw", "histogram") else [])]
         return " · ".join(parts + ([] if usual and parts else [_PLAIN if usual else f"{self.encoder}/{self.rule}"]))
@@ -173,7 +174,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
-    """Per seed: the rows that see no embedding, then every entry, budget and encoder."""
+    """Per seed: the rows that read no embedding of a graph, then every entry, budget, encoder and comparison."""
     found: list[Cell] = []
     rows = _rows(params)
     _require_enough_clients(params, context)
@@ -198,7 +199,7 @@ def _row(params: Params, cell: Cell) -> _Row:
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade] | None:
-    """The method's plan from public facts: sizes, and who holds which node. None for the rows without a release."""
+    """The method's plan from public facts; None for a row without a release."""
     return None if cell.method in graphs.LEAKING else _planned(params, cell, context)
 
 
@@ -279,7 +280,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
 
 
 def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, methods.EmbedderMethodMade]) -> list[np.ndarray]:
-    """A client that never sent anything is known by its size alone: ½ everywhere, or a uniform histogram."""
+    """What each client sent; ½ everywhere, or a uniform histogram, for a client that never sent anything."""
     width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.clients
     if pooled is not None:
@@ -330,7 +331,7 @@ def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
 
 
 def _find_collection(params: Params, context: CellContext) -> GraphCollection | None:
-    """The collection that is clustered, ready to be read; None where the data are one graph."""
+    """The collection, with features for every node; None if the data are one graph."""
     given = context.data
     if not isinstance(given, GraphCollection):
         return None
@@ -345,7 +346,7 @@ def _find_collection(params: Params, context: CellContext) -> GraphCollection | 
 
 
 def _require_enough_clients(params: Params, context: CellContext) -> None:
-    """``ScenarioError`` where more clusters are asked for than there are clients: a cluster holds one of them at least."""
+    """``ScenarioError`` if there would be more clusters than clients."""
     collection = _find_collection(params, context)
     clients = params.partition.get("clients") if collection is None else len(collection.graphs)
     k = params.clusters or _find_one(params, context).num_classes
@@ -355,7 +356,7 @@ def _require_enough_clients(params: Params, context: CellContext) -> None:
 
 
 def _find_one(params: Params, context: CellContext) -> Graph:
-    """The one graph, on one scale; of a collection, all graphs beside each other, without labels of nodes."""
+    """The one graph, with columns on one scale; of a collection, the disjoint union of its graphs, without labels."""
     collection = _find_collection(params, context)
     if collection is not None:
         held = collection
@@ -414,12 +415,12 @@ def _centres_of(partition: Partition) -> np.ndarray:
 
 
 def _without_labels_of(partition: Partition, nodes: np.ndarray) -> Partition:
-    """The same clients, with the labels of ``nodes`` hidden from each of them: a centre is in its neighbours' networks, too."""
+    """The same clients, with the labels of ``nodes`` hidden from all of them: a centre is in its neighbours' networks, too."""
     return partition.with_graphs(lambda s: replace(s.graph, labels=np.where(np.isin(s.nodes, nodes), -1, s.graph.labels)))
 
 
 def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None:
-    """The public nodes, drawn from those that no client holds, with the edges among them; None where none are public."""
+    """The public nodes, drawn from those that no client holds, with the edges among them; None if none are public."""
     if not params.public_share:
         return None
     graph = _find_one(params, context)
@@ -439,12 +440,12 @@ def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """What the server found."""
+    """What the server computed from the releases."""
 
-    distances: np.ndarray  # float64 [graphs, graphs]; [0, 0] where clusters were made without distances
+    distances: np.ndarray  # float64 [graphs, graphs]; [0, 0] if clusters were made without distances
     labels: np.ndarray  # int64 [graphs], the cluster of each
     facts: comparison.SolverFacts  # how Gromov-Wasserstein problems were solved
-    # arrays for a picture (``_matched_largest``), where one is drawn
+    # arrays for a picture (``_matched_largest``); empty if none is drawn
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -462,7 +463,9 @@ def compare_vectors(received: Sequence[np.ndarray], k: int, cell: Cell, context:
 def compare_spaces(
     params: Params, made: Sequence[MetricSpace], k: int, alpha: float | None, cell: Cell, context: CellContext
 ) -> Compared:
-    """All pairs, k-means with barycentres, and how much the local minima vary. alpha: as in ``GromovOptions``."""
+    """All discrepancies, k clusters by k-means with barycentres, and how much local minima vary. alpha: as in
+    ``GromovOptions``.
+    """
     options = params.options(alpha, [space.num_points for space in made])
     distances, solved = graphs.solve_all(made, options, context)
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
@@ -479,7 +482,7 @@ def compare_spaces(
 
 
 def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
-    """What Gromov-Wasserstein matched between the two largest clients, whose sizes are public, for a picture.
+    """The coupling of the two largest clients, whose sizes are public, for a picture; empty if there is one client.
 
     matched: int64 [2], their numbers. coupling: float32 [n, m]. places_one, places_two: float32 [n, 2] and [m, 2], maps of
     their own distances.
@@ -514,7 +517,7 @@ def _kmeans(
 def _minima_variation(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, rng: np.random.Generator
 ) -> comparison.SolverMinima | None:
-    """The share of a sample of pairs where the careful search is lower than one descent; mean drop is (one − best)/one."""
+    """In how many of a sample of pairs the careful search ends below one descent, and the mean drop (one − best)/one."""
     which = gromov.all_pairs(len(spaces))
     if not len(which):
         return None
@@ -530,9 +533,9 @@ def _minima_variation(
 
 
 def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.Generator) -> dict[str, float]:
-    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support
-    vector machine on exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs
-    of a class with fewer members than folds are left out.
+    """Mean accuracy over five folds, where the labels of the other four are known: ``accuracy`` of a support vector machine on
+    exp(−γD), its settings chosen on the known graphs, and ``knn5`` of the votes of the five nearest. Graphs of a class with
+    fewer members than folds are left out. Empty if too few graphs or classes are left.
     """
     kept = np.flatnonzero(np.bincount(truth, minlength=truth.max() + 1)[truth] >= _FOLDS)
     if kept.size < 2 * _FOLDS or np.unique(truth[kept]).size < 2:

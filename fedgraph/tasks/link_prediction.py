@@ -1,14 +1,13 @@
-"""Link prediction: who will be connected, cited or paid, where who is connected is private.
+"""Link prediction: who will be connected, cited or paid, where edges are private.
 
-Edges are split at random, each by a public coin of its own pair: most are held by the clients, the rest are hidden and asked
-for beside pairs that are no edges (Hu et al. 2020). How many are hidden follows from the private edges, and decides nothing.
-Node ids and features are public, so the unit is one edge. ``trust`` says who holds the nodes and who is trusted, as in node
-classification; a client knows the edges among its own nodes. Edges between clients are known to nobody, or (``cut_edges:
-protected``, one edge private) at both ends.
+Edges are split at random, each by a public coin of its pair: clients hold most of them, the others are hidden and asked for
+beside pairs without an edge (Hu et al. 2020). The number of hidden edges follows from the private edges; nothing depends on it.
+Node ids and features are public, and the unit is one edge, or all edges of a node or of an owner, as the method says. ``trust``
+says who holds the nodes and who is trusted, as in node classification; a client knows the edges among its own nodes. Edges
+between clients are known to nobody, or (``cut_edges: protected``) at both ends.
 
-With ``owners`` each client also trains alone, and every cell is asked about each client's own hidden ties beside pairs of its
-own nodes without one, the same in every world: is joining worth it? Alone a client is its own curator, has no other node to
-rank, and edges that leave it are dropped. Ties to nodes of others are asked in the row's own numbers.
+With ``owners`` each client also trains alone, and every world is asked the same about each client: its own hidden edges beside
+pairs of its own nodes without an edge. Hidden edges between clients count only in the metrics of the row.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -63,7 +62,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
-    """Every cell, seed by seed (``base.grid``). ``DataError`` where a row protects owners of edges, and no edge has one."""
+    """Every cell, seed by seed (``tasks.base.grid``). ``DataError`` if a row protects owners of edges, and no edge has one."""
     if any(spec.get("unit") == "entity" for spec in params.methods) and not cell_training.graph_of(context).edge_owners:
         raise DataError(
             f"{context.dataset}: no edge names an owner; unit: entity needs owners of edges (owner: a column of edges.csv), "
@@ -78,7 +77,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan:
-    """The method's plan from public facts: counts, client sizes, features; of clients alone, the plan of the largest one."""
+    """The method's plan from public facts; if each client trains alone, the plan of the largest one."""
     client = 0
     if cell.world == ALONE_WORLD:
         client = int(np.argmax([s.nodes.size for s in _together(params, cell, context).partition.subgraphs]))
@@ -93,12 +92,12 @@ def _everybody(params: Params, graph: Graph, public: Graph | None) -> Federation
 
 
 def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
-    """Let ``cell`` train on ``setting`` in the place of a split of its own: before the context has made one."""
+    """Makes ``cell`` train on ``setting`` instead of its own split. Call it before the context has made one."""
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
 def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[methods.Plan, Guarantee]:
-    """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what nobody prices."""
+    """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what has no price."""
     if params.attack is not None or params.owners or cell.world == ALONE_WORLD:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
     world = _world(params, cell, context)
@@ -109,7 +108,7 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[metho
 def train(
     params: Params, cell: Cell, context: CellContext, client: int = 0, who: tuple[str, ...] = ()
 ) -> cell_training.TrainedCell:
-    """All rounds of the cell, and their price; nothing is asked. client, who: which one, where every client is alone."""
+    """All rounds of the cell, and their price; nothing is tested. client, who: number and name of one that trains alone."""
     world = _world(params, cell, context, client)
     return cell_training.train(
         world, cell_training.held_key(params, cell, client), _plan(params, cell, world), cell, context, who
@@ -117,7 +116,7 @@ def train(
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
-    """Train on the edges that are held, score the hidden ones beside pairs that are none."""
+    """Trains on the held edges, and scores the hidden ones beside pairs without an edge."""
     if cell.world == ALONE_WORLD:
         return _run_alone(params, cell, context)
     done, hidden = train(params, cell, context), _split(params, cell.seed, context)[1]
@@ -169,14 +168,14 @@ def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """What one owner is asked; both are empty where nothing is asked."""
+    """The pairs that one owner is asked about; both are empty if it is asked nothing."""
 
     hidden: np.ndarray  # int64 [m, 2], hidden ties among its nodes, in the numbers of the whole graph
     against: np.ndarray  # int64 [k, 2], pairs of its nodes without a tie
 
 
 def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Question]:
-    """One for each owner, empty where it has no hidden tie, or no pair without a tie."""
+    """One for each owner; empty if it has no hidden edge, or no pair without an edge."""
     federation, graph = _together(params, cell, context), cell_training.graph_of(context)
     hidden = _split(params, cell.seed, context)[1]
 
@@ -205,7 +204,7 @@ def _measure(
     prices: Sequence[float],
     toward: str,
 ) -> tuple[ClientResultCellFacts, ...]:
-    """One of everybody, whose numbers are means over all hidden ties that were asked, and one for each owner."""
+    """The results of all owners together, as means over their hidden edges, and of each owner."""
     participation = {WorldKind.ALONE: "alone", WorldKind.TOGETHER: "federated", WorldKind.WHOLE: "curator"}[world.kind]
     found = []
     for client, question in enumerate(questions):
@@ -225,7 +224,7 @@ def _measure(
 
 
 def _split(params: Params, seed: int, context: CellContext) -> tuple[Federation, np.ndarray]:
-    """(the setting: a graph without its hidden edges, whose attributes are public; int64 [m, 2], the hidden edges)."""
+    """(the federation without the hidden edges, at one curator; int64 [m, 2], the hidden edges)."""
 
     def make() -> tuple[Federation, np.ndarray]:
         graph = cell_training.graph_of(context)
@@ -262,7 +261,7 @@ def _setting(held: Graph) -> Federation:
 
 
 def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
-    """As for all owners; ``ScenarioError`` where the partition follows edges, so that it would see those that are hidden."""
+    """As ``deal_to_owners``; ``ScenarioError`` if the partition reads edges, since it would see the hidden ones."""
     found = cell_training.deal_to_owners(cell_training.graph_of(context), params.partition, context)
     if found[1].from_edges:
         raise ScenarioError(
@@ -273,13 +272,13 @@ def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
 
 
 def _together(params: Params, cell: Cell, context: CellContext) -> Federation:
-    """All clients of the cell's seed."""
+    """The federation of all clients of the cell's seed."""
     whole, key = _split(params, cell.seed, context)[0], _split_key(params, cell.seed, context)
     return cell_training.deal_federation(whole, params, key, cell.seed, context)
 
 
 def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
-    """The world of a cell. client: which one, where every client is alone."""
+    """The federation of a cell. client: number of the client, if each trains alone."""
     whole, key = _split(params, cell.seed, context)[0], _split_key(params, cell.seed, context)
     return cell_training.world_of(whole, params, key, cell, context, client)
 

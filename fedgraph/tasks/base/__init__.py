@@ -7,15 +7,14 @@ A task module defines
     cells(params, context) → list[Cell]       all that will be run, in order
     plan(params, cell, context) → Plan        its noise and releases, from public facts (None: nothing is released)
     run(params, cell, context) → Result       the numbers, the releases and the artefacts
-    TASK: TaskOffers[Params]                  what it says of itself
+    TASK: TaskOffers[Params]                  what else the task can do, and which keys its rows have
 
 A *cell* is one method in one setting at one budget with one seed. It is computed whole or not at all, so a killed run resumes
 at the first cell that is missing.
 
-An entry of ``methods`` says of its row, beside the settings of its method, its label, its budgets, and the like. Each task
-describes these keys by one model, derived from ``TaskRowKeys``. The reader checks them, the schema lists them, and the method
-itself never sees them. Example: in ``{method: gcon, label: GCON, epsilons: [1]}`` the row's own keys are ``label`` and
-``epsilons``.
+An entry of ``methods`` holds the settings of a method, and keys of its row: label, budgets and others. Each task describes
+these keys by one model, derived from ``TaskRowKeys``. The reader checks them, the schema lists them, and the method never sees
+them. In ``{method: gcon, label: GCON, epsilons: [1]}`` the row's keys are ``label`` and ``epsilons``.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class TaskRowSelect(Settings):
 
 
 def distinct_values(what: str) -> AfterValidator:
-    """Of a list in a scenario: refused where two are equal."""
+    """A validator for a list of a scenario: ``ValueError`` if two entries are equal. what: what an entry is, for the error."""
 
     def checked(values: list[Any]) -> list[Any]:
         require_distinct_cells(what, values)
@@ -84,7 +83,7 @@ def distinct_values(what: str) -> AfterValidator:
 
 
 def check_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], SettingsSpec]:
-    """A function that returns an entry of ``methods`` as it is; ``ValueError`` where one of its row's keys is wrong."""
+    """A validator that returns an entry of ``methods`` as it is; ``ValueError`` if one of its row's keys is wrong."""
 
     def checked(entry: SettingsSpec) -> SettingsSpec:
         given = {k: v for k, v in entry.items() if k in row.model_fields and k != "label"}  # the reader checks every label
@@ -102,7 +101,7 @@ def check_row_keys(row: type[TaskRowKeys]) -> Callable[[SettingsSpec], SettingsS
 
 
 def without_row_keys(entry: SettingsSpec, row: type[TaskRowKeys]) -> SettingsSpec:
-    """The keys of an entry that are its method's, without the method's name."""
+    """The settings of an entry's method: the entry without ``method`` and without the row's keys."""
     return {k: v for k, v in entry.items() if k != "method" and k not in row.model_fields}
 
 
@@ -112,33 +111,30 @@ NestedTaskPlugin: TypeAlias = tuple[tuple[str | int, ...], str, SettingsSpec]  #
 
 @dataclass(frozen=True)
 class TaskModels(Generic[P]):
-    """How a task's rows become models that are used, and what a budget is charged for a cell."""
+    """How a row is fitted as a model for use, and what a budget is charged for it."""
 
     params: type[P]  # the model of the task's settings
     # from the settings, a graph and a graph of public people (or None) to the setting in which all train
     everybody: Callable[[P, Graph, Graph | None], Federation]
     # from a cell to its plan and its guarantee, with every promise looked up in the data
     spends: Callable[[P, Cell, CellContext], tuple[Plan, Guarantee]]
-    # lets a cell train on a setting in the place of a split of its own
+    # lets a cell train on a given federation instead of a split of its own
     give_setting: Callable[[P, Cell, CellContext, Federation], None]
-    train: Callable[[P, Cell, CellContext], TrainedCell]  # trains a cell, and prices it. Nothing is tested.
+    train: Callable[[P, Cell, CellContext], TrainedCell]  # trains a cell and prices it; nothing is tested
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskOffers(Generic[P]):
-    """What a task says of itself: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module."""
+    """What a task can do: ``TASK: TaskOffers[Params] = TaskOffers(…)`` at the end of its module."""
 
-    # the model of those keys of an entry of ``methods`` that are the task's and not the method's. None: the task has no such
-    # entries.
-    row_keys: type[TaskRowKeys] | None = None
-    one_method: bool = False  # whether ``method: {…}`` is understood as a list of one
-    # from the settings and the name of a method to why it cannot serve here (kind, protocol, trust): one sentence for the
-    # scenario's line, or None
+    row_keys: type[TaskRowKeys] | None = None  # the model of its rows' keys; None: the task has no ``methods``
+    one_method: bool = False  # whether ``method: {…}`` is read as a list of one method
+    # from the settings and the name of a method to the reason why it cannot serve here (kind, protocol, trust), as one
+    # sentence; None: it can
     refuses: Callable[[P, str], str | None] | None = None
-    # whether one worker can do a whole cell, so that cells may run side by side. None: never.
-    alone: Callable[[P, Cell], bool] | None = None
-    models: TaskModels[P] | None = None  # how its rows are fitted and charged. None: they cannot be.
-    # who holds what in a cell, for rows that are deployed (``export``). None: they cannot be.
+    alone: Callable[[P, Cell], bool] | None = None  # whether one worker can compute the whole cell; None: never
+    models: TaskModels[P] | None = None  # how its rows are fitted and charged; None: they cannot be
+    # who holds what in a cell, for rows that are deployed (``export``); None: they cannot be
     clients: Callable[[P, Cell, CellContext], Partition] | None = None
 
 
@@ -160,7 +156,7 @@ def no_plugins(params: object) -> list[NestedTaskPlugin]:
 
 
 def nest_methods(methods: Sequence[SettingsSpec], row: type[TaskRowKeys]) -> list[NestedTaskPlugin]:
-    """The entries of ``methods`` as nested plugins: without the keys that are the task's, but for the label."""
+    """The entries of ``methods`` as nested plugins: without the row's keys except the label."""
     given = [{k: v for k, v in m.items() if k not in row.model_fields or k == "label"} for m in methods]
     return [(("methods", index), "methods", m) for index, m in enumerate(given)]
 

@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Federation, WorldKind, rounds, world_of_trust
 from fedgraph.methods import Plan, column_ranks, method_kinds
 from fedgraph.partition import base as partitions
+from fedgraph.tasks.base.grid import Grid
 from fedgraph.types import Graph, Partition
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
@@ -62,7 +63,7 @@ class _Settled:
     ) -> Result:
         """The result of the cell.
 
-        notes: replace those of the plan and the rounds. measured: lower bound on ε that an attack proves. timed: whether the
+        notes: replace those of the plan and the rounds. measured: lower bound on ε that an attack found. timed: whether the
         time that the cell took may be published.
         """
         settled = self.settled
@@ -144,21 +145,8 @@ def graph_of(context: CellContext) -> Graph:
     return context.data
 
 
-class _Deals(Protocol):
-    """The settings of a task about its clients (``grid.Grid``)."""
-
-    @property
-    def partition(self) -> SettingsSpec: ...
-    @property
-    def cut_edges(self) -> methods.PublicCutEdgeFacts: ...
-    @property
-    def owners(self) -> bool: ...
-
-
-def deal_federation(
-    whole: Federation, params: _Deals, key: tuple[Hashable, ...], seed: int, context: CellContext
-) -> Federation:
-    """``whole`` dealt to the clients of a seed; with ``owners`` they are those of all seeds. key: cache key of ``whole``."""
+def deal_federation(whole: Federation, params: Grid, key: tuple[Hashable, ...], seed: int, context: CellContext) -> Federation:
+    """``whole`` dealt to the clients of a seed; with ``owners`` all seeds have the same. key: cache key of ``whole``."""
 
     def make() -> Federation:
         if not params.owners:
@@ -170,7 +158,7 @@ def deal_federation(
 
 
 def world_of(
-    whole: Federation, params: _Deals, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
+    whole: Federation, params: Grid, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
 ) -> Federation:
     """The federation of a cell, in the cell's world.
 
@@ -189,7 +177,7 @@ def world_of(
     return found if found.world == cell.world else replace(found, world=cell.world)
 
 
-def held_key(params: _Deals, cell: Cell, client: int = 0) -> Hashable:
+def held_key(params: Grid, cell: Cell, client: int = 0) -> Hashable:
     """A key for who holds which node; it does not depend on the trust. client: as for ``world_of``."""
     dealt = None if cell.world.kind is WorldKind.WHOLE else (partition_key(params.partition), params.cut_edges)
     return (cell.dataset, cell.world.holding, dealt, cell.seed, client if cell.world.kind is WorldKind.ALONE else None)
@@ -241,7 +229,10 @@ def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
 def plan(
     method: method_kinds.Method, settings: Any, facts: methods.PublicFacts, budget: methods.Budget, federation: Federation
 ) -> Plan:
-    """The method's plan, preceded by private ranks of numeric columns where they are needed (``methods.base.column_ranks``)."""
+    """The method's plan, preceded by private ranks of numeric columns if they are needed (``methods.column_ranks``).
+
+    ``ScenarioError`` if the plan has another method's name, or protects a unit that the method does not offer.
+    """
     made = column_ranks.plan_with(functools.partial(method.plan, settings, facts), facts, budget)
     if made.method not in plugins.names("methods") or method_kinds.load(made.method) is not method:
         raise ScenarioError(f"the plan is named {made.method!r}: base.Plan's first argument is the name of its own method")
@@ -305,9 +296,9 @@ def train(
 ) -> TrainedCell:
     """Runs all rounds of a plan and prices them.
 
-    key: names the partition at the workers. who: names one of several trainings of a cell. answered: bool [rounds, clients],
-    which clients answer in which round; None: all. keep: rounds, counted from 1, after which the state is kept. One client
-    without noise has the first parameters of a curator, so both end with the same model.
+    key: names the partition at the workers. made: the plan. who: names one of several trainings of a cell. answered: bool
+    [rounds, clients], which clients answer in which round; None: all. keep: rounds, counted from 1, after which the state is
+    kept. One client without noise starts from a curator's first parameters, so both end with the same model.
     """
     shared = context.runtime.share(("partition", context.label, key), federation.partition)
     common = (cell.task, cell.dataset, cell.method, cell.variant, cell.world.stream_word, cell.seed, *who)

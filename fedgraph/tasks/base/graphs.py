@@ -1,14 +1,13 @@
-"""What the tasks that compare graphs share: their settings, collections that are dealt, and distances.
+"""What the tasks that compare graphs share: settings, collections dealt to clients, and distances.
 
 **Settings**: ε, the models of a table, and how Gromov-Wasserstein problems are solved. These are not convex: a value is the
 local minimum at which one descent ended, or the best of several (``quality``).
 
-**Distances**: of released embeddings, and of rows that need no model. A table shows ``graph size`` and ``size and degrees``
-(``LEAKING``), which say what is known without any release, ``constant embedding``, which shows what the size alone
-gives away of an encoded one, and rows on raw data.
+**Distances**: of released embeddings, and of rows that need no model. Every table has ``graph size`` (public, ε = 0),
+``size and degrees`` (raw data, ε = ∞), and ``constant embedding``, which shows how much of a result follows from the sizes of
+encoded embeddings alone.
 
-**Pairs**: solved at the server, in chunks. What is solved is kept beside the run's results, so that a run which goes on solves
-no pair twice.
+**Pairs**: solved at the server, in chunks. Results are kept beside those of the run: a resumed run solves no pair twice.
 """
 
 import hashlib
@@ -76,7 +75,7 @@ Encoders = Annotated[list[_Encoder], Distinct]
 
 
 def is_in_clear(epsilon: float | str) -> bool:
-    """Whether nothing is encoded: ε is ∞."""
+    """Whether embeddings are sent without encoding: ε is ∞."""
     return epsilon != "1/n" and math.isinf(float(epsilon))
 
 
@@ -85,7 +84,7 @@ def _label(method: SettingsSpec) -> str:
 
 
 def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
-    """Itself; ``ValueError`` where a model names an encoder or a rule of ε of its own: rows are named by the task's."""
+    """The entry as it is; ``ValueError`` if it names an encoder or a rule of ε, which are settings of the task."""
     for key, instead in (("encoder", "encoders"), ("epsilon_rule", "epsilons (1/n is the rule)")):
         if key in method:
             raise ValueError(f"{key} is a setting of the whole task here; allowed: the task's {instead}")
@@ -125,10 +124,10 @@ def _written(epsilon: float | str) -> float | str:
 class Row:
     """One model at one budget through one encoder."""
 
-    index: int  # The place of the model among the entries
-    label: str  # The name of the model's rows
-    encoder: str  # How a release is encoded; ``none`` in clear
-    epsilon: float | str  # A number > 0, or ``1/n``
+    index: int  # place of the model among the entries
+    label: str  # name of the model's rows
+    encoder: str  # how a release is encoded; ``none``: in clear
+    epsilon: float | str  # a number > 0, or ``1/n``
 
     @property
     def rule(self) -> str:
@@ -137,7 +136,7 @@ class Row:
 
     @property
     def pooled(self) -> bool:
-        """Whether a graph sends one vector in the place of its rows."""
+        """Whether a graph sends one vector instead of a row for each node."""
         return False
 
     @property
@@ -180,10 +179,10 @@ class SolverSettings(documents.Settings):
     restarts: int = Field(0, ge=0, description="random restarts of each Gromov-Wasserstein problem, where quality is fast")
 
     def options(self, alpha: float | None = None, sizes: Sequence[int] = ()) -> gromov.GromovOptions:
-        """As the solvers want it. alpha: weight of structure in the fused discrepancy, None for the plain one. sizes: points of
-        every space that is compared with every other; without them ``auto`` is fast, as it is with restarts of one's own.
+        """The options of the solvers. alpha: weight of structure in the fused discrepancy, None: not fused. sizes: points of
+        every space; without them, or with ``restarts``, ``quality: auto`` is fast.
 
-        ``ValueError`` where POT is asked for more than one descent, which it does not offer.
+        ``ValueError`` if POT is asked for more than one descent, which it does not offer.
         """
         fits = self.solver == "fast" and not self.restarts and len(sizes) > 0 and _work(sizes) <= _CAREFUL_WORK
         careful = self.quality == "careful" or (self.quality == "auto" and fits)
@@ -213,7 +212,7 @@ class CompareSettings(SolverSettings):
 
 
 def name_cell(context: CellContext, method: str, row: Row, epsilon: float, seed: int) -> Cell:
-    """The cell of a row. epsilon: the largest of any graph. Noise for rows as the authors coded it keeps the published ε."""
+    """The cell of a row. epsilon: the largest of any graph. Noise as the authors coded it has the published ε."""
     coded = row.encoder == "gaussian-as-coded" and not row.pooled
     reading = "none" if math.isinf(epsilon) else "published" if coded else "provable"
     return Cell(context.label, context.dataset, method, row.variant, JOINED_WORLD, epsilon, reading, seed, row.index)
@@ -234,7 +233,7 @@ def public_facts(
         sizes: For each client the number of nodes of each of its graphs; empty where a client is one part of one graph.
         num_features: Columns of every node.
         num_classes: Of the labels that train.
-        said: Facts that are not as usual, where every graph is its client's own and what there is follows from no row and edge.
+        said: Facts that differ from the usual ones.
     """
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     usual: dict[str, Any] = {
@@ -252,7 +251,7 @@ def train(
     made: Plan[Any, methods.EmbedderMethodMade], partition: Partition, key: Hashable, named: tuple[str | int, ...], cell: Cell,
     context: CellContext,
 ) -> rounds.RoundsOutcome:  # fmt: skip
-    """All rounds at the clients. key: names the partition at the workers. named: the model in streams that its rows share."""
+    """All rounds at the clients. key: names the partition at the workers. named: the model, in names of shared streams."""
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed, key), partition)
     common: tuple[str | int | float, ...] = (cell.task, cell.dataset, cell.method, *named, cell.seed)
     return rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
@@ -276,7 +275,7 @@ def price_untrained(
 
 
 def _work(sizes: Sequence[int]) -> float:
-    """Σ over pairs of n·m·(n + m)/2: what a descent costs grows about so with the numbers of points."""
+    """Σ over pairs of n·m·(n + m)/2, which grows about as the cost of a descent on spaces of n and m points."""
     n = np.asarray(sizes, dtype=np.float64)
     return float((n.sum() * np.square(n).sum() - (n**3).sum()) / 2)
 
@@ -289,11 +288,11 @@ def prepare(
     degrees: bool = False,
     attributes: bool = True,
 ) -> GraphCollection:
-    """At most ``max_graphs`` graphs (stratified, by a named stream); one-hot degrees where nodes have no features.
+    """At most ``max_graphs`` graphs, drawn class by class; nodes without features get one-hot degrees.
 
-    degrees: they stand before the features also where there are some (not after: the end names the kind of a node).
-    Columns of numbers become their logarithm over a range that is the same for all data (``column_ranks.fixed``).
-    attributes: False keeps, of nodes with numeric attributes, the one-hot kinds only (``node_kinds``).
+    Columns of numbers become their logarithm over a range that is the same for all data (``methods.column_ranks.fixed``).
+    degrees: put one-hot degrees before the features as well (not after them: the last columns name the kind of a node).
+    attributes: False keeps only the one-hot kinds of nodes (``node_kinds``).
     """
     if max_graphs is not None and max_graphs < len(collection.graphs):
         rng = seeds.seeded_generator(root, "subset", collection.name)
@@ -320,7 +319,7 @@ def prepare(
 
 
 def require_classes(collection: GraphCollection, num_folds: int) -> None:
-    """``ScenarioError`` where some class cannot both train and test, or there are fewer graphs than folds."""
+    """``ScenarioError`` if a class has fewer than two graphs, or the largest class has fewer graphs than there are folds."""
     counts = np.bincount(collection.labels, minlength=collection.num_classes)
     names = collection.classes or tuple(map(str, range(collection.num_classes)))
     if counts.size < 2 or int(counts.min()) < 2:
@@ -336,7 +335,7 @@ def require_classes(collection: GraphCollection, num_folds: int) -> None:
 
 def split_by_folds(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> ClassifySplit:
     """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
-    test every graph once; ``validation`` (share of all graphs, at random) of the others choose, the rest train.
+    test every graph once. Of the others, ``validation`` (a share of all graphs) are validation graphs, the rest train.
     """
     from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
 
@@ -352,8 +351,8 @@ def split_by_folds(labels: np.ndarray, num_folds: int, validation: float, root: 
 def split_by_clients(
     shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
 ) -> ClassifySplit:
-    """Every client keeps about 1/``num_folds`` of its own graphs to test and a share ``validation`` to choose, at random (Jin &
-    Chen, §4: 10 % and 20 %). ``ScenarioError`` where clients hold so few graphs that nobody tests or nobody trains.
+    """Every client keeps about 1/``num_folds`` of its own graphs for the test and a share ``validation`` for validation (Jin &
+    Chen, §4: 10 % and 20 %). ``ScenarioError`` if no graph is left to test or to train.
     """
     test, held, rest = [], [], []
     for client, members in enumerate(shares.members):
@@ -375,16 +374,16 @@ def split_by_clients(
 class TaskCollection:
     """A collection that was dealt to clients."""
 
-    partition: Partition  # Each client's graphs as one block-diagonal graph
+    partition: Partition  # each client's graphs as one block-diagonal graph
     order: np.ndarray  # int64 [graphs], positions in the collection, client by client
-    sizes: tuple[tuple[int, ...], ...]  # For each client, the number of nodes of each of its graphs
+    sizes: tuple[tuple[int, ...], ...]  # for each client, the number of nodes of each of its graphs
 
 
 def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
     """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
 
-    That is the longest run of columns at the end of which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
-    secondary structures of PROTEINS, the one-hot degrees where a collection has no features. ``ScenarioError`` where none is.
+    These are the last columns, as many as possible, in which every row has exactly one 1 and zeros otherwise: atoms of MUTAG,
+    secondary structures of PROTEINS, one-hot degrees. ``ScenarioError`` if there are none.
     """
     rows = sp.vstack([g.features for g in collection.graphs], format="csr").toarray()
     for first in range(rows.shape[1] - 1):
@@ -401,10 +400,9 @@ def deal(
     train: np.ndarray,
     kinds: tuple[tuple[np.ndarray, ...], int] | None = None,
 ) -> TaskCollection:
-    """Labels of graphs outside ``train`` are hidden (−1).
+    """The collection dealt to clients; labels of graphs outside ``train`` are hidden (−1).
 
-    Every node carries its graph's label, or its own kind where ``kinds`` are given, as ``node_kinds`` returns them: how
-    many kinds there are follows from the columns, and not from which kinds the nodes have.
+    A node's label is that of its graph, or its own kind if ``kinds`` are given (as ``node_kinds`` returns them).
     """
     shown = np.full(collection.labels.size, -1, dtype=np.int64)
     shown[train] = collection.labels[train]
@@ -429,13 +427,13 @@ def deal(
 
 
 def unite(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
-    """The graphs beside each other as one, without an edge between them. labels: int64, of all nodes."""
+    """The disjoint union of the graphs. labels: int64, of all nodes."""
     adjacency = sp.csr_array(sp.block_diag([g.adjacency for g in graphs], format="csr"))
     features = sp.csr_array(sp.vstack([g.features for g in graphs], format="csr"))
     return plain_graph(name, adjacency, features, labels, num_classes, graphs[0].provenance)
 
 
-_PAIRS_PER_CHUNK = 2000, 20_000  # at least, and at most where spaces are tiny: each chunk packs all that it touches
+_PAIRS_PER_CHUNK = 2000, 20_000  # least and most pairs; the latter for tiny spaces
 _PAIRS_TO_VERIFY = 10  # in one call
 _PAIRS_PER_BATCH = 20_000  # of POT's batched solver, in order of size
 _SECONDS_BETWEEN_WRITES = 5.0
@@ -466,7 +464,7 @@ class _Solved:
         return cls(np.full(shape, np.nan), np.zeros(shape, np.bool_), np.full(shape, -1, np.int32))
 
     def enter(self, which: np.ndarray, results: gromov.GromovResults) -> None:
-        """Take them in; pairs (i, j) are (j, i), too."""
+        """Takes in the results of the pairs ``which``, int64 [q, 2], at (i, j) and at (j, i)."""
         for i, j in (which.T, which.T[::-1]):
             self.value[i, j], self.converged[i, j], self.steps[i, j] = results.value, results.converged, results.iterations
 
@@ -476,9 +474,9 @@ class _Solved:
 
 
 class _Pairs:
-    """The pairs of a set of spaces that one cell asks for, solved at the server, as often as asked.
+    """Pairs of a set of spaces, solved at the server.
 
-    What other cells have written under the name of these spaces is read from the disk, and what is solved is written there.
+    Results of other cells for the same spaces are read from the disk, and new ones are written there.
     """
 
     def __init__(
@@ -503,7 +501,7 @@ class _Pairs:
         self._context.runtime.forget(self._handle)
 
     def solve(self, which: np.ndarray) -> np.ndarray:
-        """float64 [q], the discrepancies of pairs int64 [q, 2]; what is there is not solved again."""
+        """float64 [q], the discrepancies of pairs int64 [q, 2]; a known pair is not solved again."""
         new, batched = which[self.solved.missing(which)], self._options.solver == "batched"
         order = np.lexsort(self._points[new].T) if batched else np.arange(len(new))
         size = _PAIRS_PER_BATCH if batched else _chunk_size(self._points)
@@ -522,16 +520,16 @@ class _Pairs:
         return self.solved.value[which[:, 0], which[:, 1]]
 
     def close(self) -> comparison.GromovPairFacts:
-        """Write what is left as one table; where it is, how many pairs the cell asked for and how many of them converged.
+        """Writes all results as one table. Returns where it is, how many pairs this cell asked for, and how many converged.
 
-        What others asked for is in the table, too, and counts there: when they did must not change this cell's record.
+        The table also holds pairs of other cells. They do not count here, since their order must not change this record.
         """
         self._write()
         file = self._disk.close(self._name) if self._disk and self._asked.any() else None
         return comparison.GromovPairFacts(file, int(self._asked.sum()), int(self.solved.converged[self._asked].sum()))
 
     def _write(self) -> None:
-        """Write what came in since the last time."""
+        """Writes the results since the last call."""
         if self._disk and self._waiting:
             parts = [results for _, results in self._waiting]
             columns = {
@@ -547,7 +545,7 @@ class _Pairs:
 def solve_all(
     spaces: Sequence[MetricSpace], options: gromov.GromovOptions, context: CellContext
 ) -> tuple[np.ndarray, SolverFacts]:
-    """[N, N] discrepancies, in torch batches where the server has a GPU; and what ``_Pairs.close`` says of them."""
+    """[N, N] discrepancies, and how they were solved."""
     which = gromov.all_pairs(len(spaces))
     with _Pairs(spaces, options, context) as pairs:
         values = pairs.solve(which)
@@ -562,12 +560,10 @@ def solve_asked(
     k: int | None,
     known: _Solved | None = None,
 ) -> tuple[np.ndarray, SolverFacts]:
-    """All discrepancies; or, with ``k``, those that votes of up to k neighbours of test rows need, infinity elsewhere.
+    """All discrepancies; with ``k``, those that votes of up to k neighbours of test rows need, and infinity elsewhere.
 
-    The facts say where each pair's result is kept (``_Pairs``), and how many pairs were asked.
-
-    known: what was solved before; it is read first, and receives what is solved. Between the same spaces only: it saves work
-    and changes no number.
+    The facts say where the results are kept, and how many pairs were asked for. known: results for the same spaces from
+    before, to which new ones are added; they save work and change no number.
     """
     if k is None:
         return solve_all(spaces, options, context)
@@ -587,9 +583,7 @@ def solve_once(
     split: ClassifySplit,
     k: int | None,
 ) -> tuple[np.ndarray, SolverFacts]:
-    """As ``solve_asked``, of spaces that ``make`` makes once: what is found is kept under ``key`` for all
-    splits.
-    """
+    """As ``solve_asked``, of spaces that ``make`` makes once; results are kept under ``key`` for all splits."""
     spaces = context.cached((*key, "spaces"), make)
     if k is None:
         return context.cached(key, lambda: solve_all(spaces, options, context))
@@ -613,7 +607,7 @@ def verify(
 
 
 def _chunk_size(points: np.ndarray) -> int:
-    """Pairs that are solved in one call, for spaces of int64 [N] points: about the work of the least number at 20 points."""
+    """Pairs in one call, for spaces of ``points`` int64 [N]: about the work of the least number of pairs of 20 points."""
     least, most = _PAIRS_PER_CHUNK
     return int(np.clip(least * 400.0 / max(float(points.mean()) ** 2, 1.0), least, most))
 
@@ -680,9 +674,7 @@ def of_row(
     k: int | None,
     weights: comparison.SpaceWeights = "uniform",
 ) -> tuple[np.ndarray, SolverFacts]:
-    """As ``solve_asked``, of one of the rows that need no model; what is found is kept for the other splits of this
-    process.
-    """
+    """As ``solve_asked``, for a row that needs no model; results are kept for the other splits of this process."""
     key = ("distances", row, context.dataset, alpha, options, weights)
     if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
 
@@ -725,7 +717,7 @@ def embedded_spaces(
 def constant_spaces(
     sizes: Sequence[int], encoding: Any, metric: comparison.SpaceMetric, rng: np.random.Generator
 ) -> list[MetricSpace]:
-    """What the encoder makes of embeddings that are ½ everywhere, compared as all others are."""
+    """Spaces of encoded embeddings that were ½ everywhere."""
     return [
         metric_space.from_embedding(encoding.of_graph(n)[0].apply(np.full((n, encoding.width), 0.5), rng), metric)
         for n in sizes
@@ -733,9 +725,9 @@ def constant_spaces(
 
 
 def _degree_features(collection: GraphCollection, max_degree: int) -> GraphCollection:
-    """A collection with degrees as one-hot features, CSR float32 [n, max_degree + 1], in the place of those that it has.
+    """The collection with one-hot degrees, CSR float32 [n, max_degree + 1], instead of its features.
 
-    Larger degrees share the last column. ``DataError`` where ``max_degree`` is negative.
+    Larger degrees share the last column. ``DataError`` if ``max_degree`` is negative.
     """
     if max_degree < 0:
         raise DataError(f"max_degree is {max_degree}; allowed: 0 or more")

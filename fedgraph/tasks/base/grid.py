@@ -1,9 +1,4 @@
-"""The grid of cells of nodes and links: methods × trust × budgets × seeds.
-
-Beside the settings of its method, an entry of ``methods`` may have the keys of ``RowKeys``: ``label`` (name of the row),
-``trust`` (where it runs; default: all of the task's, and ``nobody`` for a method in which every node protects itself),
-``epsilons`` (its budgets; default: the task's) and ``seeds`` (how many of the scenario's; default: all).
-"""
+"""The grid of cells of nodes and links: methods × trust × budgets × seeds."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, Self
@@ -31,7 +26,7 @@ def _positive(epsilon: float) -> float:
 
 
 class RowKeys(base.TaskRowKeys):
-    """The keys of an entry of ``methods`` that are the task's."""
+    """The keys that an entry of ``methods`` may have beside the settings of its method."""
 
     trust: Annotated[list[Trust] | None, Field(min_length=1)] = Field(
         None, description="who is trusted in this row; default the task's"
@@ -74,7 +69,7 @@ class Grid(documents.Settings):
 
     @model_validator(mode="after")
     def _runs_every_trust_of_a_row(self) -> Self:
-        """A row runs where its task runs: under a trust that the task has not, it would be left out without a word."""
+        """``ValueError`` for a row with a level of trust that the task does not have: no cell would run it."""
         for spec in self.methods:
             if beyond := [Trust(one).value for one in spec.get("trust", ()) if Trust(one) not in self.run_trust]:
                 row, allowed = f"row {spec['method']} · {label_of(spec)}", ", ".join(one.value for one in self.trust)
@@ -91,7 +86,7 @@ class Grid(documents.Settings):
 
 
 def list_cells(params: Grid, context: CellContext) -> list[Cell]:
-    """Every cell, seed by seed. A method that ignores the budget runs once, at ε = ∞; one that trusts nobody, once."""
+    """Every cell, seed by seed. A method that adds no noise runs once for each trust, at ε = ∞."""
     found: list[Cell] = []
     for seed in range(context.seeds):
         for trust in dict.fromkeys((*params.trust, Trust.NOBODY)):
@@ -117,7 +112,7 @@ def computes_alone(params: Grid, cell: Cell) -> bool:
 
 
 def list_row_trust(spec: SettingsSpec, trusted: Sequence[Trust]) -> list[Trust]:
-    """The row's levels of trust: its own, else its task's; ``nobody`` for a method in which every node protects itself."""
+    """The row's levels of trust: those that it names; else ``nobody`` if every node protects itself, else its task's."""
     if "trust" in spec:
         return [Trust(t) for t in spec["trust"]]
     if method_kinds.load(spec["method"]).OFFERS.trusts_nobody:
@@ -141,6 +136,6 @@ def never_private(spec: SettingsSpec) -> bool:
 
 
 def label_of(spec: SettingsSpec) -> str:
-    """The label of a method's row: ``label`` if given, else its model or the like."""
+    """The label of a row: its ``label``, ``model`` or ``variant``; else ``chosen`` or ``default``."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")
     return str(name or ("chosen" if "select" in spec else "default"))

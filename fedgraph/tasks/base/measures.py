@@ -63,8 +63,10 @@ def _calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
 
 
 def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
-    """A warning, with two standard errors of an accuracy of ½, if the test set is small.
-    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` if each is a whole graph."""
+    """A warning, with two standard errors of an accuracy of ½, if the test set is small; else empty.
+
+    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` if each is a whole graph.
+    """
     number = int((truth >= 0).sum())
     if number >= _FEWEST:
         return ()
@@ -102,7 +104,8 @@ def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 
     ``macro_f1`` averages over the classes that occur or are predicted. ``auroc`` and ``average_precision`` are one class
     against the others, averaged over the classes that have both members and non-members in the test set; they are left out if
-    there is no such class. ``majority_share`` is the share of the largest class of the test set.
+    there is no such class. ``majority_share`` is the share of the largest class of the test set. ``RuntimeFailure`` if a score
+    is not finite.
     """
     known = truth >= 0
     scores, truth = scores[known], truth[known]
@@ -133,7 +136,7 @@ def of_classes(named: np.ndarray, truth: np.ndarray) -> dict[str, float]:
 def of_rare_class(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
     """``recall_at_alerts`` and ``precision_at_alerts`` of the smaller of two classes, if it is rare; else empty.
 
-    The number of alerts is the size of the class, so both are equal unless scores are.
+    The number of alerts is the size of the class, so recall and precision are equal.
     """
     known = truth[truth >= 0]
     counts = np.bincount(known, minlength=scores.shape[1])

@@ -1,16 +1,16 @@
 """Node classification, one curator against a federation: the price of trust.
 
-Nodes are split at random into training and test; ``protocol`` says what the clients hold and what is public
-(``protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who
-holds the nodes and who is trusted:
+Nodes are split into training and test nodes (``split``). ``protocol`` says what the clients hold and what is public
+(``protocols``: inductive for node-level privacy, transductive for edge-level privacy). ``trust`` says who holds the nodes and
+who is trusted:
 
 * ``curator``: one curator holds all of them (viewer: whoever gets the model);
 * ``sums``: clients hold disjoint parts, the server sees sums (viewer: server and other clients);
 * ``own-client``: clients hold disjoint parts, the server sees each message (viewer: server);
-* ``active-server``: the same, and the server may send each client any model it likes (viewer: active-server);
-* ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run here alone.
+* ``active-server``: the same, and the server may send each client any model (viewer: active-server);
+* ``nobody``: every node protects its own data before it leaves (viewer: world); methods that do so run only here.
 
-With ``owners`` each owner of the data is a client in every choice that it has: is joining worth it (``owners``)?
+With ``owners`` each owner of the data is a client, and the choices that it has are compared (``owners``).
 """
 
 import numpy as np
@@ -58,7 +58,7 @@ def refuses(params: Params, name: str) -> str | None:
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
-    """Every cell, seed by seed (``base.grid``)."""
+    """Every cell, seed by seed (``tasks.base.grid``)."""
     if not params.owners:
         return grid.list_cells(params, context)
     federation = training.together(params, 0, False, context)
@@ -73,9 +73,9 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
 
 
 def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
-    """The method's plan from public facts: counts, client sizes, the public test graph or attributes; or that of a choice.
+    """The plan of the method, or of a private choice of its settings, from public facts.
 
-    Of clients alone, the plan of the largest one.
+    If each client trains alone, it is the plan of the largest one.
     """
     if (bought := bought_accuracy.declare(params, cell, context)) is not None:
         return bought.whole
@@ -89,9 +89,9 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
 
 
 def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, privacy.Guarantee]:
-    """The cell's plan, and its guarantee with every promise looked up in the data: what a budget is charged before it runs.
+    """The cell's plan, and its guarantee with every promise compared with the data: what a budget is charged before it runs.
 
-    Raises ``ScenarioError`` where the cell would read private data beside its plan.
+    ``ScenarioError`` if the cell would read private data outside its plan.
     """
     if params.attack is not None or params.map:
         raise ScenarioError("an attack or a map reads private rows that nobody prices: leave attack and map away")
@@ -102,7 +102,7 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
 
 
 def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
-    """All rounds of the cell, and their price; nothing is tested. Of a row that chooses its settings, the best trial."""
+    """All rounds of the cell, and their price; nothing is tested. If the row chooses its settings, the best trial."""
     if (selects := chosen_settings.choice_of(params, cell, context)) is not None:
         return selects.train()
     bought = bought_accuracy.declare(params, cell, context)
@@ -110,7 +110,7 @@ def train(params: Params, cell: Cell, context: CellContext) -> cell_training.Tra
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
-    """Train, count, test."""
+    """Trains the cell, prices its releases, and tests the model."""
     if params.owners:
         return owners.run(params, cell, context)
     done, method = train(params, cell, context), training.method_of(params, cell)[0]
@@ -166,14 +166,14 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
 
 
 def _tests_in_public(world: Federation, made: Plan) -> bool:
-    """Whether who is tested is public, rows, edges and labels; or edges alone are private, and no answer reads one."""
+    """Whether metrics are public: the test nodes are public altogether, or only edges are private and no answer reads one."""
     held = made.guarantee.protection
     own = privacy.Assumption.OWN_EDGES_KNOWN in held.assumptions
     return world.test_graph_public or (held.relation.links_alone and not own and world.public_attributes is not None)
 
 
 def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
-    """Who holds which node. ``ScenarioError`` where the model reads columns as ranks, which a deployment does not know."""
+    """Who holds which node. ``ScenarioError`` if the model reads columns as ranks, which a deployment does not know."""
     if params.owners:
         raise ScenarioError("owners compares choices, and a project is one of them: leave owners away")
     federation = training.federation_of(params, cell, context)
@@ -185,8 +185,8 @@ def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
 def map_of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
     """(artefacts ``map`` [m, 2] and ``classes`` [m], silhouette of the classes in the embedding, −1 … 1).
 
-    scores: [n, c], one embedding per node. labels: int64 [n], −1 nodes are left out. m: at most ``_MOST_NODES``, drawn
-    by ``rng``. With fewer than two classes, or as many as nodes, the silhouette is NaN.
+    scores: [n, c], one embedding per node. labels: int64 [n]; nodes with −1 are left out. rng: draws m ≤ ``_MOST_NODES`` of the
+    others. The silhouette is NaN if there are fewer than two classes, or as many as nodes.
     """
     from sklearn.metrics import silhouette_score  # its import takes a second
 

@@ -1,14 +1,12 @@
 """Which clients answer in which round, and how long their messages take on stated links.
 
-A round asks all clients, or a fixed number of them without replacement. Who is asked is a public coin: it comes from a stream
-that everybody may know, never from data. So nothing here amplifies a guarantee. Amplification by sampling clients needs a
-sample that the viewer does not know, and whoever runs a round, also behind secure aggregation, knows whom it asked. What
-sampling does buy is counted exactly: a client that does not answer releases nothing in that round, and the ledger holds only
-what was released.
+A round asks all clients, or a fixed number of them without replacement. Public coins draw who is asked, so sampling does not
+amplify the guarantee: whoever runs a round, also behind secure aggregation, knows whom it asked. A client that does not answer
+releases nothing in that round, and the ledger holds only what was released.
 
-Behind secure aggregation noise is shared among the clients of a sum: it is chosen for as many as a round asks.
+Behind secure aggregation each client adds a share of the noise, chosen for as many clients as a round asks.
 
-Times are arithmetic on a stated model, no measurement: latency + bytes down / rate down + latency + bytes up / rate up.
+Times are computed, not measured: latency + bytes down / rate down + latency + bytes up / rate up.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ LINKS = {"home": _Link(50e6, 10e6, 0.02), "data centre": _Link(10e9, 10e9, 0.000
 
 
 class Participation(Settings):
-    """Who takes part in the rounds of a federation; by default every client in every round."""
+    """Which clients take part in a round; by default all."""
 
     share: float = Field(
         1.0, gt=0, le=1, description="share of the clients that a round asks: a fixed number, drawn anew for each round"
@@ -63,7 +61,7 @@ class Participation(Settings):
 
 
 def add_to_facts(settings: Participation, facts: PublicFacts, cell: Cell, method: method_kinds.Method) -> PublicFacts:
-    """Public facts with how many clients answer in a round. ``ScenarioError`` where the method needs every client."""
+    """Public facts with the number of clients that answer in a round. ``ScenarioError`` if the method needs every client."""
     answering = settings.answering(facts.num_clients)
     if answering is None or facts.viewer in (Viewer.CURATOR_TRUSTED, Viewer.WORLD):
         return facts
@@ -79,18 +77,18 @@ def add_to_facts(settings: Participation, facts: PublicFacts, cell: Cell, method
 
 
 def note_sampling(made: Plan) -> Plan:
-    """The plan with a sentence on what sampling does not buy, where not every client answers."""
+    """The plan; if not every client answers, with a note that sampling amplifies nothing."""
     return made if made.facts.answering is None else replace(made, notes=(*made.notes, _NO_AMPLIFICATION))
 
 
 def draw_rounds(answering: int, num_clients: int, rounds: int, root: int, path: tuple[str | int, ...]) -> np.ndarray:
-    """Who answers in which round. Every round has a stream of its own, so a longer run begins as a shorter one does.
+    """Who answers in which round. Every round has a stream of its own, so a longer run begins like a shorter one.
 
     Args:
-        answering: how many clients answer in each round.
-        num_clients: how many there are.
-        rounds: how many there are.
-        root: of the public coins.
+        answering: number of clients that answer in each round.
+        num_clients: number of clients.
+        rounds: number of rounds.
+        root: root of the public coins.
         path: names their stream.
 
     Returns:
@@ -107,12 +105,12 @@ def draw(made: Plan, cell: Cell, context: CellContext) -> np.ndarray | None:
     """Who answers in which round.
 
     Args:
-        made: The plan; it says how many rounds there are, and how many clients answer in each.
+        made: The plan; it has the number of rounds, and of clients that answer in each.
         cell: Its data set and seed name the public coins, so that all rows of a table miss the same clients.
         context: The root of the random streams.
 
     Returns:
-        bool [rounds, clients]; None where everybody answers.
+        bool [rounds, clients]; None if all clients answer.
     """
     if made.facts.answering is None:
         return None
@@ -133,7 +131,7 @@ def link_seconds(sizes: Sequence[tuple[int, int]]) -> dict[str, float]:
 
 
 def metrics_of(sent: SentBytesCellFacts | None) -> dict[str, float]:
-    """The same numbers as rows of the results: bytes per client and round, seconds of all rounds."""
+    """Metrics: bytes per client and round, seconds of all rounds on each of ``LINKS``; empty without messages."""
     if sent is None or not sent.up:
         return {}
     seconds = {f"seconds_{name.replace(' ', '_')}": found for name, found in sent.seconds.items()}
@@ -141,7 +139,7 @@ def metrics_of(sent: SentBytesCellFacts | None) -> dict[str, float]:
 
 
 def facts_of(made: Plan, trained: RoundsOutcome) -> SentBytesCellFacts | None:
-    """What the report shows: bytes of one client and round, seconds of all rounds on each stated link, and who answered."""
+    """Bytes of one client and round, seconds of all rounds on each link, and how many answered; None for one client."""
     if made.facts.num_clients == 1:
         return None
     down = max((to for to, _ in trained.sizes), default=0)

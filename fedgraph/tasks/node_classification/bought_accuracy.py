@@ -1,12 +1,12 @@
-"""An accuracy that may leave, bought at a price: the counts of right and of wrong answers, with noise (``publish_accuracy``).
+"""An accuracy that may be published: the counts of right and of wrong answers, with noise (``publish_accuracy``).
 
-Each tested person is asked alone, from its own row without an edge, as those who judge a choice are (``chosen_settings``). So
-one person is one row of [right, wrong], (1, 0) or (0, 1), and (0, 0) without a label: the sum moves by at most 1 where a person
-is masked, by at most 2 where it is replaced, whatever the model is. How many of the tested have a label is not told either.
+Each tested person is asked alone, from its own row without an edge, as the judges of a choice are (``chosen_settings``). One
+person adds one row to [right, wrong]: (1, 0) or (0, 1), or (0, 0) without a label. So the sum changes by at most 1 if a person
+is masked, and by at most 2 if it is replaced, whatever the model is. The number of tested people with a label stays private.
 
-**Guarantee.** Unit and relation of the row; the release is planned, composed with the training, and both keep the row's ε
-together: the training gets what the accuracy leaves of it. **Refused**: where the accuracy may leave anyway, where an answer
-reads edges (one person would move its neighbours' answers, as many as it has), and where no one party holds all answers.
+**Guarantee.** Unit and relation of the row. The release is planned and composed with the training, and both together cost the
+row's ε. **Refused** if the accuracy is public anyway, if an answer reads edges (one person would change the answers of all its
+neighbours), and if no single party holds all answers.
 """
 
 import functools
@@ -35,25 +35,26 @@ _LEAST = 0.02  # of the row's ε, which the training must keep
 class Bought:
     """What a row that publishes its accuracy declares."""
 
-    training: Plan  # The plan of the training alone
-    whole: Plan  # The same with the release of the accuracy, which is what a budget is charged
-    std: float  # Of the noise on each count, people
+    training: Plan  # the plan of the training alone
+    whole: Plan  # the plan with the release of the accuracy, which a budget is charged for
+    std: float  # standard deviation of the noise on each count, in people
 
     @property
     def release(self) -> privacy.PlannedRelease:
-        """The one of the accuracy."""
+        """The release of the accuracy."""
         return self.whole.schedule.releases[-1]
 
     def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float]:
-        """Release the accuracy of a training.
+        """Releases the accuracy of a training.
 
         Args:
             done: The training, of the plan ``training``.
-            cell: Whose it is.
-            root: The root seed, or a secret one.
+            cell: The cell that was trained.
+            root: Root of the random streams.
 
         Returns:
-            The training at the price of both, which says how exact the accuracy is; the share of right answers, 0 … 1.
+            The training with the price of both releases and a sentence on the error of the accuracy; the noisy share of right
+            answers, 0 … 1.
         """
         (round_,) = self.release.rounds
         noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
@@ -73,13 +74,13 @@ class Bought:
 
 
 def declare(params: Params, cell: Cell, context: CellContext) -> Bought | None:
-    """What the row of ``cell`` declares: the training of the largest ε that together with the accuracy costs at most the row's.
+    """The plan of a row with a published accuracy: the training of the largest ε with which both cost at most the row's.
 
     Returns:
-        None where the row publishes no accuracy.
+        None if the row publishes no accuracy.
 
     Raises:
-        ScenarioError: The accuracy may leave without a price, or no bound holds for it.
+        ScenarioError: The accuracy is public anyway, or no bound holds for it.
         PrivacyError: The price of the accuracy leaves nothing for the training.
     """
     price, epsilon = cell.among(params.methods).get("publish_accuracy"), cell.epsilon
@@ -114,7 +115,7 @@ def _with_release(made: Plan, price: float, setting: Federation) -> Bought:
 
 
 def _require_bounded(made: Plan, setting: Federation) -> None:
-    """``ScenarioError`` where one person may move more than its own answer, or nothing has to be bought."""
+    """``ScenarioError`` if one person may change more than its own answer, or if the accuracy is public anyway."""
     protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
     if setting.test_graph_public or protection.relation.links_alone:
         why = "who is tested is public in this row, or its labels are, so there is nothing to buy; leave it away"
@@ -133,7 +134,7 @@ def _require_bounded(made: Plan, setting: Federation) -> None:
 
 
 def _asked_alone(setting: Federation) -> np.ndarray:
-    """int64, rows of ``setting.asked``: evenly over those that are tested. Who is tested is public; who has a label is not."""
+    """int64, evenly spaced rows of the tested nodes in ``setting.asked``. Who is tested is public; who has a label is not."""
     rows = setting.asking if setting.asking.size else np.arange(setting.asked.num_nodes)
     return rows[np.unique(np.linspace(0, rows.size - 1, min(_MOST, rows.size)).astype(np.int64))]
 

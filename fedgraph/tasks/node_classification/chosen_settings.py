@@ -1,12 +1,12 @@
-"""Settings chosen privately: the best of K trainings by a noisy score, K secret; what choosing costs is in the ledger.
+"""Settings chosen privately: the best of K trainings by a noisy score, where K is secret.
 
-A fifth of the people do not train and judge: each is asked alone, from its own row without an edge, so one person changes the
-number of right answers by at most 1. Noise of the strength of one training hides it. Whoever trains pays for the
-trainings, whoever judges for the scores, and nobody for both. ``accounting.selection`` prices the best of them all, and
-``Desk.choose`` draws K, bounds and noises every score, and lets the best out.
+A fifth of the people, at most ``_MOST_JUDGES``, are judges and do not train. Each is asked alone, from its own row without an
+edge, so one person changes the number of right answers by at most 1, and noise as strong as that of one training hides it. A
+person pays for the trainings or for the scores, never for both. ``privacy.selection`` prices the best of all trainings.
+``Desk.choose`` draws K, bounds every score, adds noise, and releases the best trial.
 
 **Guarantee.** Unit and relation of the row, toward whoever is shown the chosen model, its settings and its score. K, the other
-trials and how long all of it took must stay secret. **Edge cases.** At edge level labels are public, and a score costs nothing.
+trials and the time that they took must stay secret. **Edge cases.** At edge level labels are public, and a score costs nothing.
 """
 
 import functools
@@ -31,8 +31,8 @@ from fedgraph.tasks.node_classification import training
 from fedgraph.tasks.node_classification.settings import Params, RowKeys
 from fedgraph.types import Graph, graph_without_edges, partition_of_one
 
-_JUDGES, _MOST_JUDGES = 0.2, 1000  # of the people, and how many at most
-_CHEAPEST = 30.0  # how many times smaller than the whole it may be
+_JUDGES, _MOST_JUDGES = 0.2, 1000  # share of the people who judge; most judges
+_CHEAPEST = 30.0  # the row's ε over the least ε of one trial
 _PATH = "choice"
 _SHAPE = 0.0  # η of the law of the number of trials: logarithmic
 
@@ -41,14 +41,14 @@ _SHAPE = 0.0  # η of the law of the number of trials: logarithmic
 class _Judges:
     """Who judges."""
 
-    graph: Graph  # the training graph as it was before judges left it, with their labels
+    graph: Graph  # the training graph before judges left it, with their labels
     rows: np.ndarray  # int64 [judges], their rows in it
-    # whether each is asked alone, from its own row without an edge. Else (where labels and features are public) they stay in
-    # the training graph, without their labels.
+    # whether each is asked alone, from its own row without an edge; else (protocol transductive, where labels and features are
+    # public) judges stay in the training graph, without their labels
     alone: bool
 
     def right(self, fitted: TrainedCell) -> np.ndarray:
-        """float64 [judges, 1]: 1 for each that is answered rightly, else 0."""
+        """float64 [judges, 1]: 1 for each right answer, else 0."""
         plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation
         predict = method_kinds.load_classifier(plan.method).predict
         if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
@@ -62,10 +62,10 @@ class _Judges:
 
 
 def split_judges(setting: Federation, protocol: str, rng: np.random.Generator) -> tuple[Federation, _Judges]:
-    """(what trains, who judges). rng: public coins, so that who judges is public, as who trains is.
+    """(the federation that trains, the judges). rng: public coins, so who judges is public, as who trains is.
 
-    Where rows are private, so is who has a label: then judges are drawn among all people who would train, and one without a
-    label is answered wrongly by every training. So neither who judges nor how many they are follows from a label.
+    If rows are private, so is who has a label. Judges are then drawn from all people who would train, and every answer to one
+    without a label counts as wrong. So neither who judges nor how many judges there are follows from labels.
     """
     held, alone = setting.held, protocol != "transductive"
     may = np.ones(held.num_nodes, dtype=bool) if alone else held.labels >= 0
@@ -95,21 +95,21 @@ def split_judges(setting: Federation, protocol: str, rng: np.random.Generator) -
 
 @dataclass(frozen=True, eq=False)
 class _Priced:
-    """What a choice will release, in a plan whose one event prices all trials and their scores. epsilon: of one of them."""
+    """A choice with its price."""
 
-    epsilon: float
-    plan: Plan
+    epsilon: float  # ε of one trial
+    plan: Plan  # its one event prices all trials and their scores
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
     """One choice of settings of a cell."""
 
-    select: base.TaskRowSelect  # What is chosen among, and the law of the number of trials
-    params: Params  # The task's settings; their δ is a number
+    select: base.TaskRowSelect  # the settings to choose from, and the mean number of trials
+    params: Params  # the task's settings; their δ is a number
     cell: Cell
-    context: CellContext  # The cell's context. Trainings have contexts of their own.
-    setting: Federation
+    context: CellContext  # the cell's context; trainings have contexts of their own
+    setting: Federation  # the federation that trains
     judges: _Judges
 
     @cached_property
@@ -128,14 +128,14 @@ class Choice:
         return self.params.model_copy(update={"methods": methods})
 
     def trial_context(self, engine: SerialRuntime) -> CellContext:
-        """Of trainings whose rounds nobody counts: how many there were is a secret."""
+        """A context for one trial. Its rounds are not counted, because the number of trials is secret."""
         mine = CellContext(self.context.label, self.context.dataset, self.context.data, self.context.root, 1, engine)
         training.give_setting(self.params, self.cell, mine, self.setting)
         return mine
 
     @property
     def priced(self) -> _Priced:
-        """The trainings of the largest ε whose best costs at most the cell's. ``PrivacyError`` where there is none."""
+        """The choice with the largest ε of one trial whose price is at most the cell's ε. ``PrivacyError`` if there is none."""
         return self.context.cached(("choice", self.cell.path), self._affordable)
 
     def _affordable(self) -> _Priced:
@@ -165,7 +165,7 @@ class Choice:
         return _Priced(epsilon, made)
 
     def train(self) -> TrainedCell:
-        """K trials, each with noise of its own; the one of the highest noisy score, at the price of all."""
+        """Runs K trials, each with noise of its own. Returns the one with the highest noisy score, at the price of all."""
         priced, cell, root = self.priced, self.cell, self.context.root
         picks = seeds.secret_seeded_generator(root, "candidates", *cell.path)
         door = privacy.Desk(
@@ -197,7 +197,7 @@ class Choice:
 
 
 def choice_of(params: Params, cell: Cell, context: CellContext) -> Choice | None:
-    """The choice of the row of ``cell``; None where it chooses nothing."""
+    """The choice of the row of ``cell``; None if the row chooses nothing."""
     given = cell.among(params.methods).get("select")
     if given is None:
         return None
@@ -208,7 +208,7 @@ def choice_of(params: Params, cell: Cell, context: CellContext) -> Choice | None
 
 
 def _protection(plans: list[Plan]) -> privacy.Protection:
-    """Of all trainings together: what any of them assumes, but for the search, which is counted."""
+    """The protection of all trials: every assumption of one of them except ``UNTUNED``, since the search is priced."""
     every = [plan.guarantee.protection for plan in plans]
     assumed = dict.fromkeys(a for protection in every for a in protection.assumptions if a is not privacy.Assumption.UNTUNED)
     found = {replace(one, assumptions=(*assumed, privacy.Assumption.TRIALS_SECRET)) for one in every}
@@ -218,7 +218,7 @@ def _protection(plans: list[Plan]) -> privacy.Protection:
 
 
 def _require_priced(plans: list[Plan]) -> privacy.NoiseMechanism:
-    """How a score that costs nothing leaves. ``PrivacyError`` where the price of a trial is not that of its releases."""
+    """The mechanism of scores at edge level. ``PrivacyError`` if the price of a trial is not that of its releases."""
     for made in plans:
         guarantee, reads = made.guarantee, method_kinds.load(made.method).OFFERS.reads
         if guarantee.holdings is not None or guarantee.per_end:

@@ -1,19 +1,18 @@
-"""Is it worth joining, and for whom? The same people with every choice that their organisations have (``owners: true``).
+"""Is it worth joining, and for whom? The same people under every choice that their organisations have (``owners: true``).
 
 Each owner of the data (a campus, a country, a bank) is a client. One cell is one method at one budget in one of these worlds:
 
-* ``alone``: every client for itself, its own curator; the privacy of a model that it may show to others;
-* together, with trust ``sums`` or ``own-client``: the server sees sums, or each message (``participations: federated``);
-* one curator holds everything (``curator``);
-* together without one client, which asks: what a newcomer gets, and what the others lose nothing by (``left-out``);
-* ``personalised``: beside the clients together: each client goes on from the shared model on its own data in clear, and
-  fits a head to its scores (``learning.own_models``) or all of its weights. Both stay with the
-  client. Toward everybody else that costs nothing beyond the shared model; toward whoever gets to see them or their answers, it
-  protects nothing. Beside ``alone`` each client fits the same head to its own model, so that joining is compared with as much.
+* ``alone``: each client trains alone and is its own curator; the guarantee is that of a model that it may show to others;
+* ``federated``: clients train together, with trust ``sums`` or ``own-client``: the server sees sums, or each message;
+* ``curator``: one curator holds everything;
+* ``left-out``: all clients but one train together, and the one that is left out asks, as a newcomer would;
+* ``personalised``: in the federated cells each client also fits a head to the shared scores, or all weights, on its own data in
+  clear (``learning.own_models``). Both stay with the client, so they cost nothing toward others. Whoever sees them or their
+  answers is not kept from anything. Alone, each client fits the same head to its own model, for a fair comparison.
 
-Every world has the same δ, that of the whole federation, so that one person's ε can be compared between them. Each client
-predicts at home: of a public test graph it reads its own part. Scores are kept per client (``facts.results``): what it
-holds, what it reaches, and the ε of the dearest of its units toward the viewer.
+Every world has the same δ, that of the whole federation, so that one person's ε can be compared between worlds. Each client
+predicts at home, on its own part of a public test graph. Results are kept for each client (``facts.results``): number of nodes,
+metrics, and the largest ε of its units toward the viewer.
 """
 
 import functools
@@ -62,9 +61,9 @@ def worlds_of(params: Params, spec: SettingsSpec, federation: Federation) -> lis
 
 
 def _left_out(params: Params, federation: Federation) -> list[int]:
-    """The numbers of the clients that are left out in turn: of those that are asked about somebody, unless they are named.
+    """The numbers of the clients that are left out in turn: those named, else clients with test nodes.
 
-    Whether an answer is known follows from labels, and would decide how many rows there are.
+    Labels do not decide, because the number of rows would then follow from them.
     """
     names = federation.names
     known = [k for k in range(len(names)) if federation.asked_of(k).size]
@@ -82,7 +81,7 @@ def _left_out(params: Params, federation: Federation) -> list[int]:
 
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
-    """Every training of the cell, and what each owner has of it."""
+    """All trainings of the cell, and the result of each owner."""
     federation = training.together(params, cell.seed, False, context)
     if cell.world != ALONE_WORLD:
         return _measure(params, cell, context, federation, training.train(params, cell, context))
@@ -93,7 +92,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
 
 
 def _measure(params: Params, cell: Cell, context: CellContext, federation: Federation, done: TrainedCell) -> Result:
-    """What one training of many clients, or of one curator, gives each owner. federation: of all owners."""
+    """Each owner's result of one training of many clients, or of one curator. federation: of all owners."""
     method, made, world = method_kinds.load_classifier(cell.method), done.plan, cell.world
     found = _Records(federation, params.alerts, params.positive, [done.federation.ranks] * len(federation.names))
     asked = done.question
@@ -127,7 +126,7 @@ def _measure_alone(
     federation: Federation,
     trained: tuple[Sequence[TrainedCell], TrainedCell, Sequence[float]],
 ) -> Result:
-    """What each owner reaches by itself. trained: as ``cell_training.train_clients_alone`` returns it."""
+    """Each owner's result of its own training. trained: as ``cell_training.train_clients_alone`` returns it."""
     (each, together, prices), method = trained, method_kinds.load_classifier(cell.method)
     models: list[_Answers] = [functools.partial(method.predict, one.plan, one.outcome.state) for one in each]
     scores: np.ndarray | None = None
@@ -156,7 +155,7 @@ def _finished(
     says: Callable[..., Sequence[str]] | None,
     clients: int | None = None,
 ) -> Result:
-    """metrics: of everybody, where such a row may be ranked with others. clients: how many, where each trained alone."""
+    """The result of the cell. metrics: of all clients together. clients: number of clients, if each trained alone."""
     broken, world = done.settled.broken_words, done.federation
     said = says(done.plan, done.outcome.state) if says else ()
     notes = (*((f"The promise is broken: {broken}",) if broken else ()), *done.plan.notes, *done.outcome.notes, *said)
@@ -167,12 +166,12 @@ def _finished(
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    """What models of a federation say, client by client."""
+    """Makes the records of results, one for each client and one for all together."""
 
-    federation: Federation  # each owner a client, and the nodes that are asked
-    alerts: float | None  # the share of a client's tested nodes that can be looked at; None: nobody looks for a rare class
-    positive: int  # the number of the class that alerts look for
-    # for each client, how the model that it has reads columns of numbers; None where they are on one scale already
+    federation: Federation  # each owner is a client; it has the nodes that are asked
+    alerts: float | None  # share of a client's test nodes that can be inspected; None: no metrics of alerts
+    positive: int  # number of the class that alerts look for
+    # for each client, how its model reads columns of numbers; None: they are on one scale already
     scales: Sequence[ColumnRanks | None]
 
     def scaled(self, client: int, graph: Graph) -> Graph:
@@ -181,7 +180,7 @@ class _Records:
         return graph if ranks is None else ranks.scaled(graph)
 
     def pooled(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Every measure over all tested nodes."""
+        """Every metric over all test nodes."""
         found = measures.of_scores(scores, truth)
         if self.alerts is not None:
             if not 0 <= self.positive < scores.shape[1]:
@@ -190,7 +189,7 @@ class _Records:
         return found
 
     def briefly(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
-        """Of one client: the accuracy, what naming its largest class always would give, and what alerts find."""
+        """Of one client: accuracy, the share of its largest class, and the metrics of alerts."""
         known = truth >= 0
         found = {"accuracy": float((scores[known].argmax(axis=1) == truth[known]).mean())}
         found["majority_share"] = float(np.bincount(truth[known]).max() / known.sum())
@@ -199,7 +198,7 @@ class _Records:
     def of_all(
         self, participation: str, scores: np.ndarray, prices: Sequence[float], toward: str
     ) -> list[ClientResultCellFacts]:
-        """One record of everybody, and one per client. scores: of all asked nodes. prices: ε of each client's dearest unit."""
+        """One record of all clients, and one for each. scores: of all asked nodes. prices: largest ε of each client's units."""
         truth = self.federation.truth
         nodes = sum(self.nodes(k) for k in range(len(self.federation.names)))
         found = [self.record(participation, EVERYBODY, nodes, scores, truth, max(prices), toward)]
@@ -217,9 +216,9 @@ class _Records:
         toward: str,
         rng: _Coins,
     ) -> list[ClientResultCellFacts]:
-        """Each client's own head on ``scores``, fitted to its own labelled nodes.
+        """Records of heads that each client fits to ``scores`` on its own labelled nodes.
 
-        answers: client → of the model it has.
+        answers: from a client to the answers of its model.
         """
         federation = self.federation
         after = np.zeros(scores.shape)
@@ -239,7 +238,7 @@ class _Records:
     def weights(
         self, method: method_kinds.ClassifierMethod, done: TrainedCell, prices: Sequence[float], rng: _Coins
     ) -> list[ClientResultCellFacts]:
-        """Clients that go on from the shared weights on their own labelled nodes, in clear. done: all clients together."""
+        """Records of weights that each client trains further on its own labelled nodes. done: the training of all clients."""
         after: np.ndarray | None = None
         made, asked, tuned = done.plan, done.question, method.OFFERS.tuned
         if tuned is None:
@@ -260,7 +259,7 @@ class _Records:
         return self.of_all(_WEIGHTS, after, prices, _TOWARD_OTHERS)
 
     def nodes(self, client: int) -> int:
-        """How many nodes ``client`` brings."""
+        """Number of nodes of ``client``."""
         return int(self.federation.partition.subgraphs[client].nodes.size)
 
     def record(
@@ -278,9 +277,9 @@ class _Records:
 def _as_asked(
     graph: Graph, size: int, answers: _Answers, rng: np.random.Generator
 ) -> tuple[own_models.OwnModelInputs, np.ndarray]:
-    """A client's own labelled nodes as its test nodes will be: random parts of about ``size`` nodes, each a graph of its own.
+    """A client's own nodes as its test nodes will be: in random parts of about ``size`` nodes, each a graph of its own.
 
-    On the whole training graph a node has more neighbours than a test node has, and the shared model is surer there.
+    On the whole training graph a node has more neighbours than a test node, and the shared model would be surer.
     """
     order = rng.permutation(graph.num_nodes)
     parts = [graph.induced(np.sort(p)) for p in np.array_split(order, max(1, round(graph.num_nodes / size)))]

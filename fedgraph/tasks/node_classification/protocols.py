@@ -1,4 +1,4 @@
-"""What the clients hold, what is public, and what is asked at the end.
+"""Protocols: what the clients hold, what is public, and which nodes are asked at the end.
 
 * ``inductive``: nodes are split (``Split``: at random, or whole parts of a cut of the graph), edges between the
   sides are removed, clients hold the training graph, the test graph is public and predictions are asked for it
@@ -8,13 +8,13 @@
   method may use what it has released, and the public features, but the edges only where its guarantee says so.
 * ``inductive-edges``: as inductive, but of the training graph only the edges are private: its features and labels
   are public, and so is the whole test graph (GCON, inference on a public graph).
-* ``asking``: clients hold the whole graph, and all of it is private: features, edges and labels, of the test nodes too,
-  whose labels nobody holds. Each test node asks with its own row and its own edges, and is shown its own answer only.
+* ``asking``: clients hold the whole graph, and all of it is private: features, edges and labels. Nobody holds the labels of
+  test nodes. Each test node asks with its own row and its own edges, and only it is shown its answer.
 
-Splits with validation nodes (``public``, ``per-class``) hide their labels from training; they choose and stop what a method
-chooses and stops without privacy (``Graph.validation``). Whatever is not tested is held, labelled or not.
+Splits with validation nodes (``public``, ``per-class``) hide their labels from training; methods without privacy choose and
+stop by them (``Graph.validation``). Every node that is not tested is held, with or without a label.
 
-What is public beside that is ``public`` in a scenario:
+With protocols ``inductive`` and ``asking`` a scenario says by ``public`` what else is public:
 
 * ``test-graph``: the test nodes, with their features and the edges among them (DPAR, WWW 2024, §6). Predictions spread over it.
 * ``{share: 0.1}``: a random share of all nodes is set apart from the training nodes, and their features and the edges among
@@ -23,8 +23,8 @@ What is public beside that is ``public`` in a scenario:
 * ``{dataset: name}``: another data set with the same feature columns, whole.
 * ``nothing``.
 
-Labels of public nodes are never used. Where the test nodes are not public, each is answered from its own row alone; its
-edges are used only by a method that says so (``answers-private``), and its answer is shown to nobody else.
+Labels of public nodes are never used. A test node that is not public is answered from its own row alone. Its edges are used
+only by a method that says so (``answers-private``), and its answer is shown to nobody else.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ Protocol = Literal["inductive", "transductive", "inductive-edges", "asking"]
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large the sides of a split are."""
+    """Sizes of a split, and which of several published splits is taken."""
 
     train_per_class: int = 20  # training nodes of each class, of ``per-class``
     validation_per_class: int = 30  # validation nodes of each class, of ``per-class``
@@ -97,9 +97,9 @@ def divide(
     """The federation of a protocol, held by one curator; the same stream gives all protocols the same training nodes.
 
     Args:
-        graph: everything.
+        graph: the whole graph.
         protocol: what is private, and who asks; see the module.
-        train_fraction: of the nodes that train, where ``by`` is ``random``; strictly between 0 and 1.
+        train_fraction: share of the nodes that train, if ``by`` is ``random``; strictly between 0 and 1.
         rng: draws the split, and a public share.
         by: ``random``; ``parts``, which has its own sizes; ``public``, a split that came with the data; or ``per-class``, so
             many training and validation nodes of each class (Shchur et al. 2018), all other labelled ones tested.
@@ -131,7 +131,7 @@ def divide(
 def _divided(
     graph: Graph, train_fraction: float, rng: np.random.Generator, by: Split, sizes: Sizes
 ) -> tuple[Graph, np.ndarray, np.ndarray]:
-    """(the graph with labels of training and test nodes only, nodes that may be held, nodes that are tested)."""
+    """(the graph, nodes that are held, nodes that are tested). Splits with validation nodes hide their labels in the graph."""
     if by == "random":
         return graph, *splits.random_split(graph.num_nodes, train_fraction, rng)
     if by == "parts":
@@ -168,7 +168,7 @@ def _with_private_test_nodes(
     graph: Graph, protocol: Protocol, sides: tuple[np.ndarray, np.ndarray], rng: np.random.Generator,
     public: PublicSetChoice, *, by: Split,
 ) -> Federation:  # fmt: skip
-    """``inductive`` with another public set or none, and ``asking``. A public node neither trains nor is tested."""
+    """The federation of ``asking``, or of ``inductive`` with another public set or none. No public node trains or is tested."""
     train, test = sides
     known = None
     if isinstance(public, PublicSet):
@@ -196,7 +196,7 @@ def _ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Ge
     """Node ids of a set inside the graph itself, int64, sorted; empty for another data set.
 
     train: ids that would train, among which a share (of all nodes) is drawn.
-    Raises ``ScenarioError`` for a file that is missing or names no such nodes.
+    ``ScenarioError`` if the share is too large, or if the file is missing or names other nodes.
     """
     if public.share is not None:
         count = max(1, round(public.share * num_nodes))
@@ -222,7 +222,7 @@ def _ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Ge
 
 
 def _graph_of(public: PublicSet, like: Graph) -> Graph:
-    """The public data set, without labels. Raises ``DataError`` where its feature columns are not those of ``like``."""
+    """The public data set, without labels. ``DataError`` if its number of feature columns is not that of ``like``."""
     stand_in = like.provenance.source == "synthetic"
     found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)
     if not isinstance(found, Graph):

@@ -1,4 +1,4 @@
-"""What a scenario writes about classifying nodes, and what of it excludes what else."""
+"""The settings of node classification, and which of them exclude each other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fedgraph.types import Graph, graph_without_edges, graph_without_labels
 
 
 class RowKeys(grid.RowKeys):
-    """The keys of an entry of ``methods`` that are the task's."""
+    """The keys of a row: those of every grid, and private choices and accuracies."""
 
     select: base.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
     publish_accuracy: float | None = Field(
@@ -94,7 +94,7 @@ class Params(grid.Grid):
 
     @property
     def public_mask(self) -> Path | None:
-        """The file that names the public nodes, where one does."""
+        """The file that names the public nodes, or None."""
         return self.public.mask if isinstance(self.public, protocols.PublicSet) else None
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
@@ -102,7 +102,7 @@ class Params(grid.Grid):
 
         Args:
             cell: Its ε, its reading, and the data set that δ may depend on.
-            num_train: How many nodes train; δ is one over it where the scenario says so.
+            num_train: Number of training nodes n; δ is 1/n if the scenario says ``1/n_train``.
         """
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
@@ -110,11 +110,12 @@ class Params(grid.Grid):
         return Budget(cell.epsilon, delta, reading)
 
     def divide(self, graph: Graph, seed: int, rng: np.random.Generator) -> Federation:
-        """Who trains and who is asked, held by one curator, with columns of numbers as they are.
+        """The federation of one seed, held by one curator, with columns of numbers as they are.
 
         Args:
-            graph: The data, or those of their largest component.
-            seed: The number of the repetition; of several published splits it takes one.
+            graph: The data; ``component`` may cut them to their largest component.
+            seed: Number of the repetition; it also chooses one of several published splits.
+            rng: Draws the split.
 
         Raises:
             DataError: No test node has a label, or the split cannot be made.
@@ -127,18 +128,20 @@ class Params(grid.Grid):
         return found
 
     def everybody(self, graph: Graph, public: Graph | None) -> Federation:
-        """One curator's people, who all train, for a model that is used: nobody is tested.
+        """The federation of a model for use: one curator, whose people all train, and nobody is tested.
 
-        Where labels are private, so is who has none: such people train, too, and move no sum.
+        If labels are private, so is who has none: people without a label train, too, and add nothing to any sum.
 
         Args:
-            public: Other people, whose rows and edges are public. They take the place of what the task makes public.
+            graph: The people.
+            public: Other people, whose rows and edges are public. They replace what the task makes public.
 
         Raises:
             DataError: Nobody has a label.
             ScenarioError: The row takes some people as public and there is no ``public``, or it takes nobody and there is one.
         """
-        held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))  # a part keeps its people
+        # ids are written out, so that a part of the graph keeps them
+        held = replace(graph, masks=(), validation=None, names=replace(graph.names, ids=graph.ids))
         if self.component == "largest":
             held = protocols.largest_component(held)
         labelled = int((held.labels >= 0).sum())
@@ -175,7 +178,7 @@ class Params(grid.Grid):
 
     @property
     def run_trust(self) -> set[Trust]:
-        """With owners every row runs as it says (``owners.worlds_of``)."""
+        """With ``owners`` a row may have any level of trust (``owners.worlds_of``)."""
         return set(Trust) if self.owners else super().run_trust
 
     @model_validator(mode="after")
@@ -214,7 +217,7 @@ class Params(grid.Grid):
     def _parts_are_inductive(self) -> Params:
         if self.split == "parts" and self.protocol == "transductive":
             raise ValueError(
-                "split: parts cuts the graph, so it needs protocol inductive or inductive-edges, found transductive"
+                "split: parts cuts the graph, so it needs protocol inductive, inductive-edges or asking, found transductive"
             )
         if self.public != "test-graph" and self.protocol not in ("inductive", "asking"):
             raise ValueError(f"public is chosen with protocol inductive or asking, found {self.protocol}")
@@ -253,7 +256,7 @@ class Params(grid.Grid):
 
     @model_validator(mode="after")
     def _attacks_what_is_run(self) -> Params:
-        """Where it names trust or budgets, some row has to run there; the others may be left out by --quick."""
+        """If the attack names trust or budgets, some row has to run there; ``--quick`` may leave out the others."""
         if self.attack is not None:
             if self.federation.share < 1:
                 raise ValueError("attack needs every client in every round; leave federation away, or the attack")

@@ -24,7 +24,7 @@ def method_of(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod
 
 
 def trusts_nobody(cell: Cell) -> bool:
-    """Whether every node protects itself in this row; such rows scale columns differently."""
+    """Whether every node of this row protects itself; such rows scale columns differently."""
     return method_kinds.load(cell.method).OFFERS.trusts_nobody
 
 
@@ -68,13 +68,13 @@ def together(params: Params, seed: int, nobody: bool, context: CellContext) -> F
 
 
 def federation_of(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Federation:
-    """The federation of a cell. client: its number, in a world where each client trains alone."""
+    """The federation of a cell. client: number of the client, if each trains alone."""
     seeded = (params, cell.seed, trusts_nobody(cell), context)
     return cell_training.world_of(whole(*seeded), params, _split_key(*seeded), cell, context, client)
 
 
 def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
-    """The plan of one training. client: its number, in a world where each client trains alone."""
+    """The plan of one training. client: number of the client, if each trains alone."""
     federation = federation_of(params, cell, context, client)
     method, settings = method_of(params, cell)
     if not (federation.test_graph_public or federation.public_attributes is not None or method.OFFERS.private_test_nodes):
