@@ -1,11 +1,10 @@
 """Attacks on whole methods: what a trained model, a message or an answer gives away.
 
-``canaries``, ``canary_graphs`` and ``whole_run`` plant units by secret coins, train once, and turn right guesses into a
-lower bound on ε (``audit.one_run``). ``named`` runs the attacks of papers, one file each (``lira``, ``linkteller``,
-``link_stealing``, ``link_inference``, ``gradient_inversion``). ``coin_game`` and ``attack_scene`` say what an attacker
-knows and how guesses are scored.
+``canaries``, ``canary_graphs`` and ``whole_run`` plant units by secret coins, train once, and turn right guesses into a lower
+bound on ε (``audit.one_run``). ``named`` runs the attacks of papers, one file each. ``coin_game`` and ``attack_scene`` say what
+an attacker knows and how guesses are scored.
 
-A new attack is one file here or an entry point ``fedgraph.attacks``; its contract stands in ``attacks.base``.
+A new attack is one file here or an entry point ``fedgraph.attacks``; ``attacks.base`` has its contract.
 """
 
 import lazy_loader

@@ -1,11 +1,11 @@
-"""Gradient inversion: what a client's update says about its rows.
+"""Gradient inversion: what a client's update shows of its rows.
 
 The gradient of a first layer's weights is a sum of (error of a node) × (row of the node), Zhu, Liu & Han 2019; Geiping et al.
-2020. Read without solving for anything: a word that nobody at the client uses has gradient zero, so the words that the client
-holds are those with a large gradient. For a client with one node the row itself is read, up to scale; ``cosine`` is the mean
-over clients of the best match between a row of that gradient and a row that the client holds.
+2020. A word that no node of the client has gets gradient zero, so words with a large gradient are words of the client. For a
+client with one node this is its row, up to scale. ``cosine`` is the mean over clients of the best match between a row of the
+gradient and a row of the client.
 
-Speaks of methods whose messages are gradients, or FedAvg updates, of a layer that reads rows as they are.
+It applies to methods whose messages are gradients, or FedAvg updates, of a layer that reads rows as they are.
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ class Params(Settings):
 
 
 def refuses(made: Plan) -> str | None:
-    """It reads single messages about private rows."""
+    """Why it does not apply to a plan, or None: it reads single messages about private rows."""
     if why := attack_scene.refuse_messages(made):
         return why
     observe = evidence_of.readers(made.method).observe

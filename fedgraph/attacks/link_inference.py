@@ -1,12 +1,11 @@
 """Inferring links from predictions of links: a pair that was trained on scores higher than one that was not.
 
-The attacker is shown scores of pairs, as anybody is whom the predictor answers, and asks for the pairs in question. With
-``references`` it also trains the same plan itself that often, on all that the clients hold apart from these pairs, and takes
-off the mean of what these runs say: what features and other edges explain anyway. In links that are scored by counting shared
-neighbours a pair's own edge shows in the scores of pairs that share one end with it, so these are added: for a pair (u, v) the
-scores of u with v's known neighbours, and of v with u's.
+The attacker asks for the scores of the pairs in question. It also trains the same plan ``references`` times on all that the
+clients hold except these pairs, and subtracts the mean score of these runs, which features and other edges explain. If links
+are scored by shared neighbours, a pair's own edge shows in the scores of pairs that share one end with it. So for a pair (u, v)
+the mean score of u with v's known neighbours, and of v with u's, is added.
 
-Real edges are kept or dropped by a coin each; as published attacks count, edges are also told from pairs that never had one.
+Real edges are kept or dropped by a coin each; as published, edges are also told from pairs that never had one.
 """
 
 import numpy as np
@@ -29,7 +28,7 @@ class Params(Settings):
 
 
 def refuses(made: Plan) -> str | None:
-    """Why it says nothing about a plan, or None."""
+    """Why it does not apply to a plan, or None."""
     if method_kinds.load(made.method).OFFERS.kind != "linker":
         return "it asks for scores of pairs, and this row names classes of nodes"
     return coin_game.refuse_edges(made)
@@ -49,7 +48,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
 
 
 def _said(scene: Scene, state: State, pairs: np.ndarray) -> np.ndarray:
-    """float64 [k], ranks in 0 … 1 of what ``state`` says of pairs, so that runs whose scores differ in scale compare."""
+    """float64 [k], ranks (0 … 1) of the scores of pairs, plus the mean rank of pairs around each."""
     scores = method_kinds.load_linker(scene.made.method).scores
     found = _ranks(scores(scene.made, state, pairs))
     adjacency, beside, owner = scene.known.adjacency, [pairs[:0]], [np.zeros(0, dtype=np.int64)]

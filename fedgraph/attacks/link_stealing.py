@@ -1,15 +1,15 @@
-"""Stealing links: nodes with an edge get answers that are alike.
+"""Stealing links: the answers to two nodes with an edge are similar.
 
-    0  the attacker has the answers alone; the score is the correlation of two answers
-    3  and a part of the edges (A*): a classifier learns from pairs, described by eight distances between answers and four
+    0  the attacker has only the answers; the score is the correlation of two answers
+    3  also a part of the edges (A*): a classifier learns from pairs, described by eight distances between answers and four
        combinations of their entropies
 
-The numbers are the paper's; its attacks that also have all rows, or another graph, stand in fedgraph-zoo
+The numbers are the paper's; its attacks that also have all rows, or another graph, are in fedgraph-zoo
 (``link_stealing_more``).
 
-**Two games on one run.** As published: edges that are there against pairs that never had one (``truth`` is no coin: neighbours
-are alike in themselves, so a high area alone proves no leak). And the coin game: real edges that were kept or dropped by a
-fair coin; only that is turned into an ε. A* is drawn from edges that are in no coin's hands.
+**Two games on one run.** As published: existing edges against pairs that never had one. Neighbours are similar anyway, so a
+high area alone proves no leak. And the coin game: real edges that a fair coin kept or dropped; only this gives a bound on ε. A*
+is drawn from edges without a coin.
 """
 
 from typing import Literal
@@ -53,7 +53,7 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
 
 
 def known_pairs(scene: Scene, part: float) -> tuple[np.ndarray, np.ndarray]:
-    """(pairs [2k, 2], whether they are edges [2k]): A*, ``part`` of the edges in no coin's hands, and as many strangers."""
+    """(pairs [2k, 2], whether they are edges [2k]): A*, a share ``part`` of the edges without a coin, and as many strangers."""
     inside = np.column_stack(scene.known.adjacency.nonzero())
     inside = inside[inside[:, 0] < inside[:, 1]]
     there = inside[scene.rng.permutation(len(inside))[: max(2, round(part * len(inside)))]]

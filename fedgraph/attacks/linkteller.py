@@ -1,15 +1,17 @@
-"""LinkTeller: change one person's row a little; whose answer moves is a neighbour.
+"""LinkTeller: change one node's row a little; the nodes whose answers change are neighbours.
 
-    influence of v on u:   ‖f_u(X with row v times 1 + Δ) − f_u(X)‖₂ / Δ
+    influence of v on u:   ‖f_u(X with row v changed by Δ) − f_u(X)‖₂ / Δ
 
-A graph network of k layers moves exactly the nodes within k hops, so without noise the direct neighbours stand out. It needs
-answers that are made with the private edges at the time of asking; where answers are made without them, nothing moves but v.
+The row is multiplied by 1 + Δ, and 10 Δ times the size of its largest entry is added to that entry: a model may scale rows to
+norm 1, and would not see a longer row. A graph network of k layers changes exactly the answers of nodes within k hops, so
+without noise the direct neighbours stand out. Answers must read the private edges when they are asked; else only v's own answer
+changes.
 
-The coin game asks about real edges that were kept or dropped by a coin. As published: edges against strangers, drawn
+The coin game asks about real edges that a coin kept or dropped. As published: edges against strangers, drawn
 
     uniform       among all pairs of the nodes that are asked
-    by-degree     so that strangers have the degrees that edges have
-    two-hops      among pairs with a common neighbour: what moves is no longer a neighbour only
+    by-degree     with the degrees of ends of edges
+    two-hops      among pairs with a common neighbour, whose answers change, too
 """
 
 from collections.abc import Callable
@@ -59,10 +61,10 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
 def influence_of(
     pairs: np.ndarray, features: sp.csr_array, change: float, ask: Callable[[sp.csr_array], np.ndarray]
 ) -> np.ndarray:
-    """float64 [k], the influence of both nodes of a pair on each other, summed.
+    """float64 [k], the sum of the influences of the two nodes of a pair on each other.
 
-    pairs: int64 [k, 2]. features: CSR [n, d], all rows. ask: rows → answers [n, c], made with the private edges. One question
-    for each node that is in a pair, and one with nothing changed.
+    pairs: int64 [k, 2]. features: CSR [n, d], all rows. change: Δ. ask: rows → answers [n, c], made with the private edges; it
+    is called once for each node in a pair, and once with nothing changed.
     """
     before, found = ask(features), np.zeros(len(pairs))
     for node in np.unique(pairs):
@@ -74,12 +76,12 @@ def influence_of(
 
 
 def _changed(features: sp.csr_array, node: int, change: float) -> sp.csr_array:
-    """The rows with that of ``node`` times 1 + change."""
+    """The rows with that of ``node`` changed, as the module says."""
     scale = np.ones(features.shape[0], dtype=np.float64)
     scale[node] = 1 + change
     changed = sp.csr_array(sp.diags_array(scale) @ features)
     own = sp.csr_array(features[[node]])
-    if own.nnz:  # rows may be scaled to norm 1 by the model: then a new entry moves what a longer row cannot
+    if own.nnz:
         column = own.indices[np.argmax(np.abs(own.data))]
         value = 10 * change * float(np.abs(own.data).max())
         changed = changed + sp.csr_array((np.array([value]), (np.array([node]), np.array([column]))), shape=features.shape)

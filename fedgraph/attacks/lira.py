@@ -2,8 +2,8 @@
 
     φ = ln p_y/(1 − p_y),        score = ln N(φ; μ_in, σ_in²) − ln N(φ; μ_out, σ_out²)
 
-with means of each node over the shadow models that trained on it and that did not. Few shadows make poor variances of single
-nodes: then one variance for all nodes serves (the paper's advice below 64 shadows).
+μ_in and μ_out are means of each node's φ over the shadow models that trained on it, and that did not. With few shadows the
+variance of a single node is a poor estimate: below 64 shadows all nodes share one variance, as the paper advises.
 """
 
 import numpy as np
@@ -39,8 +39,10 @@ def attack(params: Params, scene: Scene) -> SceneFinding:
 
 
 def likelihood_ratios(seen: np.ndarray, shadows: np.ndarray, coins: np.ndarray, each: bool) -> np.ndarray:
-    """[m] log-likelihood ratios. seen: [m]. shadows: [s, m]. coins: bool [s, m], who trained in which; each unit in some, not
-    in all.
+    """[m], log-likelihood ratios of "trained" over "did not".
+
+    seen: [m], φ of the model under attack. shadows: [s, m], φ of each shadow. coins: bool [s, m], who trained in which shadow;
+    each unit in some, not in all. each: whether every unit has a variance of its own.
     """
     from scipy.stats import norm  # its import takes half a second
 

@@ -1,8 +1,8 @@
 """Who holds what, who sees what, and the federated loop: clients compute, the desk releases, the server merges.
 
-``holding.Federation`` is the one record of who holds, asks and tests what in which ``world.World``. ``rounds.run`` is the loop,
-``client`` and ``server`` are its two ends, ``messages`` what travels. Where it runs is the runtime's business: the serial
-runtime is the truth, and Ray gives the same numbers.
+``Federation`` is the one record of who holds, asks and tests what in which ``World``. ``rounds.run`` is the loop, ``client``
+and ``server`` are its two ends, and ``messages`` are what travels. The engines of ``runtime`` run it: Ray gives the numbers of
+the serial engine.
 """
 
 import lazy_loader

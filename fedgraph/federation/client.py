@@ -1,4 +1,4 @@
-"""One round at the clients of a worker: block by block, each client alone or all clients of a block at once."""
+"""One round at the clients of a worker: block by block, one client after another or all clients of a block at once."""
 
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ from fedgraph.methods import Plan, PlanStreams, block_path, client_path, method_
 from fedgraph.privacy import Desk, Disclose, LedgerLine, LedgerRelease, Released, Viewer, ledger
 from fedgraph.types import Subgraph
 
-# What `prepare` made for the clients (or blocks) of the jobs at work: rebuilt from the subgraphs whenever it is missing
-# (a restarted actor, another client), so it can never change a result.
+# job → client or block → what ``prepare`` made; it is made again from the subgraphs whenever it is missing (in a restarted
+# actor), so it never changes a result
 _workspaces: dict[str, dict[Hashable, Any]] = {}
-# Digests of what these clients released, so that a replay of another value is refused (``Desk.replay``).
+# job → client → digests of what it released, so that a replay of another value is refused (``Desk.replay``)
 _digests: dict[str, dict[Hashable, Any]] = {}
-_KEEP = 64  # jobs, where those that ended never said so: ``forget`` ends one
+_KEEP = 64  # jobs that are kept at most, if ``forget`` was never called for them
 _Held: TypeAlias = Mapping[int, Subgraph] | Sequence[Subgraph]  # by client: of the blocks that are asked, or of all
 
 
 def run_blocks(blocks: Sequence[int], held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int) -> Sequence[Sent]:
-    """What the clients of some blocks send in one round: a message each, or sums over as many blocks as can be.
+    """What the clients of some blocks send in one round: a message each, or sums over as many blocks as possible.
 
     Args:
         blocks: numbers of the blocks, ascending.
@@ -48,15 +48,15 @@ def run_blocks(blocks: Sequence[int], held: _Held, job: ClientJob, model: dict[s
 
 
 def forget(blocks: Sequence[int], job: ClientJob) -> None:
-    """After the last round: forget what was kept for the clients of the job."""
+    """Forgets what was kept for the clients of the job, after its last round."""
     for by_job in (_workspaces, _digests):
         by_job.pop(job.key, None)
 
 
 def compute_together(plan: Plan) -> bool:
-    """Whether the clients of a block are computed, and noised, at once: where a block has many, and only their sum is seen.
+    """Whether the clients of a block compute, and draw noise, as one: only if there are many and only their sum is seen.
 
-    A viewer of single messages sees each client's share of the noise, and so does an attack that keeps them: never there.
+    Never if single messages are seen, by the viewer or by an attack that keeps them: these show each client's share of noise.
     """
     in_clear = all(isinstance(r.mechanism, Disclose) for r in plan.schedule.releases)
     hidden = plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
@@ -78,7 +78,7 @@ def _run_block(block: int, clients: range, held: _Held, job: ClientJob, model: d
         work = _together(job, held, block, clients) if job.answered is None else None
         at_once = None if work is None else _at_once(clients, work, job, model, round_)
     except Exception as error:
-        for _ in one_by_one:  # the client that fails is named; the messages of the others are dropped
+        for _ in one_by_one:  # raises the error of the client that fails, by its name
             pass
         raise _named(error, f"{job.plan.method}, clients {clients[0]} … {clients[-1]}, round {round_}") from error
     if at_once is None:
@@ -88,7 +88,7 @@ def _run_block(block: int, clients: range, held: _Held, job: ClientJob, model: d
 
 
 def _named(error: Exception, where: str) -> FedgraphError:
-    """The error with its place; one that nobody foresaw as a ``RuntimeFailure``."""
+    """The error with its place; an error of another package becomes a ``RuntimeFailure``."""
     if isinstance(error, FedgraphError):
         return type(error)(f"{where}: {error}")
     return RuntimeFailure(f"{where}: {type(error).__name__}: {error}{plugins.place_of(error)}")
@@ -107,13 +107,13 @@ def _at_once(
 
 
 def _plans_alike(plan: Plan, clients: range) -> bool:
-    """Whether all of ``clients`` will release the same: by one bound and mechanism, at one price."""
+    """Whether all of ``clients`` have the same planned releases: bound, mechanism and price."""
     own = [tuple(dataclasses.replace(r, client=None) for r in plan.schedule.of_client(client)) for client in clients]
     return all(releases == own[0] for releases in own)
 
 
 def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
-    """What is prepared for all of ``clients`` at once; None where each works alone."""
+    """What is prepared for all of ``clients`` as one; None if each works alone."""
     kept, key = _kept(_workspaces, job.key), ("block", block)
     if key not in kept:
         kept[key] = None
@@ -124,6 +124,7 @@ def _together(job: ClientJob, held: _Held, block: int, clients: range) -> Any:
 
 
 def _run_client(client: int, held: _Held, job: ClientJob, model: dict[str, np.ndarray], round_: int) -> ClientMessage:
+    """The message of one client, which works alone."""
 
     def streams_of(which: int) -> PlanStreams:
         return PlanStreams(job.root, client_path(job.stream, client, which), job.fingerprint)
@@ -153,7 +154,7 @@ def _run_client(client: int, held: _Held, job: ClientJob, model: dict[str, np.nd
 
 
 def _kept(by_job: dict[str, dict[Hashable, Any]], key: str) -> dict[Hashable, Any]:
-    """What is kept for the clients of the job ``key``; older jobs' are forgotten."""
+    """What is kept for the clients of the job ``key``; the oldest of more than ``_KEEP`` jobs are forgotten."""
     if key not in by_job:
         while len(by_job) >= _KEEP:
             del by_job[next(iter(by_job))]

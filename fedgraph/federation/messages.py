@@ -5,8 +5,8 @@ blocks whose borders follow from n alone. A worker holds whole blocks, adds up w
 block sums along one binary tree as far as it holds whole branches; the server adds the rest. A sum of floats depends on its
 order, and this order is always the same: serial, or Ray with any number of workers.
 
-A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, whose noise is its own.
-``FEW_SEEN_CLIENTS`` is also the least number of blocks beyond it.
+A federation of at most ``FEW_SEEN_CLIENTS`` clients has one client per block, which draws its own noise. With more clients
+there are at least ``FEW_SEEN_CLIENTS`` blocks.
 """
 
 import itertools
@@ -26,17 +26,17 @@ from fedgraph.types import Partition, Subgraph
 
 @dataclass(frozen=True, eq=False)
 class ClientJob:
-    """One training run as workers see it."""
+    """One training, as workers see it."""
 
     key: str  # names the workspace that a worker keeps
-    root: int  # from which all random streams follow
+    root: int  # root of all random streams
     stream: tuple[str | int | float, ...]  # names its random streams
-    plan: Plan  # of the run
-    fingerprint: str = ""  # of the plan; names its secret streams
-    answered: np.ndarray | None = None  # who answers in which round, bool [rounds, clients]; None where all do
+    plan: Plan
+    fingerprint: str = ""  # of the plan; part of the names of secret streams
+    answered: np.ndarray | None = None  # who answers in which round, bool [rounds, clients]; None: all clients
     starts: tuple[str | int | float, ...] | None = None  # names the stream of the first parameters; None: ``stream`` does
-    # ledger lines of what belongs to a choice and was released before, so that a client whose worker was started again still
-    # refuses the other alternative
+    # ledger lines of releases that chose one of several alternatives: by them a client whose worker was restarted still refuses
+    # the other alternatives
     taken: tuple[LedgerLine, ...] = ()
 
     @cached_property
@@ -47,11 +47,7 @@ class ClientJob:
 
 @dataclass(frozen=True, eq=False)
 class ClientMessage:
-    """One client's message of one round; refuses values without the desk's stamp.
-
-    Raises:
-        PrivacyError: a value did not pass the desk.
-    """
+    """One client's message of one round. ``PrivacyError`` if a value did not pass the desk."""
 
     client: int  # its number
     round: int  # from 0
@@ -61,12 +57,12 @@ class ClientMessage:
 
     @property
     def lines(self) -> tuple[LedgerRelease | LedgerLine, ...]:
-        """What this round adds to the ledger."""
+        """The lines that this message adds to the ledger."""
         return self.entries or tuple(r.entry for r in self.released.values())
 
     @property
     def first(self) -> int:
-        """Its place among the messages of a round."""
+        """Its place among the messages of a round, as the first block of a ``BlockMessage``."""
         return self.client
 
     @property
@@ -88,18 +84,14 @@ class ClientMessage:
 
 @dataclass(frozen=True, eq=False)
 class BlockMessage:
-    """What the clients of some blocks released in one round, added up; refuses anything else.
-
-    Raises:
-        PrivacyError: a value is no sum of released values.
-    """
+    """The sum of what the clients of some blocks released in one round. ``PrivacyError`` if a value is no such sum."""
 
     first: int  # number of the first block
-    width: int  # how many blocks follow one another
+    width: int  # number of blocks, which follow one another
     round: int  # from 0
     released: Mapping[str, Released | DeskSum]  # name → sum
-    num_clients: int  # how many of their clients finished
-    lines: tuple[LedgerRelease | LedgerLine, ...]  # of the ledger
+    num_clients: int  # number of their clients that finished
+    lines: tuple[LedgerRelease | LedgerLine, ...]  # what they add to the ledger
 
     def __post_init__(self) -> None:
         for name, value in self.released.items():
@@ -118,10 +110,10 @@ class MessageReceipt:
     """What the driver learns of a round."""
 
     round: int  # from 0
-    releases: tuple[LedgerLine, ...]  # the ledger lines that it caused, equal releases of many clients as one
+    releases: tuple[LedgerLine, ...]  # its ledger lines; equal releases of many clients are one line
     down: int = 0  # bytes to one client
-    up: int = 0  # bytes from one client, the largest message of the round
-    messages: int = 0  # clients that sent one
+    up: int = 0  # bytes of the largest message
+    messages: int = 0  # number of clients that sent one
 
 
 _MOST_BLOCKS, _CLIENTS_PER_BLOCK = 256, 256
@@ -143,20 +135,20 @@ def cut_blocks(num_clients: int) -> tuple[range, ...]:
 
 
 def subgraphs_of_blocks(partition: Partition, blocks: Sequence[int]) -> dict[int, Subgraph]:
-    """What the actor that has these blocks of clients holds: their subgraphs, by their numbers, and no other client's."""
+    """The subgraphs of the clients of these blocks, by client: what their actor holds."""
     cut = cut_blocks(partition.num_clients)
     return {client: partition.subgraphs[client] for block in blocks for client in cut[block]}
 
 
 def are_summed(plan: Plan) -> bool:
-    """Whether sums over blocks travel in place of single messages: where nobody reads single ones."""
+    """Whether sums over blocks travel instead of single messages: if nobody reads single ones."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         return not (plan.watch.keeps_rounds and seen.colluders_of(plan))
     return (plan.sums.suffice or plan.sums.additive) and not plan.watch.keeps_rounds
 
 
 def sum_block(block: int, messages: Iterable[ClientMessage], round_: int) -> Sent:
-    """The sum of what the clients of ``block`` released, in their order; each is forgotten once it is added."""
+    """The sum of what the clients of ``block`` released, in their order. ``RuntimeFailure`` if their messages do not match."""
     released: dict[str, Released | DeskSum] | None = None
     lines: list[LedgerRelease | LedgerLine] = []
     count = 0
@@ -175,7 +167,7 @@ def sum_block(block: int, messages: Iterable[ClientMessage], round_: int) -> Sen
 
 
 def merge_branches(parts: Sequence[Sent]) -> list[Sent]:
-    """``parts`` (ascending) with every two halves of a branch added; one is left when all blocks are there."""
+    """``parts`` (ascending) with every two halves of a branch added; if all blocks are there, one part is left."""
     done: list[Sent] = []
     for part in parts:
         done.append(part)
@@ -186,7 +178,7 @@ def merge_branches(parts: Sequence[Sent]) -> list[Sent]:
 
 
 def sum_tree(parts: Sequence[Sent]) -> Sent:
-    """The sum of all ``parts``: along the tree, and from left to right where a branch is missing."""
+    """The sum of all ``parts``: along the tree, then from left to right if a branch is missing."""
     first, *rest = merge_branches(parts)
     for part in rest:
         first = _together(first, part)
@@ -215,7 +207,7 @@ def _together(left: Sent, right: Sent) -> BlockMessage:
 
 
 def _require_alike(message: ClientMessage, known: Mapping[str, Released | DeskSum]) -> None:
-    """``RuntimeFailure`` where a client sent other parts, or other shapes, than those before it: its noise would be missing."""
+    """``RuntimeFailure`` if a client sent other parts or shapes than those before it: its share of noise would be missing."""
     if set(message.released) != set(known):
         raise RuntimeFailure(
             f"round {message.round}: client {message.client} sent {sorted(message.released)}, others {sorted(known)}; "
@@ -230,10 +222,10 @@ def _require_alike(message: ClientMessage, known: Mapping[str, Released | DeskSu
 
 
 def unite(subgraphs: Sequence[Subgraph]) -> Subgraph:
-    """Many clients' subgraphs as one, for methods that compute the clients of a block together.
+    """The disjoint union of many clients' subgraphs, for methods that compute the clients of a block as one.
 
-    The union is disjoint, and rows stand in the order of ``subgraphs``: a node that two clients hold is there twice, without an
-    edge between the two. ``client`` is the first one's number; there is no centre.
+    Rows stand in the order of ``subgraphs``; a node that two clients hold is there twice. ``client`` is the number of the first
+    client; there is no centre.
     """
     first = subgraphs[0]
     if len(subgraphs) == 1:

@@ -1,4 +1,4 @@
-"""The federated loop: clients, server, clients, server. Where it runs is the runtime's business."""
+"""The federated loop: clients, server, clients, server."""
 
 import dataclasses
 import itertools
@@ -23,10 +23,7 @@ _ONE_DRAW = (
 
 
 class _Engine(Protocol):
-    """What the loop needs of ``fedgraph.runtime.base.Runtime``.
-
-    ``deal`` gives every client actor its piece of a shared value, and ``federate`` runs a function at the server.
-    """
+    """What the loop needs of a ``runtime.Runtime``, where it is described."""
 
     def deal(self, handle: Any, piece: Callable[[Any, range], Any], num_items: int) -> Any: ...
     def federate(
@@ -35,11 +32,7 @@ class _Engine(Protocol):
 
 
 class _Clients(Protocol):
-    """What the server needs of ``fedgraph.runtime.base.RuntimeClients``.
-
-    ``share`` sends a value to every client actor, ``ask`` calls a function at each of them, ``seal`` gives a value as the
-    next round may see it, and ``count`` tells what travelled.
-    """
+    """What the server needs of a ``runtime.base.RuntimeClients``, where it is described."""
 
     def share(self, key: str, value: Any) -> Any: ...
     def ask(self, function: Callable[..., object], num_items: int, *args: object) -> list[Any]: ...
@@ -49,29 +42,29 @@ class _Clients(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RoundsOutcome:
-    """The final state and every release on the way."""
+    """The final state and all releases of a training."""
 
     state: State[Any]  # after the last round
-    releases: tuple[LedgerLine, ...]  # ledger lines, those of shared rounds among them
+    releases: tuple[LedgerLine, ...]  # ledger lines, also those of shared rounds
     notes: tuple[str, ...] = ()  # sentences for the report on how it was simulated
-    sizes: tuple[tuple[int, int], ...] = ()  # of each round, bytes to and from one client
-    kept: tuple[tuple[int, State], ...] = ()  # (round, state after it) of the rounds that were asked for
+    sizes: tuple[tuple[int, int], ...] = ()  # for each round, bytes to and from one client
+    kept: tuple[tuple[int, State], ...] = ()  # (number of a round from 1, state after it) for each round in ``keep``
 
 
 @dataclass(frozen=True, eq=False)
 class _Advanced:
-    """Where a training stands after some rounds."""
+    """A training after some of its rounds."""
 
     state: State  # after the last of them
-    receipts: tuple[MessageReceipt, ...]  # of each of them
+    receipts: tuple[MessageReceipt, ...]  # one for each of them
     kept: tuple[tuple[int, State], ...]  # as ``RoundsOutcome.kept``
 
 
 @dataclass(eq=False)
 class RoundPrefixes:
-    """States after the rounds that plans with several budgets share; kept for one process's life."""
+    """States after the first rounds that cells of several budgets share; kept as long as the process lives."""
 
-    known: dict[str, _Advanced] = field(default_factory=dict)  # name of what is shared → where it stands
+    known: dict[str, _Advanced] = field(default_factory=dict)  # name of the shared rounds → the training after them
 
 
 def run(
@@ -91,23 +84,24 @@ def run(
     """All rounds of ``plan`` on the shared ``partition``, at its clients and its server.
 
     Args:
-        runtime: where they run.
-        partition: as ``runtime.share`` gave it.
-        plan: of the method.
-        root: from which all random streams follow.
+        runtime: the engine.
+        partition: as ``share`` of the engine gave it.
+        plan: the plan.
+        root: root of all random streams.
         stream: names this cell's random streams.
-        shared_stream: names those of the shared first rounds, which run once per shared key of the plan and are recorded in
-            every ledger that builds on them.
-        prefixes: shared rounds that ran before; takes those that run now.
-        on_round: called with (rounds done, rounds in all).
-        answered: who answers in which round, bool [rounds, clients]; None: everybody.
-        starts: names the stream of the first parameters in place of ``stream``.
-        keep: after which rounds of this cell alone, counted from 1, the state is kept.
+        shared_stream: names those of the shared first rounds, which run once for each shared key of the plan and are recorded
+            in every ledger that builds on them.
+        prefixes: shared rounds that ran before; those that run now are added.
+        on_round: called with (rounds done, all rounds).
+        answered: who answers in which round, bool [rounds, clients]; None: all clients.
+        starts: names the stream of the first parameters; None: ``stream`` does.
+        keep: rounds, counted from 1 and not shared, after which the state is kept.
 
     Raises:
-        RuntimeFailure: rounds are shared, and clients may be absent; or a round failed.
+        RuntimeFailure: rounds are shared and not all clients answer; or a round failed.
+        FedgraphError: a client failed; the message names method, client and round.
     """
-    if plan.facts.public_graph is not None:  # clients need it no more
+    if plan.facts.public_graph is not None:  # clients do not need it
         plan = dataclasses.replace(plan, facts=dataclasses.replace(plan.facts, public_graph=None))
     held = runtime.deal(partition, messages.subgraphs_of_blocks, len(messages.cut_blocks(plan.facts.num_clients)))
 
@@ -122,7 +116,8 @@ def run(
     if plan.schedule.shared_key:
         key = ledger.account_name((*shared_stream, "shared", plan.schedule.shared_key))
         if key not in prefixes.known:
-            job = ClientJob(key, root, shared_stream, plan, plan.shared_fingerprint)  # not its own: whoever is first runs it
+            # not the plan's own fingerprint: the first cell runs these rounds for all
+            job = ClientJob(key, root, shared_stream, plan, plan.shared_fingerprint)
             prefixes.known[key] = on_the_way(job, None, range(plan.schedule.shared_rounds))
         first = prefixes.known[key]
     name = ledger.account_name(stream)
@@ -142,9 +137,9 @@ def run(
 def _advance_rounds(
     clients: _Clients, partition: Any, job: ClientJob, before: _Advanced | None, rounds: range, keep: frozenset[int]
 ) -> _Advanced:
-    """At the server: ``rounds`` of one training, from ``before`` or from the beginning.
+    """At the server: ``rounds`` of one training, after ``before`` or from its start.
 
-    A round is one call of every client actor and one merge. What does not change travels once, before the first round.
+    A round is one call of every client actor and one merge. What does not change is sent once, before the first round.
     """
     named = dataclasses.replace(job, key=f"{os.getpid()}:{next(_runs)}:{job.key}")
     handle = clients.share("job", named)

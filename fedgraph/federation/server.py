@@ -1,4 +1,4 @@
-"""One round at the server: merge what the clients released."""
+"""One round at the server: it merges what the clients released."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -28,11 +28,17 @@ def merge(
 ) -> tuple[State, MessageReceipt]:
     """(next state, receipt) from what the workers sent: messages of clients, or sums over blocks of them.
 
-    Behind secure aggregation the method receives sums only, and a round with fewer than ``min_clients``
-    messages aborts: the noise that the missing clients would have added is part of the guarantee.
+    Behind secure aggregation the method receives sums only.
 
     Args:
-        parts: of each worker.
+        job: the training.
+        state: the state before the round.
+        round_: number of the round, from 0.
+        parts: what each worker sent.
+
+    Raises:
+        RuntimeFailure: fewer than ``min_clients`` clients finished (the guarantee needs the noise of all), messages do not
+            match, or the model is NaN or infinite.
     """
     messages = sorted((m for part in parts for m in part), key=lambda m: m.first)
     finished = sum(m.num_clients for m in messages)
@@ -40,7 +46,7 @@ def merge(
     if finished < least:
         raise RuntimeFailure(f"round {round_}: {finished} clients finished, {least} are needed; round aborted")
     if federation.messages.are_summed(job.plan):
-        whole = federation.messages.sum_tree(messages)  # what the server sees where sums over blocks travelled
+        whole = federation.messages.sum_tree(messages)
         for path, fewest in job.plan.sums.paths:
             if path in whole.released and whole.released[path].num_clients < fewest:
                 raise _too_few(round_, path, fewest)
@@ -50,12 +56,12 @@ def merge(
         inbox = _inbox([m for m in messages if isinstance(m, ClientMessage)], round_, sums_only, job.plan.sums.paths)
     method = method_kinds.load(job.plan.method)
     after = method.server(job.plan, state, inbox)
-    for name, value in after.model.items():  # a model that diverged also has a largest score, so it would get an accuracy
+    for name, value in after.model.items():  # a model that diverged has a largest score, too, and would get an accuracy
         if np.issubdtype(np.asarray(value).dtype, np.inexact) and not np.isfinite(value).all():
             advice = "; try a smaller learning_rate" if "learning_rate" in vars(job.plan.params) else ""
             raise RuntimeFailure(f"round {round_}: {name!r} of the model is NaN or infinite{advice}")
     if job.plan.watch.keeps_rounds:
-        # What the plan's colluding clients sent, summed: they know it, and an attack that reads sums may take it off.
+        # the sum of what colluding clients sent, which an attack that reads sums may subtract
         theirs = [m.released for m in messages if isinstance(m, ClientMessage) and m.client in seen.colluders_of(job.plan)]
         names = sorted({name for released in theirs for name in released})
         own = {name: np.sum([released[name].value for released in theirs if name in released], axis=0) for name in names}
@@ -71,13 +77,13 @@ def _bytes(arrays: Iterable[Any]) -> int:
 
 
 def _too_few(round_: int, name: str, least: int) -> RuntimeFailure:
-    return RuntimeFailure(f"round {round_}: the sum of {name!r} needs {least} clients, fewer finished; round aborted")
+    return RuntimeFailure(f"round {round_}: the sum of {name!r} needs {least} clients, and fewer finished; round aborted")
 
 
 def _inbox(
     messages: Sequence[ClientMessage], round_: int, sums_only: bool, summed: Sequence[tuple[str, int]] = ()
 ) -> PlanInbox:
-    """summed: parts of which the method receives the sum alone, and how many clients must be in it."""
+    """The inbox of single messages. summed: (part that the method receives as a sum only, clients that must be in it)."""
     names = sorted({name for m in messages for name in m.released})
     for m in messages:
         if sums_only and sorted(m.released) != names:  # its share of the noise would be missing from the sum

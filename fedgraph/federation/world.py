@@ -27,7 +27,7 @@ class LeftOutOfWorld:
     """The client that does not join."""
 
     client: int  # its number
-    name: str  # as the data call it, any text
+    name: str  # its name in the data, any text
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class World:
 
     @property
     def viewer(self) -> Viewer:
-        """From whom the data are protected. A client that is alone is its own curator, and may publish its model."""
+        """From whom the data are protected. A client alone is its own curator, and may publish its model."""
         return Viewer.CURATOR_TRUSTED if self.kind is WorldKind.ALONE else self.trust.viewer
 
     @property
@@ -63,7 +63,7 @@ class World:
 
     @property
     def holding(self) -> tuple[WorldKind, LeftOutOfWorld | None]:
-        """A key for who holds which nodes, which does not depend on the trust."""
+        """A key for who holds which nodes; it does not depend on the trust."""
         return self.kind, self.without
 
     @property

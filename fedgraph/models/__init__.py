@@ -1,4 +1,4 @@
-"""A row of a run trained once for use: ``fit`` makes a ``Model``, which answers for new people and is kept in one file."""
+"""A row of a run, trained once for use: ``fit`` makes a ``Model``, which answers for new people and is one file."""
 
 import lazy_loader
 

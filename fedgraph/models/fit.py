@@ -1,7 +1,7 @@
 """Trains a row of a run once, on everybody, with noise from the operating system.
 
-A run trains on a part of the people and tests on the others. A model trains on all of them: nobody is held back, so nobody is
-counted twice. Where the row takes a test graph as public, another graph has to be named whose people are public.
+A run trains on a part of the people and tests on the others. A model trains on all of them. If the row takes its test graph as
+public, another graph has to be named whose people are public.
 """
 
 import math
@@ -30,28 +30,28 @@ from fedgraph.types import Graph, GraphNames, in_words_of
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What a fit may say beside the row."""
+    """Options of a fit."""
 
-    epsilon: float | None = None  # in the place of the row's; above 0
-    delta: float | None = None  # in the place of the row's
-    budget: str | None = None  # the book that is charged; None: that of the run, or the one that ``budget_book.find`` finds
+    epsilon: float | None = None  # ε instead of the row's; above 0
+    delta: float | None = None  # δ instead of the row's
+    budget: str | None = None  # the book that is charged; None: as ``find_book`` finds it
     public: object = None  # a graph whose people are public: a folder, a file, the name of a data set, or a graph in memory
     nothing_protected: bool = False  # whether ε = ∞ is accepted
-    columns: Mapping[str, object] | None = None  # how own tables are read
+    columns: Mapping[str, object] | None = None  # how own tables are read; None: as the run read them
     select: TaskRowSelect | None = None  # settings that are chosen privately, within the row's ε
-    progress: Callable[[str, int, int], None] | None = None  # called with (stage, done, total); None: nobody is told
+    progress: Callable[[str, int, int], None] | None = None  # called with (stage, done, total)
 
 
 def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others: Sequence[Candidate] = ()) -> Model:
-    """Train the row ``row`` of the run in ``folder`` once, on ``people``; charge the budget first, if one is named.
+    """Trains the row ``row`` of the run in ``folder`` once, on ``people``. The budget is charged first, if there is one.
 
     people: a folder, a file, the name of a data set, or a graph in memory; None: the run's own data. others: the run's other
-    rows, the best first, of which one is named where this one exceeds the budget.
+    rows, the best first; the error of an exceeded budget names one that fits.
 
     Raises:
         ScenarioError: the row cannot be fitted.
-        PrivacyError: the budget does not allow it, nothing would be protected and nobody has said that this is known, or people
-            who train are given as public.
+        PrivacyError: the budget does not allow it, nothing would be protected and this was not accepted, or people who train
+            are given as public.
         DataError: the data cannot be read.
     """
     book = find_book(folder, people, wanted.budget)
@@ -67,9 +67,7 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
         public = model.match_columns(public, graph.names.columns, graph.num_features)
     name = f"{row.method} · {row.variant}, {row.world.words}"
     with runtime.start("serial") as engine:
-        fresh = CellContext(
-            row.task, row.dataset, graph, seeds.root_seed("secret"), 1, engine
-        )  # noise from the operating system
+        fresh = CellContext(row.task, row.dataset, graph, seeds.root_seed("secret"), 1, engine)
         context = fresh if wanted.progress is None else replace(fresh, progress=wanted.progress)
         params, cell = _cell(models, task, row, replace(context, cache={}), wanted, book)
         setting = models.everybody(params, graph, public)
@@ -85,7 +83,7 @@ def fit_row(folder: Path, row: Cell, people: object, wanted: FitOptions, others:
             )
         if book is not None:
             planned = Candidate.planned(f"model {name}", guarantee, made.schedule.releases)
-            # owners of edges are no nodes, and the data do not say which of a budget's people are here: all of them pay
+            # owners of edges are no nodes, and the data do not say which of the budget's people they are: all of these pay
             owners = guarantee.protection.unit is privacy.Unit.ENTITY
             _charge_training(book, planned, None if owners else graph.names.ids or None, others)
         fitted = models.train(params, cell, context)
@@ -109,7 +107,7 @@ def _model(
     row: str, plan: methods.Plan, state: methods.State, ledger: privacy.Ledger, epsilon: float, said: tuple[str, ...], *,
     reading: Mapping[str, object], names: GraphNames, people: AnswerRoster, unnamed: int, ranks: methods.ColumnRanks | None,
 ) -> Model:  # fmt: skip
-    """A model of what a ledger says. said: what stands behind the guarantee in its statement."""
+    """A model with the guarantee of a ledger. said: sentences after the guarantee in its statement."""
     (account,), made_with = ledger.accounts, process.own_versions()
     return Model(
         row=row,
@@ -138,10 +136,10 @@ def of_deployment(
     lines: Sequence[privacy.LedgerLine],
     said: tuple[str, ...],
 ) -> Model:
-    """The model, called ``row``, of a training that other programs carried out after a plan.
+    """The model, called ``row``, of a training that other programs carried out by a plan.
 
-    state: what the server holds. reading: how own tables are read. lines: what was released. said: what is known of its
-    accuracy, one sentence each. ``DataError`` where the method gives no model that answers.
+    state: the server's final state. reading: how own tables are read. lines: ledger lines of the releases. said: sentences on
+    its accuracy. ``DataError`` if the method is an embedder.
     """
     kind = method_kinds.load(plan.method).OFFERS.kind
     if kind == "embedder":
@@ -163,16 +161,16 @@ _OWNERS_KNOW = (
 
 
 def find_book(folder: Path, people: object, named: str | None = None) -> str | None:
-    """The book that pays for a training: what is named; the run's; what ``FEDGRAPH_BUDGET`` names; a file beside the people."""
+    """The book that pays for a training, the first of: named, the run's, of ``FEDGRAPH_BUDGET``, beside the people."""
     own = people if isinstance(people, (str, Path)) and Path(people).exists() else None
     return budget_book.find(named or scenarios.from_file(folder / "scenario.yaml").book, own)
 
 
 def _require_apart(graph: Graph, public: Graph) -> None:
-    """``PrivacyError`` where somebody who trains is given as public: by ids, or by their rows where a graph has no ids.
+    """``PrivacyError`` if somebody who trains is given as public, whose data would be read without noise.
 
-    What is public is read without noise. People without ids count as those who train where there are as many of them, or where
-    each of their rows is a row of somebody who trains.
+    People are compared by ids. Without ids, they count as those who train if there are as many of them, or if each of their
+    rows is a row of somebody who trains.
     """
     if graph.names.ids and public.names.ids:
         both = len(set(graph.ids) & set(public.ids))
@@ -193,7 +191,7 @@ def _require_apart(graph: Graph, public: Graph) -> None:
 
 
 def _rows_of(graph: Graph) -> list[bytes]:
-    """Every row of features as bytes: which columns are not zero, and their numbers."""
+    """Every row of features as bytes: its columns that are not zero, and their numbers."""
     rows = graph.features.tocsr(copy=True)
     rows.eliminate_zeros()
     rows.sort_indices()
@@ -202,7 +200,7 @@ def _rows_of(graph: Graph) -> list[bytes]:
 
 
 def _answer_reads(made: methods.Plan) -> MethodReads:
-    """What an answer reads. ``ScenarioError`` where nobody has said it."""
+    """What an answer reads. ``ScenarioError`` if the method does not say it, or if an answer reads private edges."""
     offered = method_kinds.load(made.method).OFFERS.reads
     reads = None if offered is None else offered(made)
     if reads is None:
@@ -213,7 +211,7 @@ def _answer_reads(made: methods.Plan) -> MethodReads:
 
 
 def how_to_ask(made: Model, file: Path) -> str:
-    """The command that asks a model in a file."""
+    """The command that asks the model in ``file``."""
     reads = _answer_reads(made.plan)
     if method_kinds.load(made.method).OFFERS.kind == "linker":
         return f"fedgraph predict {file} PAIRS.csv -o answers.csv"
@@ -227,7 +225,7 @@ _NAMES_PUBLIC = (
 
 
 def _training_statement(epsilon: float, account: privacy.LedgerAccount, one: str) -> tuple[str, ...]:
-    """What the training protects, one sentence each. one: what a node is called."""
+    """Sentences on what the training protects. one: what a node is called."""
     protection = account.protection
     unit = in_words_of(one, protection.unit.value)
     if math.isinf(epsilon):
@@ -239,7 +237,7 @@ def _training_statement(epsilon: float, account: privacy.LedgerAccount, one: str
 
 
 def _asked(folder: Path, row: Cell) -> tuple[scenario.ScenarioTask, scenario.ScenarioDataset]:
-    """The row's task and data set, as the run's scenario says."""
+    """The row's task and data set in the run's scenario; ``ScenarioError`` if they are not there."""
     ready = scenarios.from_file(folder / "scenario.yaml")
     task = next((t for t in ready.tasks if t.label == row.task), None)
     settings = next((d for d in ready.scenario.datasets if (d.label or d.name) == row.dataset), None)
@@ -249,7 +247,7 @@ def _asked(folder: Path, row: Cell) -> tuple[scenario.ScenarioTask, scenario.Sce
 
 
 def _own(settings: scenario.ScenarioDataset, reading: Mapping[str, object]) -> tuple[Graph, Mapping[str, object]]:
-    """The run's own data, and how other people are read in the same way."""
+    """(the run's own data, how other people are read in the same way)."""
     if settings.name == "own/object":
         raise ScenarioError("the run's graph was in memory, and no file holds it; say --graph GRAPH, or fit(data)")
     from fedgraph import data
@@ -270,7 +268,7 @@ def _cell(
     wanted: FitOptions,
     book: str | None,
 ) -> tuple[Settings, Cell]:
-    """The row's settings and its one cell: no attack, no map, no curve. With a budget, δ is at most the budget's."""
+    """(the row's settings without ``_MEASURED``, its cell of the first seed). With a budget, δ is at most the budget's."""
     if not isinstance(task.params, models.params):
         raise ScenarioError(f"task {row.task!r} has settings of another kind than {task.kind!r}, so no model")
     quiet: dict[str, object] = {k: v for k, v in _MEASURED.items() if k in models.params.model_fields}
@@ -293,16 +291,11 @@ def _cell(
     raise ScenarioError(f"the run's scenario has no row {row.method} · {row.variant} at ε = {row.epsilon:g}")
 
 
-_MEASURED = {
-    "attack": None,
-    "map": False,
-    "curve": 0,
-    "owners": False,
-}  # what a run shows beside its rows, and a model does not
+_MEASURED = {"attack": None, "map": False, "curve": 0, "owners": False}  # what a run measures beside its rows, turned off
 
 
 def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
-    """The row's settings with ``select``. ``ScenarioError`` where a choice has no price."""
+    """The row's settings with ``select``. ``ScenarioError`` if a choice has no price."""
     methods = [dict(spec) for spec in dict(params)["methods"]]
     cell.among(methods).update(trust=[cell.world.trust.value], select=select.model_dump())
     try:
@@ -312,7 +305,7 @@ def _chosen(params: Settings, cell: Cell, select: TaskRowSelect) -> Settings:
 
 
 def read_select(path: Path) -> TaskRowSelect:
-    """A choice in a YAML file: the mapping ``over, among, by``, or one under ``select``. ``ScenarioError`` for another file."""
+    """The choice in a YAML file: the keys ``over, among, by``, there or under ``select``. ``ScenarioError`` for other files."""
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
         return TaskRowSelect(**given["select"] if isinstance(given, dict) and "select" in given else given)
@@ -321,7 +314,7 @@ def read_select(path: Path) -> TaskRowSelect:
 
 
 def _charge_training(book: str, row: Candidate, ids: tuple[str, ...] | None, others: Sequence[Candidate]) -> None:
-    """Charge the training to its people; a refusal names the first of ``others`` that would still fit."""
+    """Charges the training to its people; the error of a refusal names the first of ``others`` that would still fit."""
     try:
         budget_book.charge(book, row.name, [row], ids)
     except PrivacyError as error:

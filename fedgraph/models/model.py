@@ -5,8 +5,8 @@ model.save("people.model")
 fedgraph.load("people.model").predict("newcomers", people="public")        # or: fedgraph predict people.model newcomers
 
 A model is post-processing of what was released, and costs nothing more. An *answer* also reads the asked node's row, and with
-some methods its edges or its neighbours' rows (``Offers.reads``): whoever is shown it may learn of them. Nobody priced that, so
-it is refused unless the rows are public, or the answer goes to its own person alone.
+some methods its edges or its neighbours' rows (``Offers.reads``), so whoever sees it may learn of them. This has no price, so
+it is refused unless the rows are public, or each answer is shown to its own person alone.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ _logger = logging.getLogger("fedgraph")
 
 @dataclass(frozen=True, eq=False)
 class AnswerRoster:
-    """Who was in the training graph, which its guarantee takes as public. Empty where data name nobody.
+    """Who was in the training graph, which the guarantee takes as public; empty if the data have no ids.
 
-    Two models cannot be compared person by person without trying ids, since each has a key of its own. ``DataError`` where an
-    edited file holds another key, or other digests.
+    Each model has a key of its own, so two rosters cannot be compared without trying ids. ``DataError`` for another kind of key
+    or digests, as in an edited file.
     """
 
     salt: str  # the key of the digests, 32 hexadecimal digits
     digests: np.ndarray  # uint64 [n], a keyed digest (BLAKE2b) of each id, in the order of the training graph
 
     def __post_init__(self) -> None:
-        """Look at both parts: they may come from a file."""
+        """Checks both parts, which may come from a file."""
         if not re.fullmatch("[0-9a-f]{32}", self.salt) or self.digests.dtype != np.uint64 or self.digests.ndim != 1:
             raise DataError("a roster needs a key of 128 bits and one digest of 64 bits for each person")
 
     @classmethod
     def of(cls, ids: Sequence[str]) -> AnswerRoster:
-        """For the people ``ids``, with a key from the operating system."""
+        """The roster of the people ``ids``, with a key from the operating system."""
         salt = secrets.token_hex(16)
         return cls(salt, _id_digests(salt, ids))
 
     def places(self, ids: Sequence[str]) -> np.ndarray:
-        """int64 [len(ids)]: the number of each in the training graph, −1 for whoever was not in it."""
+        """int64 [len(ids)]: the number of each person in the training graph; −1: not in it."""
         known = {int(digest): place for place, digest in enumerate(self.digests)}
         return np.array([known.get(int(one), -1) for one in _id_digests(self.salt, ids)], dtype=np.int64)
 
@@ -74,28 +74,28 @@ class AnswerRoster:
 class Model:
     """One training of one row, and all that its answers need.
 
-    No digest of the data stands here: it follows from private edges and rows without noise, so that whoever guesses all of them
-    but one could try the last.
+    It has no digest of the data: a digest follows from private edges and rows without noise, so whoever knows all of them but
+    one could try the last.
     """
 
-    row: str  # what the model is called
-    method: str  # its name
-    plan: methods.Plan  # what the training was allowed to release
-    state: methods.State  # what it released, and what follows from that
-    names: GraphNames  # of columns and classes
+    row: str  # name of the model
+    method: str  # name of the method
+    plan: methods.Plan  # plan of the training
+    state: methods.State  # what was released, and what follows from it
+    names: GraphNames  # names of columns and classes
     people: AnswerRoster  # who trained
-    unnamed: int  # how many people the training data hold, where they name nobody; else 0
-    epsilon: float  # its price
-    ranks: methods.ColumnRanks | None  # how it reads columns of numbers; None where they are on one scale
+    unnamed: int  # number of people in the training data, if these have no ids; else 0
+    epsilon: float  # ε of the training
+    ranks: methods.ColumnRanks | None  # how it reads columns of numbers; None: they are on one scale
     reading: Mapping[str, object]  # how own tables are read (bounds, texts, empty cells)
     delta: float  # δ of its guarantee
-    statement: tuple[str, ...]  # what the training protects, one sentence each
-    ledger: tuple[str, ...]  # what it cost, and toward whom: JSON lines, the account first
-    versions: Mapping[str, str]  # of what it was made with
+    statement: tuple[str, ...]  # sentences on what the training protects
+    ledger: tuple[str, ...]  # the ledger: JSON lines, the account first
+    versions: Mapping[str, str]  # package → version that it was made with
 
     @cached_property
     def classes_(self) -> np.ndarray:
-        """The classes, in the order of the columns of ``predict_proba``; their numbers where the data named none."""
+        """The classes, in the order of the columns of ``predict_proba``; their numbers if the data have no names."""
         return np.array(self.names.classes or [str(k) for k in range(self.plan.facts.num_classes)])
 
     def predict(self, data: object, people: str | None = None, nothing_protected: bool = False) -> np.ndarray:
@@ -109,11 +109,11 @@ class Model:
             data: a folder of CSV files, an ``.npz`` file, or a graph in memory as for ``fedgraph.compare``, without labels.
             people: ``public`` (the rows of these people and the edges among them are public) or ``own`` (each answer is
                 shown to its own person alone).
-            nothing_protected: needed for a model whose ε is ∞.
+            nothing_protected: must be True for a model whose ε is ∞.
 
         Raises:
-            PrivacyError: an answer would release what nobody has priced; the line says what to do.
-            DataError: the columns are not those of the model.
+            PrivacyError: an answer would release what has no price; the message says what to do.
+            DataError: the columns are not those of the model, or it scores pairs.
         """
         graph = data if isinstance(data, Graph) else self.graph_of(data)
         found = _scores_of(self, graph, people, nothing_protected)
@@ -125,7 +125,7 @@ class Model:
         """One line per node: its id, the most likely class, and the probability of each.
 
         Args:
-            graph: who is asked about.
+            graph: the people who are asked about.
             people: as in ``predict_proba``.
             nothing_protected: as in ``predict_proba``.
         """
@@ -136,15 +136,15 @@ class Model:
         return table.join(pandas.DataFrame(shares, columns=[f"p({name})" for name in self.classes_]))
 
     def score_pairs(self, pairs: Iterable[Sequence[object]], nothing_protected: bool = False) -> np.ndarray:
-        """float64 [m], of a model of links: the larger a score, the likelier is a tie; only their order counts.
+        """float64 [m], by a model of links: a larger score means a likelier edge; only the order counts.
 
         Args:
             pairs: two ids each, of people who trained; a pandas table of two columns is ``table.to_numpy()``.
-            nothing_protected: needed for a model whose ε is ∞.
+            nothing_protected: must be True for a model whose ε is ∞.
 
         Raises:
-            DataError: somebody did not train, what is no pair or a pair of one person, or the model gives nodes a class.
-            PrivacyError: an answer would release what nobody has priced.
+            DataError: somebody did not train, an entry is no pair of two people, or the model gives nodes a class.
+            PrivacyError: an answer would release what has no price.
         """
         asked = list(pairs)
         for pair in asked:
@@ -153,8 +153,7 @@ class Model:
         return _pair_scores(self, [(str(one), str(two)) for one, two in asked], nothing_protected)
 
     def answer_file(self, path: str, people: str | None = None, nothing_protected: bool = False) -> pandas.DataFrame:
-        """What ``fedgraph predict`` writes: ``answers`` of the graph in a file, or (of a model of links) a table's pairs with
-        scores.
+        """What ``fedgraph predict`` writes: the ``answers`` for a graph, or, by a model of links, pairs with their scores.
 
         Args:
             path: a folder or file with a graph, or a CSV table of pairs.
@@ -177,13 +176,13 @@ class Model:
         return model_file.to_bytes(self)
 
     def save(self, path: str | Path) -> None:
-        """Write the model's file.
+        """Writes the model's file.
 
         Args:
-            path: where nothing is yet.
+            path: a file that does not exist yet.
 
         Raises:
-            DataError: something is there already, or the file cannot be written.
+            DataError: the file exists already, or cannot be written.
         """
         try:
             with Path(path).open("xb") as out:
@@ -204,7 +203,7 @@ def load(path: str | Path) -> Model:
         The model; ``predict`` and ``predict_proba`` ask it.
 
     Raises:
-        DataError: another file, a damaged or an edited one; one whose ledger does not cost what it states.
+        DataError: the file is no model, or damaged or edited: its ledger does not have the price that it states.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise DataError(f"load: found {path!r}; allowed: a file that 'fedgraph fit' wrote")
@@ -225,12 +224,10 @@ def load(path: str | Path) -> Model:
 
 
 def read_people(data: object, reading: Mapping[str, object], labelled: bool = True) -> tuple[Graph, Mapping[str, object]]:
-    """(somebody's own data, the name of a data set, or a graph in memory; how others are read in the same way).
+    """(the graph of ``data``, how other people are read in the same way).
 
-    labelled: whether labels are read.
-
-    Raises:
-        DataError: one line that says what was found and what is allowed.
+    data: a folder or file, the name of a data set, or a graph in memory. reading: how own tables are read. labelled: whether
+    labels are read. ``DataError`` if there is no such graph.
     """
     from fedgraph import data as library
     from fedgraph.data import ReadRules, read
@@ -247,7 +244,7 @@ def read_people(data: object, reading: Mapping[str, object], labelled: bool = Tr
 
 
 def strip_rows(plan: methods.Plan, state: methods.State) -> tuple[methods.Plan, methods.State]:
-    """Plan and state as a model keeps them: without the public graph, and without what was kept for attacks."""
+    """Plan and state as a model keeps them: without the public graph and the rounds that are kept for attacks."""
     return replace(plan, facts=replace(plan.facts, public_graph=None)), replace(state, seen=())
 
 
@@ -259,7 +256,7 @@ def _id_digests(salt: str, ids: Sequence[str]) -> np.ndarray:
 
 
 def _read_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
-    """The pairs of a CSV table of two columns of ids, with or without a header. ``DataError`` for any other file."""
+    """The pairs of a CSV table with two columns of ids, with or without a header. ``DataError`` for any other file."""
     rows = id_rows(path, 2)
     first = rows[0][:2] if rows else []
     known = {one for one, place in zip(first, people.places(first), strict=True) if place >= 0}
@@ -267,10 +264,7 @@ def _read_pairs(path: Path, people: AnswerRoster) -> list[tuple[str, str]]:
 
 
 def _scores_of(model: Model, graph: Graph, shown: str | None, nothing_protected: bool) -> np.ndarray:
-    """[n, c] of the nodes of ``graph``. ``PrivacyError`` where an answer would release what nobody has priced.
-
-    shown: ``public`` or ``own``, who is asked about and reads the answers; ``DataError`` for another word.
-    """
+    """[n, c], scores of the nodes of ``graph``. shown: as ``people`` in ``Model.predict_proba``, with the same errors."""
     if shown not in (None, "public", "own"):
         raise DataError(f"people is {shown!r}; allowed: public, own")
     if method_kinds.load(model.method).OFFERS.kind == "linker":
@@ -282,7 +276,7 @@ def _scores_of(model: Model, graph: Graph, shown: str | None, nothing_protected:
     graph = graph if model.ranks is None else model.ranks.scaled(replace(graph, columns=model.ranks.columns))
     if not _unprotected(model, nothing_protected):
         _require_priced(model, reads, shown, graph, places)
-    places = np.where(places < facts.num_nodes, places, -1)  # who only judged a choice has released nothing
+    places = np.where(places < facts.num_nodes, places, -1)  # judges of a choice did not train
     asked = graph
     if reads is MethodReads.OWN_EDGES:
         _logger.warning("%s", _heard(graph, places >= 0))
@@ -294,10 +288,9 @@ def _scores_of(model: Model, graph: Graph, shown: str | None, nothing_protected:
 
 
 def _pair_scores(model: Model, pairs: Sequence[tuple[str, str]], nothing_protected: bool) -> np.ndarray:
-    """float64 [m], of pairs of people who trained, by their ids: the larger, the likelier is a tie; the order is what counts.
+    """float64 [m], scores of pairs of ids, as in ``Model.score_pairs``, with the same errors.
 
-    Such a score is computed from what was released and from public features, so any pair may be asked. ``DataError`` for
-    somebody who did not train, or a pair of one person; ``PrivacyError`` where nothing is protected and nobody said so.
+    A score is computed from releases and public features, so any pair may be asked.
     """
     if method_kinds.load(model.method).OFFERS.kind != "linker":
         raise DataError(f"{model.row}: gives nodes a class, and scores no pairs; ask it about the people of a graph")
@@ -318,7 +311,7 @@ def _pair_scores(model: Model, pairs: Sequence[tuple[str, str]], nothing_protect
 
 
 def _unprotected(model: Model, nothing_protected: bool) -> bool:
-    """Whether the model protects nothing; ``PrivacyError`` where that has to be said first."""
+    """Whether the model protects nothing; ``PrivacyError`` if that is so and was not accepted."""
     if math.isinf(model.epsilon) and not nothing_protected:
         raise PrivacyError(
             f"{model.row}: its ε is ∞, it may show anything of who trained; say {ACCEPT_ANSWERS_UNPROTECTED}, or fit another"
@@ -327,7 +320,7 @@ def _unprotected(model: Model, nothing_protected: bool) -> bool:
 
 
 def _numbers(model: Model, answers: Callable[[], np.ndarray]) -> np.ndarray:
-    """What ``answers`` gives. ``DataError`` where it gives none: a model from a stranger may hold any number."""
+    """The numbers of ``answers``. ``DataError`` if it fails or gives no numbers: a stranger's model may hold anything."""
     try:
         found = np.asarray(answers(), dtype=np.float64)
     except FedgraphError:
@@ -348,7 +341,7 @@ def _reads(model: Model) -> MethodReads:
 
 
 def _require_priced(model: Model, reads: MethodReads, shown: str | None, graph: Graph, places: np.ndarray) -> None:
-    """``PrivacyError`` that says what would be released, and the way out."""
+    """``PrivacyError`` if answers would release what has no price; it says what, and what to do."""
     alone = ", ".join(method_kinds.list_names(lambda offers: offers.private_test_nodes))
     node_level = model.plan.guarantee.protection.unit is privacy.Unit.NODE
     trained = int((places >= 0).sum()) if node_level else 0
@@ -384,7 +377,7 @@ def _require_priced(model: Model, reads: MethodReads, shown: str | None, graph: 
 
 
 def _as_drafted(reads: MethodReads) -> str:
-    """Which of both a draft of ``fedgraph new`` meant, as far as what an answer reads tells it."""
+    """Which word of ``--people`` fits the answer that was given to ``fedgraph new``."""
     if reads is MethodReads.PUBLIC_GRAPH:
         return "; whoever said public to fedgraph new (protocol: inductive) says --people public"
     if reads in (MethodReads.OWN_ROW, MethodReads.OWN_EDGES):
@@ -393,7 +386,7 @@ def _as_drafted(reads: MethodReads) -> str:
 
 
 def _heard(graph: Graph, trained: np.ndarray) -> str:
-    """Which ties the answers hear, for the eyes of the data's holder. trained: bool [n], whose answers the model has."""
+    """Which edges the answers read, for the holder of the data only. trained: bool [n], who trained."""
     ends = graph.adjacency @ trained.astype(np.int64)
     deaf = int((graph.degrees - ends)[~trained].sum()) // 2  # ties between two who did not train, each counted twice
     alone = int((ends == 0).sum())
@@ -404,11 +397,11 @@ def _heard(graph: Graph, trained: np.ndarray) -> str:
     )
 
 
-_MOST_PEOPLE = 10**8  # that a file may count without naming them
+_MOST_PEOPLE = 10**8  # in a file without ids
 
 
 def _among_trained(model: Model, reads: MethodReads, graph: Graph, places: np.ndarray) -> tuple[Graph, np.ndarray]:
-    """(the asked graph in the training graph's numbers, newcomers behind it; where each asked node stands there)."""
+    """(the asked graph in the training graph's numbers, newcomers after it; the place of each asked node there)."""
     n, new, named = model.plan.facts.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
     if n != named and (named or not 0 < n <= _MOST_PEOPLE):
         raise DataError(f"the model's file counts {n:,} people, and names {named:,}; allowed: as many as it names")
@@ -430,18 +423,18 @@ def _among_trained(model: Model, reads: MethodReads, graph: Graph, places: np.nd
     return whole, where
 
 
-_MOST_UNKNOWN = 8  # columns that one message names
+_MOST_UNKNOWN = 8  # columns that one error names
 
 
 def unlabelled(graph: Graph, num_classes: int) -> Graph:
-    """``graph`` with nobody's label known among ``num_classes``."""
+    """``graph`` without labels, with ``num_classes`` classes."""
     return replace(graph_without_labels(graph), num_classes=num_classes)
 
 
 def match_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Graph:
     """``graph`` with its features in the order of ``columns``.
 
-    A column of a text or of empty cells that no row here has is 0. ``DataError`` names a column that is missing or too many.
+    A column of a text, or of empty cells, that no row has is 0. ``DataError`` names a missing or unknown column.
     """
     own = graph.names.columns
     if not columns or not own:
@@ -464,7 +457,7 @@ def match_columns(graph: Graph, columns: Sequence[str], num_columns: int) -> Gra
 
 
 def _unknown(graph: Graph, name: str, columns: Sequence[str]) -> str:
-    """One line about a column that the model does not have: of a text, or of empty cells, it names who has it."""
+    """The error of a column that the model does not have; for a text, or empty cells, it names a person with it."""
     base, mark, text = name.rpartition(" is ")
     known = [column.removeprefix(f"{base} is ") for column in columns if column.startswith(f"{base} is ")]
     if not mark or not (known or base in columns):
@@ -480,7 +473,7 @@ def _unknown(graph: Graph, name: str, columns: Sequence[str]) -> str:
 
 
 def _not_needed(name: str, own: Sequence[str]) -> bool:
-    """Whether the column says that a cell of a column that is here holds a certain text, or none: no cell does."""
+    """Whether a missing column is of a text, or of empty cells, in a table column that ``own`` has: no cell has it."""
     base, mark, text = name.rpartition(" is ")
     return bool(mark) and (any(other.startswith(f"{base} is ") for other in own) or (text == "missing" and base in own))
 

@@ -1,12 +1,12 @@
 """A model in one file, in the layout of safetensors: a length, a JSON header, and the bytes of the arrays.
 
-Every reader of safetensors sees the weights. All else stands in the header's metadata under ``fedgraph``, with a SHA-256 of
-everything. The digest finds damage and careless edits. Whoever edits the file can compute it anew, so a file from a stranger is
-only as honest as the stranger: what it can do is give wrong answers, for nothing in it is ever run.
+Every reader of safetensors sees the weights. All else is in the header's metadata under ``fedgraph``, with a SHA-256 of
+everything. The digest finds damage and careless edits. Whoever edits the file can compute it again, so a stranger's file may
+give wrong answers; it can do nothing else, because nothing in it is run.
 
-What it holds are frozen records, written with their classes. When one is read, the class must be a dataclass, a settings model
-or an enumeration of the rooms below, or of an installed package that offers methods; it is built by its own constructor, so its
-own checks run, and each field must hold what its type says. Nothing is unpickled and no name is called by it.
+The file holds frozen records with the names of their classes. A class must be a dataclass, a settings model or an enumeration
+of the rooms below, or of an installed package that offers methods. A record is built by its constructor, with its own checks,
+and each field must have its type. Nothing is unpickled.
 """
 
 import dataclasses
@@ -41,7 +41,7 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 
 def to_bytes(value: object) -> bytes:
-    """The file of a tree of frozen records (``ModelFileWriter``). ``TypeError`` for what no model may hold."""
+    """The file of a tree of frozen records. ``TypeError`` for what no model may hold."""
     writer = ModelFileWriter()
     text = json.dumps(writer.tree(value), ensure_ascii=False, separators=(",", ":"))
     header: dict[str, object] = {}
@@ -60,7 +60,7 @@ def to_bytes(value: object) -> bytes:
 
 
 def read(path: Path) -> object:
-    """Inverse of ``to_bytes``. ``DataError`` in one line for any other file."""
+    """Inverse of ``to_bytes``. ``DataError`` for any other file."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -73,9 +73,7 @@ def read(path: Path) -> object:
 
 
 def parse(content: bytes) -> object:
-    """Inverse of ``to_bytes``. Other bytes raise errors of any kind, of which ``read`` makes one; ``DataError`` for foreseen
-    faults.
-    """
+    """Inverse of ``to_bytes``. Other bytes raise ``DataError`` for foreseen faults, and any other error."""
     size = int.from_bytes(content[:8], "little")
     if not 2 <= size <= min(_MOST_HEADER, len(content) - 8):
         raise DataError("its header is not there")
@@ -119,7 +117,7 @@ _DEEPEST = 60  # records inside records
 class ModelFileWriter:
     """Turns values into trees."""
 
-    # those that the trees name by their places; one that is met twice stands there once
+    # the arrays, which trees name by their places; each is there once
     arrays: list[np.ndarray] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
 
@@ -161,7 +159,7 @@ class ModelFileWriter:
 
 
 def _value_of(tree: _Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
-    """Inverse of ``ModelFileWriter.tree``. ``DataError`` for anything that it could not have written."""
+    """Inverse of ``ModelFileWriter.tree``. ``DataError`` for anything else."""
     if depth > _DEEPEST:
         raise DataError("records lie too deep in one another")
     if not isinstance(tree, dict):
@@ -203,7 +201,7 @@ def _called(kind: type) -> str:
 
 
 def _class(name: _Tree) -> type:
-    """The class of ours that a file names."""
+    """The class that a file names; ``DataError`` if it is none of the allowed rooms."""
     module, _, qualified = str(name).partition(":")
     rooms = (*_ROOMS, *(f"{package}." for package in plugins.packages()))
     if not module.startswith(rooms) or "__main__" in module:
@@ -230,7 +228,7 @@ def _record(kind: type, given: Mapping[str, object]) -> object:
 
 
 def _fits(value: object, hint: object) -> bool:
-    """Whether ``value`` may be what a field's type says, as far as a type can be looked up at run time."""
+    """Whether ``value`` has the type ``hint`` of a field, as far as this can be checked at run time."""
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Annotated:
         return _fits(value, inside[0])
@@ -271,7 +269,7 @@ def _array(place: _Tree, arrays: list[np.ndarray]) -> np.ndarray:
 
 
 def _matrix(parts: list[np.ndarray], shape: list[int]) -> sp.csr_array:
-    """Compiled code follows the indices of a sparse matrix without looking: they are checked here."""
+    """The sparse matrix. Its indices are checked here, since compiled code follows them unchecked."""
     if (
         len(parts) != 3
         or len(shape) != 2

@@ -3,12 +3,11 @@
 A partition is one file, found by its name (``partition: louvain``). It offers
 
 - ``Params``: a frozen pydantic model, every field described;
-- ``PARTITION``, a ``base.PartitionOffers``: ``split(graph, params, rng) -> Partition`` for one large graph, and
-  ``deal(collection, params, rng) -> PartitionShares`` where whole graphs can be dealt out too (``whole``, ``uniform``,
-  ``dirichlet``).
+- ``PARTITION``, a ``base.PartitionOffers``: ``split(graph, params, rng) -> Partition`` for one graph, and, if it can deal whole
+  graphs to clients, ``deal(collection, params, rng) -> PartitionShares``.
 
-``base.py`` turns node lists into a :class:`~fedgraph.types.Partition` and counts the edges that no client holds. Randomness
-is an argument; the same generator state gives the same partition on every machine and in every runtime.
+``base`` turns lists of nodes into a ``types.Partition`` and counts the edges that no client holds. All randomness comes from
+``rng``, so the same generator state gives the same partition in every runtime.
 """
 
 import lazy_loader

@@ -1,4 +1,4 @@
-"""From lists of nodes to a partition, what a partition says of itself, and the checks that every partition shares."""
+"""What a partition can do, and what all partitions share: from lists of nodes to a partition, and checks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ _P = TypeVar("_P", bound=Settings)
 class PartitionShares:
     """Who holds which graph of a collection."""
 
-    members: tuple[np.ndarray, ...]  # per client the positions of its graphs, int64, sorted
+    members: tuple[np.ndarray, ...]  # for each client the positions of its graphs, int64, sorted
     description: str  # one phrase for tables
     from_labels: bool  # who holds which graph was computed from the labels
     natural: bool = False  # as in ``Partition``
@@ -42,17 +42,13 @@ class _PartitionModule(Protocol):
 
 
 def chosen(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings]:
-    """A partition and its settings.
+    """(what a partition can do, its settings).
 
     Args:
-        spec: what a scenario says: the name under ``partition``, and the settings beside it, which were checked when it was
-            read.
-
-    Returns:
-        What the partition can do, and its settings.
+        spec: an entry of a scenario, checked: the name under ``partition``, and the settings.
 
     Raises:
-        ScenarioError: no partition is called so, or its ``PARTITION`` is of another type.
+        ScenarioError: there is no such partition, or its ``PARTITION`` has another type.
     """
     module = cast(_PartitionModule, plugins.load("partition", spec["partition"]))
     if not isinstance(module.PARTITION, PartitionOffers):
@@ -61,7 +57,7 @@ def chosen(spec: SettingsSpec) -> tuple[PartitionOffers[Any], Settings]:
 
 
 def require_clients(clients: int, available: int, what: str = "nodes") -> None:
-    """``DataError`` when there are more clients than there is to deal out."""
+    """``DataError`` if there are more clients than things to deal. what: their name, for the error."""
     if clients > available:
         raise DataError(
             f"{clients} clients but only {available} {what}, so some client would be empty; allowed: 1 … {available} clients"
@@ -98,14 +94,9 @@ def disjoint(
 
 
 def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
-    """The same disjoint clients, each told the edges between its nodes and those of others (``Subgraph.cut``).
+    """``partition`` of the nodes of ``graph``, in which each client also knows its edges to other clients (``Subgraph.cut``).
 
-    Args:
-        graph: the whole graph.
-        partition: of its nodes.
-
-    Raises:
-        DataError: clients share nodes.
+    ``DataError`` if clients share nodes.
     """
     if not partition.disjoint:
         raise DataError("edges between clients are defined for clients that share no node; this partition overlaps")
@@ -124,7 +115,7 @@ def with_cut_edges(graph: Graph, partition: Partition) -> Partition:
 def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[int], description: str) -> Partition:
     """A partition whose clients, found by following edges, may share nodes.
 
-    groups: sorted node ids per client. centers: global id of each centre.
+    groups: sorted node ids of each client. centers: id of each client's centre.
     """
     subgraphs = tuple(
         Subgraph(client, graph.induced(nodes), nodes.astype(np.int64), center=int(np.searchsorted(nodes, center)))
@@ -138,7 +129,7 @@ def overlapping(graph: Graph, groups: Sequence[np.ndarray], centers: Sequence[in
 def shares(
     collection: GraphCollection, owner: np.ndarray, clients: int, description: str, *, from_labels: bool, natural: bool = False
 ) -> PartitionShares:
-    """owner: int [graphs], the client of each graph."""
+    """The shares in which ``owner`` (int [graphs]) is the client of each graph. ``DataError`` if a client holds none."""
     members = tuple(np.flatnonzero(owner == client).astype(np.int64) for client in range(clients))
     if any(m.size == 0 for m in members):
         raise DataError(f"collection {collection.name!r}: some client would hold no graph; use fewer than {clients} clients")

@@ -2,7 +2,7 @@
 
 Hsu, Qi, Brown, "Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification", 2019
 (arXiv 1909.06335), with proportions drawn per class. A small concentration gives clients of one or two classes, a large one
-clients that look alike. Made for collections of graphs (:func:`deal`); :func:`split` deals the nodes of one graph likewise.
+similar clients. ``deal`` deals the graphs of a collection, ``split`` the nodes of one graph.
 """
 
 import numpy as np
@@ -23,17 +23,13 @@ class Params(Settings):
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
-    """Deal whole graphs by their labels; a client without any gets one of the largest client's.
-
-    Raises:
-        DataError: there are fewer graphs than clients.
-    """
+    """Deals whole graphs by label; a client without any gets one of the largest client. ``DataError`` for too many clients."""
     owner = _owners(collection.labels, params, rng, "graphs")
     return base.shares(collection, owner, params.clients, _describe(params, "graphs"), from_labels=True)
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Deal the nodes of one graph by their labels (unknown labels count as one more class); disjoint."""
+    """Deals the nodes of one graph by label, as ``deal``; unknown labels count as one more class."""
     owner = _owners(graph.labels, params, rng, "nodes")
     groups = [np.flatnonzero(owner == client) for client in range(params.clients)]
     return base.disjoint(graph, groups, _describe(params, "nodes"), from_edges=False, from_labels=True)

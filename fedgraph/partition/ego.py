@@ -1,7 +1,7 @@
 """Ego-networks as clients: a centre, everyone within a few hops, and all edges among them.
 
-Clients overlap: a node belongs to the ego-network of every sampled centre within reach, so parallel composition does not
-apply and a privacy statement has to add up over the clients that hold a node (``Partition.holdings``).
+Clients overlap: a node belongs to the ego-network of every sampled centre within reach. So parallel composition does not
+apply, and a guarantee adds up over the clients that hold a node (``Partition.holdings``).
 """
 
 from typing import Literal
@@ -17,7 +17,7 @@ from fedgraph.types import Graph, Partition
 
 
 class Params(Settings):
-    """Which centres, and how far each sees."""
+    """Which centres, and the radius."""
 
     clients: int = Field(200, ge=1, description="number of ego-networks (count), sampled without replacement")
     hops: int = Field(1, ge=0, description="radius (edges): nodes at most this far from the centre belong to the ego-network")
@@ -31,7 +31,7 @@ class Params(Settings):
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """Ego-networks of ``clients`` random centres, or of all training nodes; ``Subgraph.center`` is the centre's row.
 
-    Raises ``DataError`` when fewer centres than clients qualify, or when the data came without a split.
+    ``DataError`` if there are fewer such centres than clients, or if the data came without a split.
     """
     candidates = graph.largest_component() if params.largest_component else np.arange(graph.num_nodes)
     wanted, order = params.clients, rng.permutation(candidates)
@@ -60,16 +60,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 
 
 def ego_nodes(adjacency: sp.csr_array, center: int, hops: int) -> np.ndarray:
-    """The nodes near a centre, itself included.
-
-    Args:
-        adjacency: CSR [n, n].
-        center: a node's id.
-        hops: at most so many edges away, 0 or more.
-
-    Returns:
-        int64 ids, sorted.
-    """
+    """int64, sorted: the nodes at most ``hops`` edges from ``center``, itself included. adjacency: CSR [n, n]."""
     nodes = np.array([center], dtype=np.int64)
     frontier = nodes
     for _ in range(hops):

@@ -26,14 +26,14 @@ _igraph_generator = threading.Lock()
 
 
 class Params(Settings):
-    """How many clients, and who finds the communities."""
+    """How many clients, and the algorithm that finds communities."""
 
     clients: int = Field(10, ge=1, description="number of clients (count); at most one per node")
     algorithm: Literal["louvain", "leiden"] = Field("louvain", description="who finds communities; leiden for large graphs")
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Disjoint clients made of whole communities where possible. Raises ``DataError``: more clients than nodes."""
+    """Disjoint clients, made of whole communities if possible. ``DataError`` if there are more clients than nodes."""
     base.require_clients(params.clients, graph.num_nodes)
     found = _communities(graph, rng, params.algorithm)
     pieces = _at_least(found, params.clients, graph)
@@ -75,7 +75,7 @@ def _largest_first(nodes: np.ndarray) -> tuple[int, int]:
 
 
 def _at_least(groups: list[np.ndarray], count: int, graph: Graph) -> list[np.ndarray]:
-    """Halve the largest group until there are ``count``."""
+    """At least ``count`` groups: the largest is halved as long as there are fewer."""
     groups = list(groups)
     while len(groups) < count:
         groups.sort(key=_largest_first)

@@ -1,7 +1,7 @@
 """Every owner becomes one client: the partition that came with the data.
 
-For data whose nodes know their owner (``Graph.owner``): campuses, countries, banks, or one's own federation. Who holds which
-node is a fact of the world here and not computed from edges.
+For data whose nodes have an owner (``Graph.owner``): campuses, countries, banks, or a federation of your own. Who holds which
+node came with the data, and is not computed from edges.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ class Params(Settings):
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
     """One client per owner that has a node in ``graph``, in the order of the owners; ``rng`` is not used.
 
-    Raises ``DataError`` where the graph has no owners.
+    ``DataError`` if the graph has no owners.
     """
     if graph.owner is None:
         raise DataError(
@@ -34,7 +34,7 @@ def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
-    """One client per owner of a graph, in the order of the owners; ``DataError`` where the graphs have no owners."""
+    """One client per owner of a graph, in the order of the owners; ``DataError`` if the graphs have no owners."""
     if collection.owner is None:
         raise DataError(
             f"{collection.name}: partition 'natural' needs graphs that know their owner (a column owner in labels.csv, or a "

@@ -1,4 +1,4 @@
-"""Random parts of equal size. This partition ignores the graph, so it cuts most of the edges."""
+"""Random parts of equal size. This partition ignores edges, so it cuts most of them."""
 
 import numpy as np
 from pydantic import Field
@@ -15,14 +15,14 @@ class Params(Settings):
 
 
 def split(graph: Graph, params: Params, rng: np.random.Generator) -> Partition:
-    """Random disjoint parts whose sizes differ by at most one node. Raises ``DataError``: more clients than nodes."""
+    """Random disjoint parts whose sizes differ by at most one node. ``DataError`` if there are more clients than nodes."""
     base.require_clients(params.clients, graph.num_nodes)
     groups = np.array_split(rng.permutation(graph.num_nodes), params.clients)
     return base.disjoint(graph, groups, f"{params.clients} equal random parts", from_edges=False, from_labels=False)
 
 
 def deal(collection: GraphCollection, params: Params, rng: np.random.Generator) -> base.PartitionShares:
-    """Random shares whose numbers of graphs differ by at most one. Raises ``DataError``: more clients than graphs."""
+    """Random shares whose numbers of graphs differ by at most one. ``DataError`` if there are more clients than graphs."""
     base.require_clients(params.clients, len(collection.graphs), "graphs")
     parts = np.array_split(rng.permutation(len(collection.graphs)), params.clients)
     return base.PartitionShares(

@@ -1,4 +1,4 @@
-"""One client holds the whole graph: one curator, as a partition."""
+"""One client that holds the whole graph, as one curator does."""
 
 import numpy as np
 

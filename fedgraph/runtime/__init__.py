@@ -1,4 +1,4 @@
-"""Where the loop runs: in one process (``serial``, the truth) or on Ray (``ray``), with the same numbers."""
+"""Engines that run the loop: one process (``serial``, the reference) or Ray (``ray``), with the same numbers."""
 
 import lazy_loader
 

@@ -2,11 +2,11 @@
 
 A runtime gets functions and data and knows no method. Three kinds of parties work in it, each an actor of its own under Ray:
 
-* **clients** hold pieces of what was dealt (``deal``) and answer the server (``RuntimeClients.ask``); an item 0 … n−1 always
-  meets the same client actor, so what that one prepared for it is still there,
+* **clients** hold pieces of what was dealt (``deal``) and answer the server (``RuntimeClients.ask``); each item 0 … n−1 stays
+  at one client actor, so what was prepared for it is still there,
 * the **server** leads trainings (``federate``), compares what was released (``map``) and judges it (``on_server``),
-* **curators** compute whole cells (``as_done``). A cell that is a federation gets a runtime there, and its rounds run at
-  clients and server; the curator then only deals the data out and measures the result.
+* **curators** compute whole cells (``as_done``). The rounds of a cell with several clients run at clients and server; its
+  curator deals the data and measures the result.
 """
 
 import itertools
@@ -25,45 +25,45 @@ RuntimeTask: TypeAlias = tuple[Any, ...]
 RuntimeValue = TypeVar("RuntimeValue")
 RuntimeDone: TypeAlias = tuple[RuntimeTask, Any]
 OnRuntimeRound: TypeAlias = Callable[[int, int], None]
-RUNTIME_LANES = 3  # tasks on their way at one curator, of which one at a time computes there
+RUNTIME_LANES = 3  # tasks that one curator has at a time; one of them computes there, the others wait for the server
 
 
 class RuntimeClients(ABC):
-    """What the server may ask for while it leads one training."""
+    """The clients of one training, as the server that leads it may use them."""
 
     @abstractmethod
     def share(self, key: str, value: object) -> Any:
-        """A handle to ``value`` for ``ask``: each client actor receives it once, until the training ends."""
+        """A handle to ``value`` for ``ask``. Each client actor receives it once and keeps it until the training ends."""
 
     @abstractmethod
     def ask(self, function: RuntimeFunction, num_items: int, *args: object) -> list[Any]:
-        """What each client actor answers, in order: ``function(items, *args)``, items being its block of 0 … n−1."""
+        """The answers of all client actors, in order: ``function(items, *args)``, items being its block of 0 … n−1."""
 
     @abstractmethod
     def seal(self, value: RuntimeValue) -> RuntimeValue:
-        """``value`` as the next round may see it: where the engine is strict, with arrays that nobody can write to."""
+        """``value`` as the next round receives it; a strict engine makes its arrays read-only."""
 
     @abstractmethod
     def count(self, done: int, total: int, messages: int, up: int, down: int) -> None:
-        """Told after each round: rounds done, of ``total``; messages to the server; bytes from and to all clients."""
+        """Called after each round: rounds done, of ``total``; messages to the server; bytes from and to all clients."""
 
 
 class RuntimeParties(ABC):
     """What a cell may use: clients and a server, wherever they are."""
 
-    num_workers: int  # How many places there are
+    num_workers: int  # number of places
 
     @abstractmethod
     def share(self, key: Hashable, value: object) -> Any:
-        """A handle to a value that others need. ``RuntimeFailure`` where the key already means another object."""
+        """A handle to a value that other parties need. ``RuntimeFailure`` if the key already names another object."""
 
     @abstractmethod
     def deal(self, handle: Any, piece: RuntimeFunction, num_items: int) -> Any:
-        """A handle to what is shared, by which each client actor holds ``piece(value, items)`` of its own block of items."""
+        """A handle to the shared value in pieces: each client actor holds ``piece(value, items)`` of its block of items."""
 
     @abstractmethod
     def forget(self, handle: Any) -> None:
-        """Drop a shared value, and what was dealt of it."""
+        """Drops a shared value and its pieces."""
 
     @abstractmethod
     def federate(
@@ -73,13 +73,13 @@ class RuntimeParties(ABC):
         path: RuntimeCountPath,
         on_round: OnRuntimeRound = lambda done, total: None,
     ) -> Any:
-        """What ``function(clients, *args)`` gives at the server: one training, led by it.
+        """``function(clients, *args)``, computed by the server: one training.
 
         Args:
-            function: ``clients`` are its ``RuntimeClients``.
-            args: Handles stand for what was shared or dealt.
+            function: Its ``clients`` are the ``RuntimeClients`` of the training.
+            args: Arguments; a handle stands for the shared or dealt value.
             path: Names the training; its first part is the task under which its rounds are counted.
-            on_round: Told (done, total) where the engine computes in this process.
+            on_round: Called with (done, total) if the engine computes in this process.
         """
 
     @abstractmethod
@@ -92,7 +92,7 @@ class RuntimeParties(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Stop every actor, or forget what this part of an engine shared; safe to call twice."""
+        """Stops every actor, or forgets what a cell's runtime shared; may be called twice."""
 
     def __enter__(self) -> Self:
         return self
@@ -102,34 +102,34 @@ class RuntimeParties(ABC):
 
 
 class Runtime(RuntimeParties):
-    """What the driver uses: an engine; ``serial`` is the truth, ``ray`` its equal."""
+    """An engine, as the driver uses it: ``serial`` is the reference, ``ray`` gives the same numbers."""
 
     name: str  # ``serial`` or ``ray``
 
     @abstractmethod
     def tell(self, function: Callable[..., object], *args: object) -> None:
-        """Call ``function(*args)`` once in every process, before the next call there; also in a process that starts later.
+        """Calls ``function(*args)`` once in every process, before the next call there; also in a process that starts later.
 
-        The arguments travel inside the call, from memory to memory: never through the store, which may spill to disk. A secret
-        key may be among them.
+        The arguments travel inside the call, from memory to memory, and never through the store, which may spill to disk: a
+        secret key may be among them.
         """
 
     @abstractmethod
     def as_done(self, function: RuntimeFunction, dealing: "RuntimeDealing") -> Iterator[RuntimeDone]:
-        """(task, value) of every task, whichever is done first; raises the first error of a task.
+        """(task, value) of every task, as they finish; raises the first error of a task.
 
-        A curator that is free takes the next one: ``function(engine, *task)``; ``engine()`` makes a runtime for its place.
+        A free curator takes the next task and calls ``function(engine, *task)``; ``engine()`` makes a runtime at its place.
         """
 
     @abstractmethod
     def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
-        """Actors of these kinds begin to start, where they are not there yet. most: of each; None: one in each place."""
+        """Begins to start the actors of these kinds that are missing. most: of each kind; None: one in each place."""
 
     def spent(self, path: RuntimeCountPath, epsilon: float) -> None:
-        """Told the provable ε of each finished cell, for whoever watches the engine's own counters."""
+        """Called with the provable ε of each finished cell, for the engine's own counters."""
 
     def counted(self) -> dict[RuntimeCountPath, RuntimeCount]:
-        """What each training cost, by its path, as far as this engine has led it."""
+        """The counts of each training that this engine has led, by its path."""
         return {}
 
     @abstractmethod
@@ -141,19 +141,19 @@ class Runtime(RuntimeParties):
 class RuntimeDealing:
     """Tasks for curators."""
 
-    # tasks that a curator computes itself, one at a time. What belongs together stays at one curator where it can.
+    # tasks that a curator computes itself, one at a time; a queue stays at one curator if possible
     queues: Sequence[Sequence[RuntimeTask]]
-    # queues of tasks of which the curator mostly waits for clients and server: ``RUNTIME_LANES`` at a time
+    # queues of tasks in which the curator mostly waits for clients and server: ``RUNTIME_LANES`` at a time
     led: Sequence[Sequence[RuntimeTask]] = ()
-    started: Callable[[RuntimeTask], None] = lambda task: None  # is told a task when it is handed out
-    waiting: Callable[[], None] = lambda: None  # is called about once a second while nothing is done
-    # gives the value of a task of which curator after curator died, from the reason; None: that is an error, too
+    started: Callable[[RuntimeTask], None] = lambda task: None  # called with a task when it is handed out
+    waiting: Callable[[], None] = lambda: None  # called about once a second while no task finishes
+    # from the reason to the value of a task that killed one curator after another; None: this is an error
     gone: Callable[[str], object] | None = None
-    most: int | None = None  # so many tasks at a time, at most. None: as many as curators have lanes.
+    most: int | None = None  # tasks at a time, at most; None: as many as curators have lanes
 
 
 def require_same_shared_value(key: Hashable, known: object, value: object) -> None:
-    """``RuntimeFailure`` where ``key`` was shared for another object: workers would compute on the wrong one."""
+    """``RuntimeFailure`` if ``key`` was shared for another object: workers would compute on the wrong one."""
     if known is not value:
         raise RuntimeFailure(f"the key {key!r} was shared for another object already; give each object its own key")
 

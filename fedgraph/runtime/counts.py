@@ -14,35 +14,36 @@ RuntimeCountPath: TypeAlias = tuple[str, ...]
 
 @dataclass
 class RuntimeCount:
-    """What one training cost, or many added up."""
+    """What one training cost, or the sum of many."""
 
-    trainings: int = 0  # How many
-    rounds: int = 0  # That were merged
-    messages: int = 0  # Of clients to the server
-    bytes_up: int = 0  # Of arrays, from all clients
-    bytes_down: int = 0  # Of arrays, to all clients
-    calls: int = 0  # Of client actors by the server
-    seconds: float = 0.0  # Of wall time from the first call to the last; of trainings side by side each counts
-    clients_busy: float = 0.0  # Seconds that client actors computed, added up
-    server_busy: float = 0.0  # Seconds that the server computed
+    trainings: int = 0
+    rounds: int = 0  # that were merged
+    messages: int = 0  # from clients to the server
+    bytes_up: int = 0  # of arrays from all clients
+    bytes_down: int = 0  # of arrays to all clients
+    calls: int = 0  # of client actors, by the server
+    seconds: float = 0.0  # wall time of each training; trainings side by side count each
+    clients_busy: float = 0.0  # seconds that client actors computed, added up
+    server_busy: float = 0.0  # seconds that the server computed
 
     def add(self, more: Mapping[str, float]) -> None:
-        """More of what the names say."""
+        """Adds numbers by the names of the fields."""
         for name, value in more.items():
             vars(self)[name] += value
 
 
 class RuntimeCountTally:
-    """Counts of trainings that several threads lead at a time."""
+    """Counts of trainings, which several threads may lead at a time."""
 
     def __init__(self) -> None:
         self._counts: dict[RuntimeCountPath, RuntimeCount] = {}
-        self._spans: dict[str, tuple[int, float, float]] = {}  # of a task: how many run, since when, seconds before that
+        # task → (running trainings, time of the last change, seconds before it in which one ran)
+        self._spans: dict[str, tuple[int, float, float]] = {}
         self._lock = threading.Lock()
 
     @contextmanager
     def training(self, path: RuntimeCountPath) -> Iterator[None]:
-        """While one training of ``path`` goes on."""
+        """Counts one training of ``path``, which lasts as long as the ``with``."""
         began = time.perf_counter()
         self._step(path[0], 1, began)
         try:
@@ -58,19 +59,19 @@ class RuntimeCountTally:
             self._spans[task] = (running + by, now, before + (now - since if running else 0.0))
 
     def add(self, path: RuntimeCountPath, **more: float) -> None:
-        """One more part of what ``path`` cost, by the names of ``RuntimeCount``."""
+        """Adds to the count of ``path``, by the names of ``RuntimeCount``."""
         with self._lock:
             if path not in self._counts:
                 self._counts[path] = RuntimeCount()
             self._counts[path].add(more)
 
     def counts(self) -> dict[RuntimeCountPath, RuntimeCount]:
-        """Of every training."""
+        """The count of every training."""
         with self._lock:
             return {path: replace(count) for path, count in self._counts.items()}
 
     def tasks(self) -> dict[str, RuntimeCount]:
-        """Of every task; ``seconds`` is wall time in which at least one of its trainings went on."""
+        """The count of every task; ``seconds`` is wall time in which at least one of its trainings ran."""
         found: dict[str, RuntimeCount] = {}
         with self._lock:
             for path, count in self._counts.items():

@@ -1,11 +1,10 @@
-"""What holds for every process of a run: one thread, freed memory that stays, and versions that are equal everywhere.
+"""What holds for every process of a run: one thread, freed memory that is kept inside a cell, and equal versions everywhere.
 
 Parallelism comes from actors, so sums do not depend on the machine's cores.
 
-Freed memory stays with the process inside a cell, and goes back to the system after it. glibc gives blocks above 32 MB back at
-once, and the next product asks for them again: on 28 campuses a third of the processor time of a GAP cell went into pages that
-were given back and cleared again. But the next cell asks for other sizes, and free blocks between used ones only add up:
-``benchmarks/campuses.yaml`` took 9.4 GB where nothing was given back.
+A process keeps freed memory inside a cell, and gives it back to the system after the cell. glibc gives blocks above 32 MB back
+at once, and the next product asks for them again: on 28 campuses this took a third of the processor time of a GAP cell. Without
+giving back after a cell ``benchmarks/campuses.yaml`` took 9.4 GB, since the next cell asks for blocks of other sizes.
 """
 
 import contextlib
@@ -26,15 +25,15 @@ import threadpoolctl
 from fedgraph import plugins
 from fedgraph.errors import RuntimeFailure
 
-_LARGEST, _KEPT = (1 << 31) - 1, 1 << 30  # bytes: a block that still comes from the heap; free bytes at its end that are kept
-_LITTLE = 1 << 28  # free bytes that are not worth looking for their pages
+_LARGEST, _KEPT = (1 << 31) - 1, 1 << 30  # bytes: largest block of the heap; free bytes at the heap's end that are kept
+_LITTLE = 1 << 28  # free bytes up to which nothing is given back
 _MMAP_THRESHOLD, _TRIM_THRESHOLD = -3, -1  # of mallopt(3)
 _VARIABLES = {"MALLOC_MMAP_THRESHOLD_": _LARGEST, "MALLOC_TRIM_THRESHOLD_": _KEPT, "MALLOC_ARENA_MAX": 1}
 _COMPUTING = ("torch", "numpy", "scipy", "POT", "numba")  # another version of these may give other numbers
 
 
 def num_cpus() -> int:
-    """CPUs that this process may use: of its affinity mask, and as many as its container's quota pays for (cgroup v2, v1)."""
+    """Number of CPUs that this process may use, by its affinity mask and by its container's quota (cgroup v2 or v1)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for files in (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")):
         with contextlib.suppress(OSError, ValueError):
@@ -45,7 +44,7 @@ def num_cpus() -> int:
 
 
 def use_one_thread() -> None:
-    """Limit torch and the BLAS of this process to one thread. A torch that is imported later reads the variable itself."""
+    """Limits torch and BLAS to one thread. A torch that is imported later reads the variable ``OMP_NUM_THREADS``."""
     os.environ["OMP_NUM_THREADS"] = "1"
     if "torch" in sys.modules:
         import torch
@@ -55,14 +54,14 @@ def use_one_thread() -> None:
 
 
 class _State(ctypes.Structure):
-    """What mallinfo2(3) returns."""
+    """The result of mallinfo2(3)."""
 
     _names = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
     _fields_ = [(name, ctypes.c_size_t) for name in _names]
 
 
 def keep_memory() -> None:
-    """For this process, from now on; nothing happens where the C library is not glibc, or where its variables say otherwise."""
+    """Makes this process keep freed memory; does nothing without glibc, or if the user has set its variables."""
     if not any(name in os.environ for name in _VARIABLES):
         with contextlib.suppress(AttributeError, OSError, TypeError):
             mallopt = ctypes.CDLL(None).mallopt
@@ -71,7 +70,7 @@ def keep_memory() -> None:
 
 
 def give_back_process_memory() -> None:
-    """What is free now goes back to the system, where it is much; nothing happens without glibc 2.33 or later."""
+    """Gives free memory back to the system if it is much; does nothing without glibc 2.33 or later."""
     with contextlib.suppress(AttributeError, OSError, TypeError):
         library = ctypes.CDLL(None)
         state = library.mallinfo2
@@ -82,7 +81,7 @@ def give_back_process_memory() -> None:
 
 @contextlib.contextmanager
 def keep_child_memory() -> Iterator[None]:
-    """For the processes that are started inside the ``with``; one heap for all threads, since further ones have small parts."""
+    """Makes processes that start inside the ``with`` keep freed memory, in one heap for all threads."""
     own = {} if any(name in os.environ for name in _VARIABLES) else {name: str(value) for name, value in _VARIABLES.items()}
     os.environ.update(own)
     try:
@@ -94,17 +93,17 @@ def keep_child_memory() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class ProcessVersions:
-    """What one process computes with."""
+    """The versions that one process computes with."""
 
-    python: str  # its version
-    # (name, version) of each package whose version may change numbers; those that offer plugins among them
+    python: str
+    # (name, version) of each package whose version may change numbers, and of packages that offer plugins
     packages: tuple[tuple[str, str], ...]
-    source: str  # a digest over all of fedgraph's ``.py`` files
+    source: str  # a digest of all of fedgraph's ``.py`` files
 
 
-@functools.cache  # what it has imported stays as it is
+@functools.cache  # modules that were imported do not change
 def own_versions() -> ProcessVersions:
-    """Of this process."""
+    """The versions of this process."""
     root = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -121,7 +120,10 @@ def _version(name: str) -> str:
 
 
 def require_equal_versions(here: ProcessVersions, others: Sequence[tuple[str, ProcessVersions]]) -> None:
-    """``RuntimeFailure`` that names the first machine whose versions differ, and every difference."""
+    """``RuntimeFailure`` if a machine's versions differ from ``here``; it names the first such machine, and each difference.
+
+    others: (name of a machine, its versions).
+    """
     for where, there in others:
         named = (("python", here.python), *here.packages, ("fedgraph's source", here.source))
         found = {"python": there.python, **dict(there.packages), "fedgraph's source": there.source}

@@ -1,7 +1,7 @@
-"""Clients, server and curator in this process, one call after another. Every other runtime has to give the results of this one.
+"""Clients, server and curator in this process, one call after another. Every other runtime must give the same results.
 
-It is also strict: whatever crosses a boundary is pickled, and arrays arrive read-only, so a method that
-would fail under Ray fails here too.
+It is also strict: shared values, arguments of trainings and rounds, and all results are pickled, and their arrays arrive
+read-only. So a method that would fail under Ray fails here, too.
 """
 
 import itertools
@@ -35,7 +35,7 @@ class _Held:
 
 
 def _frozen_copy(value: RuntimeValue) -> RuntimeValue:
-    """``value`` as another process would receive it: pickled, its arrays read-only."""
+    """``value`` as another process would receive it: a copy by pickle, with read-only arrays."""
     buffers: list[pickle.PickleBuffer] = []
     data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     copy: RuntimeValue = pickle.loads(data, buffers=[memoryview(b.raw()).toreadonly() for b in buffers])
@@ -48,8 +48,8 @@ class SerialClients(RuntimeClients):
     Args:
         tally: Counts what the training costs.
         path: Names the training.
-        on_round: Told (done, total) after each round.
-        actors: Among how many actors the clients would be dealt.
+        on_round: Called with (done, total) after each round.
+        actors: Number of actors that clients are dealt to, as under another runtime.
     """
 
     def __init__(self, tally: RuntimeCountTally, path: RuntimeCountPath, on_round: OnRuntimeRound, actors: int = 1) -> None:
@@ -78,7 +78,7 @@ class SerialClients(RuntimeClients):
 
 
 class SerialRuntime(Runtime):
-    """The whole federation as one process. Whatever crosses a boundary is pickled, and its arrays arrive read-only."""
+    """The whole federation in one process."""
 
     name = "serial"
     num_workers = 1
@@ -96,7 +96,7 @@ class SerialRuntime(Runtime):
         return self._shared[key]
 
     def clients(self, path: RuntimeCountPath, on_round: OnRuntimeRound) -> SerialClients:
-        """Who answers the server in one training."""
+        """The clients of one training."""
         return SerialClients(self._tally, path, on_round)
 
     def deal(self, handle: _Held, piece: RuntimeFunction, num_items: int) -> _Held:
@@ -120,7 +120,7 @@ class SerialRuntime(Runtime):
         began = time.perf_counter()
         with self._tally.training(path):
             found = function(clients, *given)
-        self._tally.add(path, server_busy=time.perf_counter() - began)  # less what ``ask`` took away
+        self._tally.add(path, server_busy=time.perf_counter() - began)  # ``ask`` subtracts the time of clients
         return _frozen_copy(found)
 
     def on_server(self, function: RuntimeFunction, *args: object) -> Any:
@@ -139,7 +139,7 @@ class SerialRuntime(Runtime):
         function(*args)
 
     def open(self, *kinds: RuntimeKind, most: int | None = None) -> None:
-        """They are here."""
+        """Does nothing: all parties are this process."""
 
     def counted(self) -> dict[RuntimeCountPath, RuntimeCount]:
         return self._tally.counts()

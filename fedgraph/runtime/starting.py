@@ -1,4 +1,4 @@
-"""``start`` and ``start_beside`` are the only ways in; Ray is imported only when asked for."""
+"""Starting an engine; Ray is imported only if it is asked for."""
 
 import os
 import signal
@@ -16,16 +16,16 @@ _ENGINES = ("ray", "serial")
 
 
 def start(engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0) -> Runtime:
-    """A running runtime. From here on this thread computes with one thread.
+    """A running engine. BLAS and torch use one thread from here on.
 
     Args:
         engine: ``serial`` or ``ray``.
-        workers: Places for actors of Ray; None: one for each CPU of the cluster.
-        gpus_per_worker: Of each place; None divides what there is.
+        workers: Number of places for actors of Ray; None: one for each CPU of the cluster.
+        gpus_per_worker: GPUs of each place, or a share of one; None divides those of the cluster.
         silence: Seconds without a sign of life after which an actor counts as dead.
 
     Raises:
-        RuntimeFailure: The engine is unknown, Ray cannot be imported, or it cannot start as asked.
+        RuntimeFailure: The engine is unknown, or Ray cannot be imported or started.
     """
     process.use_one_thread()
     process.keep_memory()
@@ -46,22 +46,21 @@ def start(engine: str, workers: int | None = None, gpus_per_worker: float | None
 
 @dataclass(frozen=True, eq=False)
 class RuntimeBeginning:
-    """An engine that starts beside its caller."""
+    """An engine that starts while its caller goes on."""
 
-    ready: Callable[[], Runtime]  # Waits for it, or raises what kept it from starting
-    is_up: Callable[[], bool]  # Whether nobody would have to wait
+    ready: Callable[[], Runtime]  # waits for the engine, or raises the error of its start
+    is_up: Callable[[], bool]  # whether ``ready`` would not wait
 
 
 @contextmanager
 def start_beside(
     engine: str, workers: int | None = None, gpus_per_worker: float | None = None, silence: float = 600.0
 ) -> Iterator[RuntimeBeginning]:
-    """``start`` beside its caller, who reads data, with a first curator; the engine closes at the end of the ``with``.
+    """Starts an engine and a first curator while the caller goes on; the engine closes at the end of the ``with``.
 
-    Only an engine on this machine starts in a thread. One that joins a cluster (``RAY_ADDRESS``) starts when it is asked for:
-    what Ray prints meanwhile about a cluster that does not answer has to be held back, and that holds for the whole process.
-    The thread lives as long as the engine: for Linux the parent of Ray's processes is the *thread* that began them, and they
-    end with it.
+    A local Ray starts in a thread. An engine that joins a cluster (``RAY_ADDRESS``) starts in ``ready``, since messages of Ray
+    about a cluster that does not answer are held back, and so would be those of the caller. The thread lives as long as the
+    engine, because Linux ends the processes of Ray with the *thread* that started them.
     """
 
     def begin() -> Runtime:

@@ -9,13 +9,13 @@ A seed that is written, or can be guessed, is no secret: 30,000 candidates are t
 gives each private stream (noise, samples, batches) a ChaCha20 key of its own, BLAKE2b of that secret and the stream's name;
 public streams (splits, partitions, starting points) are those of seed 0.
 
-**Coins for things.** Who is hidden, asked or sampled among private things is drawn by ``coins``, a keyed hash of each thing's
-own number: one thing more or less moves no other thing's coin. A permutation of the list of them would move all.
+**Coins for things.** Which of some private things are hidden, asked or sampled is drawn by ``coins``, a keyed hash of each
+thing's own number: one thing more or less changes no other coin. A permutation of the list would change all.
 
-**The key and other processes.** A pickled ``SecretSeed`` holds the key's name and never the key, so that whatever is stored,
-shared or written to disk on its way (Ray's object store spills to disk) says nothing. A worker is given the key by
-``hold_secret_seed``, which goes from memory to memory; without it, it draws nothing. It may be given the key after it has
-unpickled the seed: Ray unpickles all arguments of a call before the call begins.
+**The key and other processes.** A pickled ``SecretSeed`` holds the name of the key and never the key, so what is stored, shared
+or spilled to disk (as Ray's object store does) reveals nothing. A worker gets the key by ``hold_secret_seed``, from memory to
+memory; without the key it draws nothing. It may get the key after it has unpickled the seed, because Ray unpickles all
+arguments of a call before the call begins.
 """
 
 from __future__ import annotations
@@ -35,14 +35,11 @@ _held: dict[str, bytes] = {}  # keys that this process was given or drew, by the
 class SecretSeed(int):
     """A root seed that nobody can guess and nothing prints.
 
-    Its public streams are those of seed 0; its private ones follow from ``key``. Two are equal where their keys are. It is
-    written nowhere, so a run that is resumed has another one.
-
-    Raises:
-        ValueError: The key has another length.
+    Its public streams are those of seed 0; its private ones follow from ``key``. Two are equal if their keys are. It is never
+    written, so a resumed run has another one. ``ValueError`` for a key of another length.
     """
 
-    name: str  # The name of the key for who holds it: a digest of 256 random bits, which says nothing of them
+    name: str  # the name of the key: a digest of 256 random bits, which reveals nothing of them
 
     def __new__(cls, key: bytes) -> SecretSeed:
         if len(key) != SEED_KEY_BYTES:
@@ -58,7 +55,7 @@ class SecretSeed(int):
 
     @property
     def key(self) -> bytes:
-        """32 random bytes. ``RuntimeError`` in a process that was not given them."""
+        """32 random bytes. ``RuntimeError`` in a process that was not given the key."""
         if self.name not in _held:
             raise RuntimeError("this process was not given the key of the run's secret seed, so it can draw no noise")
         return _held[self.name]
@@ -82,7 +79,7 @@ class SecretSeed(int):
 
 
 def hold_secret_seed(key: bytes) -> None:
-    """Let this process draw from the ``SecretSeed`` of a key.
+    """Lets this process draw from the ``SecretSeed`` of a key.
 
     Args:
         key: 32 bytes, handed over as a plain argument and never in a shared value.
@@ -176,7 +173,7 @@ def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray
         float64 [m], uniform multiples of 2⁻⁵³, independent between things and between streams.
 
     Raises:
-        ValueError: ``things`` has another shape, or holds what is no such number; a negative root.
+        ValueError: ``things`` has another shape or other values, or the root is negative.
     """
     named = np.asarray(things)
     if named.ndim not in (1, 2) or (named.ndim == 2 and named.shape[1] != 2):
@@ -208,8 +205,9 @@ def seeded_integer(root: int, *path: str | int | float) -> int:
 
 
 def _name(path: tuple[str | int | float, ...]) -> str:
-    """Different for different paths. Users name owners and data sets, so a part may hold the separator: then the name is the
-    quoted parts, behind a separator that no other name begins with."""
+    """The name of a stream, which differs between different paths. A part may hold the separator, since users name owners and
+    data sets: then the name is the quoted parts after a separator, with which no other name begins.
+    """
     parts = [f"{type(part).__name__}:{part}" for part in path]
     joined = _SEPARATOR.join(parts)
     return joined if joined.count(_SEPARATOR) < max(1, len(parts)) else f"{_SEPARATOR}{parts!r}"

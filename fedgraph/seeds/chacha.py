@@ -1,9 +1,9 @@
 """ChaCha20 (RFC 8439) as the source of a numpy ``Generator``: random numbers that nobody can predict without the key.
 
-numpy's own generators are not cryptographic: who sees enough of their output can compute the rest. Here every 64 bits come from
-the ChaCha20 key stream of a 256-bit key with a 64-bit block counter, in a compiled loop. numpy reads any source of bits through
-a small public structure of function pointers (``numpy/random/bitgen.h``); a ``PCG64`` object lends its place for it, its own
-numbers are never used.
+numpy's own generators are not cryptographic: who sees enough of their output can compute the rest. Here all bits come from the
+ChaCha20 key stream of a 256-bit key with a 64-bit block counter, in a compiled loop. numpy reads any source of bits through a
+small public structure of function pointers (``numpy/random/bitgen.h``). ``ChaCha20`` replaces that structure in a ``PCG64``
+object, whose own numbers are never used.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _CONSTANTS = np.frombuffer(b"expand 32-byte k", dtype="<u4")
 
 @njit(types.void(types.uint32[::1]), cache=True)
 def _block(state: np.ndarray) -> None:
-    """Output of the next block, 16 words, and one more on the counter (words 12 and 13)."""
+    """Computes the next block, 16 words, and increments the counter (words 12 and 13)."""
     x = state[:16].copy()
     for _ in range(10):
         for column in range(8):
@@ -57,7 +57,7 @@ def _next_uint32(pointer):  # type: ignore[no-untyped-def]
 
 @njit(types.uint64(types.uint32[::1]), cache=True)
 def _two_words(state: np.ndarray) -> np.uint64:
-    """64 bits, the word that comes first at the low end."""
+    """64 bits: the first word is the lower half."""
     low = types.uint64(_word(state))
     return low | (types.uint64(_word(state)) << types.uint64(32))
 
@@ -79,14 +79,10 @@ class _Structure(ctypes.Structure):
 
 
 class ChaCha20(np.random.PCG64):
-    """A numpy bit generator over a ChaCha20 key stream. Nothing of it can be read back or pickled.
+    """A numpy bit generator over a ChaCha20 key stream. ``TypeError`` if it is pickled.
 
     Args:
-        key: 32 bytes. The counter and the nonce begin at zero, so a key serves one stream.
-
-    Raises:
-        ValueError: The key has another length.
-        TypeError: It is pickled.
+        key: 32 bytes, else ``ValueError``. The counter and the nonce begin at zero, so a key serves one stream.
     """
 
     def __init__(self, key: bytes) -> None:
@@ -105,7 +101,7 @@ class ChaCha20(np.random.PCG64):
 
 @njit(types.float64[::1](types.uint32[::1], types.uint64[:, ::1]), cache=True)
 def _of_names(start: np.ndarray, names: np.ndarray) -> np.ndarray:
-    """float64 [m]: 53 bits of the block whose counter and nonce are each name's two words."""
+    """float64 [m]: 53 bits of the block whose counter and nonce are a name's two words."""
     found, state = np.empty(len(names)), start.copy()
     for thing in range(len(names)):
         for word in range(2):
@@ -118,7 +114,7 @@ def _of_names(start: np.ndarray, names: np.ndarray) -> np.ndarray:
 
 
 def chacha_coins(key: bytes, names: np.ndarray) -> np.ndarray:
-    """One number for each name, whatever other names there are: the ChaCha20 block function as a keyed hash.
+    """One number for each name, independent of other names: the ChaCha20 block function as a keyed hash.
 
     key: 32 bytes. A key that serves coins serves no ``ChaCha20``. names: uint64 [m, 2]. Returns float64 [m] in [0, 1),
     multiples of 2⁻⁵³.
@@ -134,8 +130,3 @@ def _initial(key: bytes, counter: int = 0, nonce: bytes = bytes(8)) -> np.ndarra
     words[14:16] = np.frombuffer(nonce, dtype="<u4")
     words[32] = 16
     return words
-
-
-def _key_stream(state: np.ndarray, count: int) -> np.ndarray:
-    """The next ``count`` words, uint32."""
-    return np.array([_word(state) for _ in range(count)], dtype=np.uint32)

@@ -27,16 +27,21 @@ tasks:
 """
 
 
+def _key_stream(state: np.ndarray, count: int) -> np.ndarray:
+    """The next ``count`` words, uint32."""
+    return np.array([chacha._word(state) for _ in range(count)], dtype=np.uint32)
+
+
 def test_the_key_stream_is_that_of_the_standard() -> None:
     """RFC 8439, section 2.3.2: key 00 … 1f, counter 1, nonce 00:00:00:09:00:00:00:4a:00:00:00:00."""
     state = chacha._initial(bytes(range(32)), counter=1 | 0x09000000 << 32, nonce=bytes([0, 0, 0, 0x4A, 0, 0, 0, 0]))
-    words = chacha._key_stream(state, 16)
+    words = _key_stream(state, 16)
     assert [f"{w:08x}" for w in words[:4]] == ["e4e7f110", "15593bd1", "1fdd0f50", "c47120a3"]
     assert f"{words[15]:08x}" == "4e3c50a2"
 
 
 def test_numpy_draws_from_it() -> None:
-    words = chacha._key_stream(chacha._initial(bytes(32)), 4)
+    words = _key_stream(chacha._initial(bytes(32)), 4)
     bits = chacha.ChaCha20(bytes(32))
     assert bits.random_raw(2).tolist() == [int(words[0]) | int(words[1]) << 32, int(words[2]) | int(words[3]) << 32]
     rng = np.random.Generator(chacha.ChaCha20(b"k" * 32))
@@ -75,8 +80,8 @@ def test_a_key_has_256_bits(bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_block_of_the_key_stream_comes_twice() -> None:
     """Block i is that of counter i, also where the lower half of the counter runs over."""
     for first in (0, 2**32 - 3):
-        words = chacha._key_stream(chacha._initial(bytes(32), first), 16 * 80).reshape(80, 16)
-        alone = [chacha._key_stream(chacha._initial(bytes(32), first + block), 16) for block in range(80)]
+        words = _key_stream(chacha._initial(bytes(32), first), 16 * 80).reshape(80, 16)
+        alone = [_key_stream(chacha._initial(bytes(32), first + block), 16) for block in range(80)]
         assert np.array_equal(words, alone)
         assert len(np.unique(words, axis=0)) == 80
 

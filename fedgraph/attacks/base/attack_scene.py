@@ -1,18 +1,15 @@
 """What an attack may look at: one run under attack, the attacker's own shadow runs, and answers to questions.
 
-The attacker knows the plan and every row but what is in question (the assumption of differential privacy, and the strongest an
-attacker can have; each attack's ``NEEDS`` says how much of that it uses).
+The attacker knows the plan and every row except what is in question: the assumption of differential privacy, and the strongest
+attacker. Each attack's ``NEEDS`` says how much of this it uses.
 
-**Answers.** ``alone``: the model is asked about rows without any edge, and nothing spreads over neighbours: what anybody who
-holds the model can do. ``shown``: all nodes of the clients' graph at once, as the viewer gets them: the edges are used only
-where nothing is guaranteed (ε = ∞). ``answers: everybody`` asks with the true edges in any case, as if each node's answer were
-published: that is outside the guarantee of methods in which a node may use its own edges (``own-edges-known``,
-``answers-private``), and the report says so.
+**Answers.** ``alone`` asks the model about rows without edges, as anybody who holds the model can. ``shown`` asks about all
+nodes of the clients' graph at once, as the viewer sees them: with edges only if nothing is guaranteed (ε = ∞). ``answers:
+everybody`` always asks with the true edges, as if each node's answer were published. That is outside the guarantee of methods
+in which a node may use its own edges (``own-edges-known``, ``answers-private``), and the report says so.
 
-**Single messages** of clients, for a server that reads them, or that chooses the model they answer: the client's own code makes
-the message and the desk releases it, with the noise of the plan: what is attacked is what a server
-would hold. A server that chooses the model (an *active* one) sends what it likes in the place of the broadcast; whatever the
-client then releases is noised and priced as before. Rounds are those of the plan: no more releases than it declares.
+**Single messages** of clients, for a server that reads them, or that chooses the model (an *active* one): the client's own code
+computes the message, and the desk releases it with the noise of the plan. So what is attacked is what such a server would hold.
 """
 
 import math
@@ -33,21 +30,21 @@ from fedgraph.methods import MethodGradientReader, Plan, PlanStreams, State, met
 from fedgraph.privacy import Desk, Unit, Viewer
 from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
 
-SceneAnswers = Literal["viewer", "everybody"]
-_Trainer = Callable[[Partition, str], State]  # clients, name of the streams → what comes out of the plan
+_Answers = Literal["viewer", "everybody"]
+_Trainer = Callable[[Partition, str], State]  # (clients, name of the streams) → final state
 
 
 @dataclass(frozen=True, eq=False)
 class SceneFinding:
-    """What an attack says.
+    """The result of an attack.
 
     Attributes:
-        scores: float [k], larger where the answer is more likely true.
-        truth: bool [k], the answers.
+        scores: float [k]; a larger score means "more likely true".
+        truth: bool [k], the right answers.
         what: One phrase: what was told from what.
-        units: int64 [k], the place of each score in the game's units, where a coin of its own decides each. None where truth
-            is not a matter of coins, so that no theorem turns it into an ε.
-        metrics: Other numbers worth a column, by name.
+        units: int64 [k], the place of each score among the game's units, if a coin of its own decides each. None if truth does
+            not follow from coins, so that no theorem gives a bound on ε.
+        metrics: Further columns of the table, by name.
     """
 
     scores: np.ndarray
@@ -58,14 +55,14 @@ class SceneFinding:
 
 
 def find_members(score: np.ndarray, coins: np.ndarray) -> SceneFinding:
-    """Of nodes, each of which trained or did not by its coin."""
+    """The finding about nodes, each of which trained or not by its coin."""
     return SceneFinding(score, coins, "nodes that trained from nodes that did not", np.arange(score.size))
 
 
 def find_edges(score: np.ndarray, kept: np.ndarray, strangers: np.ndarray, what: str) -> SceneFinding:
-    """Of real edges, kept or dropped by their coins; as published, the kept ones are also told from pairs that never had one.
+    """The finding about real edges, kept or dropped by their coins; as published, kept ones are also told from other pairs.
 
-    score: float [k]; kept: bool [k]. strangers: float [m], their scores.
+    score: float [k], of the edges. kept: bool [k]. strangers: float [m], scores of pairs that never had an edge.
     """
     everyone = np.concatenate([score[kept], strangers])
     published = operating_points.of_scores(everyone, np.arange(everyone.size) < kept.sum())
@@ -80,13 +77,13 @@ class Scene:
     Attributes:
         made: The plan.
         game: What is in question, and what the attacker knows beside it.
-        target: The run under attack. Nothing but its state may be read: its coins are the truth.
+        target: The run under attack. Only its state may be read: its coins are the truth.
         shadows: The attacker's own runs, with known coins.
-        public: The graph that predictions are asked for. The attacker may use its rows, and its labels where they are known.
+        public: The graph that predictions are asked for. The attacker may use its rows, and its labels if they are known.
         answers: Who sees an answer that is made with private edges.
         epsilon: The cell's ε; at ∞ nothing is guaranteed, and the viewer gets answers made with edges.
         rng: The attack's own randomness.
-        train: From clients and a name of random streams to what one more run of the plan gives.
+        train: From clients and a name of random streams to the final state of one more run of the plan.
     """
 
     made: Plan
@@ -94,7 +91,7 @@ class Scene:
     target: CoinGameRun
     shadows: tuple[CoinGameRun, ...]
     public: Graph
-    answers: SceneAnswers
+    answers: _Answers
     epsilon: float
     rng: np.random.Generator
     train: _Trainer
@@ -102,26 +99,27 @@ class Scene:
 
     @property
     def known(self) -> Graph:
-        """What the clients hold, apart from what is in question, in global numbers."""
+        """What all clients hold except what is in question, in global numbers."""
         return self.game.known
 
     @property
     def public_is_held(self) -> bool:
-        """Whether ``public`` has the clients' own rows (protocols in which held nodes ask), so labels in it are of training
-        nodes. Neither coins nor masked labels replace the rows."""
+        """Whether ``public`` has the clients' own rows (protocols in which held nodes ask): its labels are then of training
+        nodes. The rows are the same object, whatever the coins and the masked labels are.
+        """
         return self.public.features is self.known.features
 
     @cached_property
     def labels(self) -> np.ndarray:
-        """int64 [n], of the clients' nodes as they are; −1 where there is none."""
+        """int64 [n], labels of the clients' nodes; −1: none."""
         return self.known.labels
 
     def alone(self, run: CoinGameRun, graph: Graph) -> np.ndarray:
-        """[n, c] log-probabilities of the rows of ``graph``, each by itself."""
+        """[n, c] log-probabilities of the rows of ``graph``, each asked alone."""
         return whole_run.answers_of(whole_run.without_spread(self.made), run.state, graph_without_edges(graph))
 
     def shown(self, run: CoinGameRun, graph: Graph | None = None) -> np.ndarray:
-        """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: other rows for these nodes and edges."""
+        """[n, c] log-probabilities of all nodes, as the viewer gets them. graph: has other rows for these nodes."""
         asked = self.game.whole(run.coins)
         if graph is not None:
             asked = replace(asked, features=graph.features)
@@ -133,17 +131,17 @@ class Scene:
         return self.answers == "everybody" or math.isinf(self.epsilon)
 
     def kept(self, key: Hashable, make: Callable[[], np.ndarray]) -> np.ndarray:
-        """``make()``, once per key: several attacks ask the same questions."""
+        """``make()``, computed once per key, because several attacks ask the same questions."""
         if key not in self._told:
             self._told[key] = make()
         return self._told[key]
 
     def every_alone(self) -> np.ndarray:
-        """[1 + shadows, n, c]: the clients' rows as they are, each by itself; first the target."""
+        """[1 + shadows, n, c]: log-probabilities of the clients' rows, each asked alone; first the target's."""
         return self.kept("alone", lambda: np.stack([self.alone(run, self.known) for run in (self.target, *self.shadows)]))
 
     def own_labels(self) -> np.ndarray:
-        """[1 + shadows, m]: log-probabilities of the labels of the nodes in question, each by itself; first the target's."""
+        """[1 + shadows, m]: log-probabilities of the labels of the nodes in question, each asked alone; first the target's."""
         nodes = self.game.found.units[:, 0]
         return label_probability(self.every_alone(), nodes, self.labels[nodes])
 
@@ -166,7 +164,7 @@ class SceneAttack(Protocol):
 
 
 def log_odds(log_probability: np.ndarray) -> np.ndarray:
-    """ln p/(1 − p) of ln p, any shape: the scale on which confidences look normal (Carlini et al. 2022, Section IV-C)."""
+    """ln p/(1 − p) of ln p, any shape: confidences are about normal on this scale (Carlini et al. 2022, Section IV-C)."""
     inside = np.minimum(log_probability, -1e-12)
     return np.asarray(inside - np.log(-np.expm1(inside)))
 
@@ -182,7 +180,7 @@ def start_model(scene: Scene) -> State:
 
 
 def refuse_messages(made: Plan) -> str | None:
-    """Why no single message of this plan says something of private rows, or None."""
+    """Why no single message of this plan shows private rows, or None."""
     if not made.guarantee.protection.viewer.sees_messages:
         return f"it reads each client's message, which {made.guarantee.protection.viewer.value} does not see"
     return "features and labels are public here" if made.guarantee.protection.unit is not Unit.NODE else None
@@ -203,7 +201,7 @@ def gradients_of(scene: Scene, clients: int, model: Mapping[str, np.ndarray]) ->
 
 
 def gradient_reader(scene: Scene) -> MethodGradientReader:
-    """What reads a gradient in those messages; ``RuntimeFailure`` for a method that offers none (attacks refuse it before)."""
+    """The reader of gradients in messages; ``RuntimeFailure`` if the method has none (attacks refuse it before)."""
     observe = evidence_of.readers(scene.made.method).observe
     if observe is None:
         raise RuntimeFailure(f"{scene.made.method}: its messages show no gradient (Offers.observe)")

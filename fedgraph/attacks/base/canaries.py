@@ -6,10 +6,10 @@ The two versions of any one canary, all others as their coins fell, are neighbou
     node-replace    1, 0: two different labels on such a node (canary: full: and all features against none)
     edge-…          1: an edge between two nodes that had none                                 0: no such edge
 
-One coin, one unit: canary nodes are distinct, and an edge between two of them is there while neither is zeroed, which for
-either coin, the other given, is the relation again. Canary edges share no end. Both versions keep the assumptions of the plan:
-counts, membership and public attributes are those of the plan. The graph is attacked as it is given: where the data break a
-promise of the plan (a degree), what leaks because of that is to be seen, not hidden.
+Each coin decides one unit: canary nodes are distinct, and canary edges share no end. An edge between two canary nodes exists
+while neither is zeroed, so for either coin, given the other, the two versions are neighbours. Both versions keep the plan's
+assumptions: counts, membership and public attributes. The graph is attacked as it is given, so that a leak shows if the data
+break a promise of the plan (a degree).
 """
 
 from dataclasses import dataclass, replace
@@ -35,16 +35,16 @@ def places_of(nodes: np.ndarray, asked: np.ndarray) -> np.ndarray:
 class CanaryNodes:
     """Nodes that enter a graph in one of two versions."""
 
-    nodes: np.ndarray  # int64 [m], global ids, no id twice
+    nodes: np.ndarray  # int64 [m], global ids, all different
     coins: np.ndarray  # bool [m], the version of each node: true for version 1
     labels: np.ndarray  # int64 [m, 2], the label in version 0 and in version 1; −1: the node is zeroed in that version
-    features: sp.csr_array  # float32 CSR [m, d], the row of each node in every version in which it is not zeroed
-    alone: bool  # Whether the node has no edge in either version
-    empty: bool = False  # Whether version 0 has a label and an empty row; ``features`` are then those of version 1 alone
+    features: sp.csr_array  # float32 CSR [m, d], the row of each node in a version in which it is not zeroed
+    alone: bool  # whether the nodes have no edge in either version
+    empty: bool = False  # whether version 0 has a label and an empty row; ``features`` are then those of version 1
 
     @property
     def units(self) -> np.ndarray:
-        """int64 [m, 3]: node, label in version 0, label in version 1; and a fourth column of 1 where version 0 is empty."""
+        """int64 [m, 3]: node, label in version 0, label in version 1; with a fourth column of 1 if version 0 is empty."""
         found = np.column_stack([self.nodes, self.labels])
         return np.column_stack([found, np.ones(self.nodes.size, np.int64)]) if self.empty else found
 
@@ -72,11 +72,11 @@ class CanaryNodes:
 
 @dataclass(frozen=True, eq=False)
 class CanaryEdges:
-    """Edges that are there or not."""
+    """Edges that exist or not."""
 
-    pairs: np.ndarray  # int64 [m, 2], global ids of both ends. No two of these edges share an end.
-    coins: np.ndarray  # bool [m], whether each edge is there
-    directed: bool  # Whether only the entry from the first end to the second is set; else both entries are
+    pairs: np.ndarray  # int64 [m, 2], global ids of both ends; no two of these edges share an end
+    coins: np.ndarray  # bool [m], whether each edge exists
+    directed: bool  # whether only the entry from the first end to the second is set; else both entries are
 
     @property
     def units(self) -> np.ndarray:
@@ -118,11 +118,11 @@ def join_canary_clients(partition: Partition, held: Graph) -> Graph:
 def draw_canary_nodes(
     held: Graph, public: Graph, relation: Relation, count: int, kind: CanaryKind, rng: np.random.Generator
 ) -> CanaryNodes:
-    """At most ``count`` labelled nodes, and at most half of them all.
+    """At most ``count`` labelled nodes, and at most half of all labelled ones.
 
-    kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (its largest value there), each
-    canary its own as long as there are enough: little is shared with other rows, so a model that saw one shows it best.
-    kind full, where nodes are replaced: version 1 has every feature at 1, version 0 none: the farthest two rows in [0, 1].
+    kind word: version 1 has no edge and a single feature, a column that ``public`` nodes use (at its largest value there). Each
+    canary has its own column as long as there are enough, so a model that saw one shows it best. kind full, if nodes are
+    replaced: version 1 has every feature at 1, version 0 none, the two farthest rows in [0, 1]; else as word.
     """
     labelled, c = np.flatnonzero(held.labels >= 0), held.num_classes
     chosen = np.sort(rng.choice(labelled, min(count, labelled.size // 2), replace=False))
@@ -141,16 +141,16 @@ def draw_canary_nodes(
 
 
 def _other_classes(labels: np.ndarray, num_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """int64 [m], for each label another class, drawn evenly; the same one where there is one class only."""
+    """int64 [m], for each label another class, drawn uniformly; the same one if there is only one class."""
     return np.asarray((labels + rng.integers(1, max(num_classes, 2), size=labels.size)) % num_classes)
 
 
 def draw_canary_edges(
     held: Graph, partition: Partition, relation: Relation, count: int, rng: np.random.Generator
 ) -> CanaryEdges:
-    """At most ``count`` pairs inside clients, between classes where labels are known, at nodes of few edges.
+    """At most ``count`` pairs inside clients, of different classes if both labels are known, at nodes of few edges.
 
-    A client gets its share by nodes. Few edges: whatever averages over neighbours shows a new one best there.
+    A client gets a share by its number of nodes. A mean over neighbours shows a new edge best at nodes of few edges.
     """
     total = sum(s.nodes.size for s in partition.subgraphs)
     found = []
@@ -164,7 +164,7 @@ def draw_canary_edges(
 
 
 def _matched(graph: Graph, labels: np.ndarray, pool: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """Pairs of the pool that have no edge and not the same known label; no node twice."""
+    """Pairs of the pool without an edge, whose labels are not known to be equal; no node twice."""
     left = list(map(int, pool))
     found: list[tuple[int, int]] = []
     while left and len(found) < count:

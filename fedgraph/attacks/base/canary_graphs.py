@@ -1,27 +1,26 @@
-"""Canary graphs: what a client holds enters the training in one of two versions, and all that leaves it is read.
+"""Canary graphs: what a client holds enters the training in one of two versions, and everything that it releases is read.
 
-Where the updates of a shared model are protected, the whole plan is run once more: a coin decides for each canary which version
-trains, is clipped, noised and encoded. The two versions of one canary, the others as their coins fell, are neighbours:
+**Protected updates.** If the updates of a shared model are protected, the whole plan is run once more. A coin decides for each
+canary which version trains. The two versions of one canary, given the other coins, are neighbours:
 
-    graph-replace   every node of the graph carries one word; version 1 has one class, version 0 spreads its nodes over others
+    graph-replace   every node of the graph has one word; version 1 has one class, version 0 spreads its nodes over the others
     node-replace    the same for one node, wherever it is held: no client holds two of the nodes in question
 
-The words and classes are chosen so that the two gradients point away from each other: a class against the mean of the others is
-the opposite direction, as far as the model is undecided. Edges and numbers of nodes stay as they are. How the scores are made
-is the method's own (``graph_evidence``): the exact likelihood ratio of every noisy update and bit, for a canary alone.
+With these words and classes the two gradients are about opposite, as long as the model is undecided. Edges and numbers of nodes
+stay as they are. The method gives the scores (``graph_evidence``): the exact likelihood ratio of every noisy update and bit,
+for a canary alone.
 
-**Encoded graphs.** Elsewhere every graph is a canary, read with the exact likelihood ratio of its release. The model is
-given (in clear, made of public nodes, or none), and its path is outside this game. A coin for each graph: its client encodes
-the embedding H that the trained model gives the graph, or another matrix of the same, public, size, as far from H as
-embeddings can be: rows (0 … 1 … 0) at the least likely class where rows are probabilities, else the far corner of the box. A
-client that releases one vector (a histogram of classes) sends one of two different corners of the simplex. Any matrix, and any
-corner, is that of some graph as far as the guarantee goes, so the two are neighbours under ``graph-replace``. Under
-``node-replace`` every client that holds a node is priced whole, so one client's release alone is a part of what is priced;
-not so with a promised degree, which prices some rows: such rows are not attacked.
+**Encoded graphs.** Otherwise every graph is a canary, and the model is given (in clear, trained on public nodes, or random), so
+its path is outside this game. A coin for each graph decides what its client encodes: the embedding H of the graph by the
+trained model, or the matrix farthest from H: rows (0 … 1 … 0) at the least likely class if rows are probabilities, else the far
+corner of the box. A client that releases one vector (a histogram of classes) sends one of two different corners of the simplex.
+As far as the guarantee goes, any such matrix or corner is that of some graph, so the two are neighbours under
+``graph-replace``. Under ``node-replace`` every client that holds a node is priced whole, so one client's release is a part of
+what is priced. A promised degree prices single rows: such plans are not attacked.
 
-All clients that send at all encode once more, through the door of every release (``privacy.desk``). A release of graph g gives
-log P(release | H)/P(release | other), which no score can beat; ``audit.one_run`` turns right guesses into a bound on ε that
-holds with 95 % confidence. Graphs of one client are units of their own: the worst of them is what the plan prices.
+All clients that send anything encode once more, through the desk. A release of graph g has the score
+log P(release | H)/P(release | other), which no other score can beat. ``audit.one_run`` turns right guesses into a bound on ε
+that holds with 95 % confidence. Graphs of one client are units of their own; the plan prices the worst of them.
 """
 
 import itertools
@@ -89,7 +88,7 @@ def _measure_updates(
 
 
 def draw(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs | None:
-    """As many canaries as there are units; None where there is one class, or a unit that is not in question here."""
+    """As many canaries as there are units; None if there is one class, or the relation has no such canaries."""
     graphs = [s.graph for s in partition.subgraphs]
     if graphs[0].num_classes < 2:
         return None
@@ -101,7 +100,7 @@ def draw(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generato
 
 
 def _graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs:
-    """A coin for each graph of the clients that do not collude: a colluder's own graph is no secret."""
+    """A coin for each graph of clients that do not collude: a colluder's own graph is no secret."""
     spread = not made.params.releases_labels  # the farthest histograms are two single classes
     words = _words([s.graph for s in partition.subgraphs], rng)
     parts: list[list[Subgraph]] = [[], []]
@@ -126,9 +125,7 @@ def _graphs(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Gener
 
 
 def _nodes(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Generator) -> CanaryGraphs:
-    """A coin for each of some nodes, of which no client holds two and no colluder any; centres first, since their networks are
-    theirs.
-    """
+    """A coin for each of some nodes, of which no client holds two and no colluder any; centres of ego-networks first."""
     holders: dict[int, list[int]] = {}
     for place, s in enumerate(partition.subgraphs):
         for node in s.nodes.tolist():
@@ -154,8 +151,8 @@ def _nodes(made: EmbedderMethodPlan, partition: Partition, rng: np.random.Genera
 
 
 def _words(graphs: Sequence[Graph], rng: np.random.Generator) -> Iterator[sp.csr_array]:
-    """Rows of one public word, float32 CSR [1, d]; each canary has its own word as long as there are enough. Its value is the
-    largest in rows of ``graphs``, or 1 where no word is used there.
+    """Rows of one word, float32 CSR [1, d]; each canary has its own word as long as there are enough. Its value is the largest
+    in rows of ``graphs``, or 1 if no word is used there.
     """
     largest = np.max([np.asarray(abs(g.features).max(axis=0).todense()).ravel() for g in graphs], axis=0)
     used = np.flatnonzero(largest)
@@ -188,7 +185,7 @@ _PATH = "embedding"
 
 
 class GraphAttack(Settings):
-    """How a cell is attacked; its canaries are its graphs, or single nodes where a node is the unit and updates are noisy."""
+    """How a cell is attacked. Canaries are its graphs; single nodes if a node is the unit and updates are protected."""
 
     seeds: int = Field(1, ge=1, description="attack the first so many seeds; their coins are pooled")
     guesses: list[Annotated[float, Field(gt=0, le=1)]] = Field(
@@ -204,12 +201,12 @@ def measure(
     partition: Partition,
     state: State,
 ) -> WholeRunResult:
-    """Attack one cell of graphs: all that is released where updates are protected, else the embedding path.
+    """Attacks one cell of graphs: all releases if updates are protected, else the embedding path.
 
-    settings: None: cells are not attacked. cell: names the random streams. partition: the clients, as they are. state: the
-    final one of the run that counts, which the attacker is given where updates are not protected.
+    settings: None: cells are not attacked. cell: names the random streams. partition: the clients. state: the final state of
+    the ordinary run, which the attacker gets if updates are not protected.
 
-    Returns ``NO_WHOLE_RUN_RESULT`` where the seed is not meant, a degree is promised, or no client sent anything.
+    Returns ``NO_WHOLE_RUN_RESULT`` if the seed is not attacked, a degree is promised, or no client sent anything.
     """
     if settings is None or cell.seed >= settings.seeds or made.guarantee.protection.promised_degree is not None:
         return NO_WHOLE_RUN_RESULT

@@ -1,12 +1,12 @@
-"""What is in question, decided by fair coins: which nodes or edges of the real graph the model was trained on.
+"""Games of fair coins: which nodes or edges of the real graph the model was trained on.
 
     nodes   each labelled node takes part as it is, or is zeroed           neighbours under node-zero-out
-    edges   each of some real edges is there, or is not                    neighbours under edge-undirected
+    edges   each of some real edges exists, or does not                    neighbours under ``relation_of_edges``
 
-The target's plan is run on what the coins say: same noise multipliers, fresh noise. *Shadow* runs are the attacker's own: the
-same plan with other coins, which the attacker knows. Their coins come in pairs, each pair each other's opposite, so that every
-unit is in exactly half of them (Carlini et al. 2022, Section V). Shadow coins and noise are independent of the target's, so a
-score is a function of what the target released and of things that do not depend on its coins: the one-run theorems apply.
+The target's plan is run on what the coins say, with the same noise multipliers and fresh noise. *Shadow* runs are the
+attacker's own: the same plan with other coins, which the attacker knows. Shadow coins come in pairs of opposites, so that every
+unit is in exactly half of these runs (Carlini et al. 2022, Section V). They and their noise are independent of the target's
+coins, so a score depends on these coins only through what the target released, and the one-run theorems apply.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Units(Protocol):
 
     Attributes:
         units: int64 [m, k], one row for each unit; its first number is a node.
-        coins: bool [m], of the run under attack.
+        coins: bool [m], the coins of the run under attack.
     """
 
     @property
@@ -42,12 +42,12 @@ class Units(Protocol):
 
 @dataclass(frozen=True)
 class OwnCoinGame:
-    """A game that an attack brings (its ``GAME``), where none of the kinds above asks its question.
+    """A game that an attack brings as its ``GAME``, if none of ``CoinGameKind`` fits.
 
     Attributes:
-        name: of its random streams.
-        relation: under which the two versions of a unit are neighbours.
-        play: (partition, all clients' nodes, public graph, how many units at most, coins) → the game.
+        name: names its random streams.
+        relation: relation under which the two versions of a unit are neighbours.
+        play: (partition, all clients' nodes, public graph, most units, generator of the coins) → the game.
     """
 
     name: str
@@ -60,16 +60,16 @@ class CoinGameRun:
     """One trained run."""
 
     coins: np.ndarray  # bool [m], which units took part
-    state: State  # What came out of the last round
+    state: State  # after the last round
 
 
 @dataclass(frozen=True, eq=False)
 class CoinGame:
     """What is in question, and what is known."""
 
-    found: Units  # The units, with the coins of the run under attack
-    partition: Partition  # What each client holds apart from what is in question
-    known: Graph  # The same of all clients together, in global numbers
+    found: Units  # the units, with the coins of the run under attack
+    partition: Partition  # what each client holds except what is in question
+    known: Graph  # the same of all clients together, in global numbers
     strangers: np.ndarray  # int64 [k, 2], global ids of pairs that never had an edge; k is 0 unless edges are in question
 
     def dealt(self, coins: np.ndarray) -> Partition:
@@ -82,7 +82,7 @@ class CoinGame:
 
 
 def toss_nodes(partition: Partition, held: Graph, most: int, rng: np.random.Generator) -> CoinGame:
-    """Every labelled node (at most ``most``) takes part as it is, or is zeroed."""
+    """The game in which every labelled node (at most ``most``) takes part as it is, or is zeroed."""
     known = canaries.join_canary_clients(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
     chosen = np.sort(rng.permutation(labelled)[:most])
@@ -93,7 +93,7 @@ def toss_nodes(partition: Partition, held: Graph, most: int, rng: np.random.Gene
 
 
 def toss_edges(partition: Partition, held: Graph, relation: Relation, most: int, rng: np.random.Generator) -> CoinGame:
-    """At most ``most`` real edges inside clients, and no more than half of them all, are there or not; as many strangers."""
+    """The game in which at most ``most`` real edges inside clients, and at most half of them, exist or not."""
     known = canaries.join_canary_clients(partition, held)
     edges = [(s.nodes, *s.graph.adjacency.nonzero()) for s in partition.subgraphs]
     inside = np.concatenate([np.column_stack([nodes[a[a < b]], nodes[b[a < b]]]) for nodes, a, b in edges]).astype(np.int64)
@@ -105,7 +105,7 @@ def toss_edges(partition: Partition, held: Graph, relation: Relation, most: int,
 
 
 def without_coins(partition: Partition, held: Graph) -> CoinGame:
-    """The game without a coin, for attacks that read single clients: all of ``partition`` is known."""
+    """The game without coins, for attacks that read single clients."""
     known = canaries.join_canary_clients(partition, held)
     none = canaries.CanaryEdges(np.zeros((0, 2), np.int64), np.zeros(0, bool), False)
     return CoinGame(none, partition, known, np.zeros((0, 2), np.int64))
@@ -133,7 +133,7 @@ def _without(graph: Graph, nodes: np.ndarray, pairs: np.ndarray) -> Graph:
 
 
 def draw_strangers(partition: Partition, known: Graph, count: int, rng: np.random.Generator) -> np.ndarray:
-    """``count`` pairs of different nodes of one client that have no edge, drawn uniformly from all such; int64 [count, 2]."""
+    """int64 [≤ count, 2]: pairs of different nodes of one client without an edge, drawn uniformly."""
     sizes = np.array([s.nodes.size for s in partition.subgraphs])
     starts, every = np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([s.nodes for s in partition.subgraphs])
     chances = sizes.astype(float) ** 2
@@ -147,9 +147,9 @@ def draw_strangers(partition: Partition, known: Graph, count: int, rng: np.rando
 
 
 def draw_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-    """int64 [≤ count, 2]: pairs without an edge in ``known``, each once and its smaller id first, in the order they were drawn.
+    """int64 [≤ count, 2]: pairs without an edge in ``known``, in the order they were drawn, each once, the smaller id first.
 
-    draw: from a number k to int64 [≤ k, 2], pairs with repetitions. It is asked at most 50 times for 4 · ``count``.
+    draw: from a number k to int64 [≤ k, 2], pairs with repetitions; called at most 50 times with 4 · ``count``.
     """
     found: dict[tuple[int, int], None] = {}
     for _ in range(50):
@@ -163,7 +163,7 @@ def draw_pairs(known: Graph, count: int, draw: Callable[[int], np.ndarray]) -> n
 
 
 def refuse_nodes(made: Plan) -> str | None:
-    """Why no node of this plan can train or not by a coin, or None."""
+    """Why a plan has no game of nodes, or None."""
     if made.guarantee.protection.unit is not Unit.NODE:
         return "features and labels are public here"
     if made.guarantee.protection.relation is Relation.NODE_REPLACE:
@@ -172,12 +172,12 @@ def refuse_nodes(made: Plan) -> str | None:
 
 
 def refuse_edges(made: Plan) -> str | None:
-    """Why no edge of this plan is in question, or None."""
+    """Why a plan has no game of edges, or None."""
     return "its edges are public" if Assumption.EDGES_PUBLIC in made.guarantee.protection.assumptions else None
 
 
 def relation_of(kind: CoinGameKind | OwnCoinGame, made: Plan) -> Relation | None:
-    """Under which relation the two versions of a unit are neighbours."""
+    """The relation under which the two versions of a unit are neighbours; None: there are no units."""
     if isinstance(kind, OwnCoinGame):
         return kind.relation
     if kind == "edges":
@@ -186,6 +186,6 @@ def relation_of(kind: CoinGameKind | OwnCoinGame, made: Plan) -> Relation | None
 
 
 def relation_of_edges(made: Plan) -> Relation:
-    """Under which relation a graph with an edge and one without it are neighbours; the plan's own, where it is of edges."""
+    """The relation between a graph with an edge and one without it: the plan's own, if it is one of edges."""
     own = made.guarantee.protection.relation
     return own if own in (Relation.EDGE_DIRECTED, Relation.EDGE_UNDIRECTED) else Relation.EDGE_UNDIRECTED

@@ -1,26 +1,21 @@
-"""Attacks by name on one cell: games are dealt, shadows trained, and each attack says what it found.
+"""Attacks by name on one cell: their games, shadow runs and verdicts.
 
-``attack: {named: [{attack: lira}], shadows: 8}``: every attack of one game sees the same target run and the same shadows. The
-run that counts (accuracy, ε) is not touched. Everything here has random streams of its own, named by the cell.
+``attack: {named: [{attack: lira}], shadows: 8}``: all attacks on one game see the same target run and the same shadows. The
+ordinary run, of which accuracy and ε are reported, is not touched. Everything here has its own random streams.
 
-**Verdicts** (``_judge``): area, TPR at small FPR, advantage, and where a theorem allows a bound.
+**Verdicts** (``_judge``): area under the ROC curve, TPR at small FPR, advantage, and a bound on ε if a theorem gives one: if a
+fair coin for each unit decides the truth, and scores depend on it only through the target's release. The bound holds under the
+relation of the two versions, and is compared with the provable ε if the row prices this relation. The number of guesses is
+fixed beforehand (``_GUESSED``). Each bound is wrong with probability at most 5 %; counts are kept, so that a report can divide
+this error among all its bounds.
 
-A bound on ε is given where truth is a fair coin for each unit and scores were made of the target's release alone. It holds
-under the relation of the two versions, and is held against the provable ε where that is the relation which the row prices. The
-number of guesses is fixed beforehand (``_GUESSED``). Each bound
-alone is wrong with probability at most 5 %; the counts are kept, so that a report can divide that error among all bounds that
-it shows before it speaks of a contradiction.
+**Risk** (``_measure_risk``): how often LiRA is right about each single node. Every run of the game of nodes (target and
+shadows) is attacked in turn, with all other runs as shadows. The *risk* of a node is the share of the runs in which its coin is
+guessed right, among those in which LiRA can say anything; 0.5 is chance. It describes the runs, and is no bound on ε.
 
-**Risk** (``_measure_risk``): how often the attack is right about each single person, over many runs.
-
-Every run of the game of nodes (the target's and the shadows') is attacked in turn by LiRA, with all the others as the
-attacker's shadows, and for each node it is counted how often its coin was named right where the attacker was sure enough.
-*Risk* of a node: share of the runs in which its coin was guessed right, 0.5 where nothing can be told. Shadow coins here are
-the attacker's knowledge about other runs of the same people, so this is a description, not a bound on ε.
-
-Guesses about single people from a few runs are noisy, and those of several runs are not independent (each run is among the
-other ones' shadows): in five runs a node is "always" named right by luck more often than in five coin tosses. What the same
-attack finds with coins drawn anew, which have nothing to do with the runs, stands beside it (``always_by_luck``).
+Guesses from a few runs are noisy, and not independent (each run is a shadow of the others): in five runs a node is "always"
+guessed right by luck more often than in five coin tosses. ``always_by_luck`` is the same share for coins drawn anew, which the
+runs do not depend on.
 """
 
 from dataclasses import dataclass
@@ -44,7 +39,7 @@ _GUESSED = 0.2  # share of the coins that is guessed, fixed before any score is 
 
 
 def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: float) -> NamedAttackCellFacts:
-    """The numbers of one finding. provable: the ε that the run was worth."""
+    """The numbers of one finding. provable: the ε of the ordinary run."""
     if not isinstance(found, SceneFinding):
         raise RuntimeFailure(f"attack {name} returned a {type(found).__name__}; allowed: a SceneFinding")
     if found.scores.shape != found.truth.shape or np.isnan(found.scores).any():
@@ -84,15 +79,16 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
 
 
 def _guessed(scores: np.ndarray, coins: np.ndarray) -> list[one_run.OneRunCount]:
-    """Two ways to guess ``_GUESSED`` of the coins, fixed beforehand: the highest scores as 1 and the lowest as 0, half each;
-    and the highest alone, as 1. They share the error probability."""
+    """Two ways to guess ``_GUESSED`` of the coins: the highest scores as 1 and the lowest as 0, half each; and the highest
+    alone, as 1. They share the error probability.
+    """
     both = one_run.count_guesses(scores, coins, _GUESSED)
     top = np.argsort(-scores, kind="stable")[: both.guesses]
     return [both, one_run.OneRunCount(scores.size, both.guesses, int(np.count_nonzero(coins[top])))]
 
 
 def _not_comparable(scene: Scene, found: SceneFinding, relation: Relation | None) -> str:
-    """Why a bound cannot be held against the provable ε of the row; empty where it can."""
+    """Why a bound is not compared with the provable ε of the row; empty: it is."""
     own = scene.made.guarantee.protection.relation
     if found.units is None:
         return "what is told is no matter of independent coins"
@@ -104,10 +100,11 @@ def _not_comparable(scene: Scene, found: SceneFinding, relation: Relation | None
 
 
 _NUM_GROUPS = 4
-_REDRAWN = 20  # sets of coins that luck is averaged over
+_REDRAWN = 20  # sets of coins drawn anew, over which luck is averaged
 
 
 def _measure_risk(scene: Scene) -> NodeRiskCellFacts:
+    """The risk of the nodes in question, and how it depends on degree, rarity of the class, and labels of neighbours."""
     nodes = scene.game.found.units[:, 0]
     confidence = attack_scene.log_odds(scene.own_labels())
     coins = np.stack([scene.target.coins, *(run.coins for run in scene.shadows)])
@@ -134,7 +131,7 @@ def _measure_risk(scene: Scene) -> NodeRiskCellFacts:
 
 
 def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(runs in which LiRA names the coin right, runs in which it can say anything), [m] each; each run against all others."""
+    """(runs in which LiRA guesses the coin right, runs in which it can guess), [m] each; each run against all others."""
     right, counted = np.zeros(coins.shape[1]), np.zeros(coins.shape[1])
     for run in range(len(coins)):
         others = np.arange(len(coins)) != run
@@ -147,13 +144,13 @@ def _named_right(confidence: np.ndarray, coins: np.ndarray) -> tuple[np.ndarray,
 
 
 def _redrawn(coins: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Coins that nobody tossed for these runs, with the same structure: the target's, and pairs of opposites."""
+    """Coins drawn anew, with the same structure: the target's, and pairs of opposites."""
     shadows = coin_game.toss_shadows(len(coins) - 1, coins.shape[1], rng)
     return np.stack([rng.random(coins.shape[1]) < 0.5, *shadows])
 
 
 def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
-    """[m]: share of a node's labelled neighbours whose label is another; one half where it has none."""
+    """[m]: share of a node's labelled neighbours with another label; one half if it has none."""
     labels, adjacency = scene.labels, scene.known.adjacency
     rows, columns = adjacency.nonzero()
     judged = (labels[rows] >= 0) & (labels[columns] >= 0)
@@ -164,7 +161,7 @@ def _unlike(scene: Scene, nodes: np.ndarray) -> np.ndarray:
 
 
 def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, float, float], ...]:
-    """(from, to, nodes, mean risk) of at most ``_NUM_GROUPS`` groups of about one size, equal values together."""
+    """(from, to, nodes, mean risk) of at most ``_NUM_GROUPS`` groups of about equal size; equal values are in one group."""
     edges = np.unique(np.quantile(values, np.linspace(0, 1, _NUM_GROUPS + 1)))
     which = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(edges.size - 2, 0))
     found = []
@@ -175,7 +172,7 @@ def _groups(values: np.ndarray, risk: np.ndarray) -> tuple[tuple[float, float, f
 
 
 def _rank(values: np.ndarray, risk: np.ndarray) -> float:
-    """Spearman's correlation; 0 where one of the two is constant."""
+    """Spearman's correlation; 0 if one of the two is constant."""
     if np.ptp(values) == 0 or np.ptp(risk) == 0:
         return 0.0
     from scipy.stats import spearmanr
@@ -185,12 +182,12 @@ def _rank(values: np.ndarray, risk: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Findings:
-    """What all named attacks found on one cell.
+    """What all attacks by name found on one cell.
 
     Attributes:
-        verdicts: One for each attack that says something.
-        refused: From the name of each other attack to why it says nothing.
-        risk: How often single nodes were named right, where a game of nodes was played (``_measure_risk``).
+        verdicts: One for each attack that applies.
+        refused: From the name of each other attack to why it does not.
+        risk: How often the coins of single nodes were guessed right; None without a game of nodes.
     """
 
     verdicts: tuple[NamedAttackCellFacts, ...]
@@ -199,7 +196,7 @@ class Findings:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The verdicts as columns of ``results.csv``, named after each attack."""
+        """The verdicts as columns of ``results.csv``, with the name of the attack first."""
         found: dict[str, float] = {}
         for v in self.verdicts:
             numbers = {"auc": v.auc, "tpr_at_0.1%": v.tpr[0], "tpr_at_1%": v.tpr[1], "advantage": v.advantage, **v.more}
@@ -208,7 +205,7 @@ class Findings:
 
     @property
     def facts(self) -> NamedAttacksCellFacts | None:
-        """What the report reads; None where no attack was asked for."""
+        """The same for the report; None if no attack was asked for."""
         if not self.verdicts and not self.refused:
             return None
         return NamedAttacksCellFacts(self.verdicts, self.refused, self.risk)
@@ -219,11 +216,10 @@ def measure_all(
     public: Graph,
     provable: float,
 ) -> Findings:  # fmt: skip
-    """All attacks by name on one cell: a verdict or a refusal for each. Both are empty where the cell is not attacked, or where
-    it releases nothing.
+    """All attacks by name on one cell: a verdict or a refusal for each; none if the cell is not attacked or releases nothing.
 
-    asked: ``named`` holds the settings of each attack, with its name under ``attack``. cell: names the random streams. held:
-    all clients' nodes. public: the graph that predictions are asked for. provable: ε of the run that counts.
+    asked: ``named`` has the settings of each attack, with its name under ``attack``. cell: names the random streams. held: all
+    clients' nodes. public: the graph that predictions are asked for. provable: ε of the ordinary run.
     """
     if asked is None or not asked.named or not asked.meant_for(cell) or not made.schedule.releases:
         return Findings((), {})
@@ -255,7 +251,7 @@ def _scene(
     partition: Partition, held: Graph,
     public: Graph,
 ) -> Scene | None:  # fmt: skip
-    """The game, its target run and its shadows; None where there is nothing to toss coins for."""
+    """The game, its target run and its shadows; None if there are fewer than four units."""
     if not isinstance(kind, coin_game.OwnCoinGame) and kind not in (games := get_args(coin_game.CoinGameKind)):
         raise ScenarioError(f"no game of attacks is called {kind!r} (GAME); allowed: {', '.join(games)}, or an OwnCoinGame")
     called = kind.name if isinstance(kind, coin_game.OwnCoinGame) else kind

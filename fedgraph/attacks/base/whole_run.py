@@ -1,19 +1,17 @@
 """An attack on a whole training run: it computes a lower bound on ε from the output of the run.
 
 The plan is run once more on the same data with canaries (``attacks.base.canaries``), with the same noise multipliers and fresh
-noise. The attacker knows the data, the plan and both versions of each canary. Only the coins are unknown. The attacker
-computes a score for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores.
-``audit.curve`` turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. Where
-everything released is a composition of Gaussian releases, the bound refutes their whole curve (``audit.curve``). Elsewhere it
-counts right guesses (``audit.one_run``).
+noise. The attacker knows the data, the plan and both versions of each canary; only the coins are unknown. It computes a score
+for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores. ``audit.curve`` turns
+the number of right guesses into a lower bound on ε that holds with 95 % confidence. If all releases are Gaussian, the bound
+refutes their whole curve; otherwise it counts right guesses (``audit.one_run``).
 
 What the attacker looks at is fixed beforehand, for each method one thing:
 
-* the method's own ``evidence``, where its file defines one. Released values are compared with the values that both versions
-  would give. These are all values that are priced, also where the curator who computes them is trusted;
-* otherwise the trained model, which is asked for the canaries. For a node: the log-probability of its label, minus the mean
-  over classes, minus the same number of the ordinary run, which has no canaries. For an edge: how much closer the predictions
-  of its two ends are than in the ordinary run.
+* the method's own ``evidence``, if it has one: released values are compared with the values that both versions would give;
+* otherwise the trained model, which is asked about the canaries. For a node: the log-probability of its label, minus that of
+  its other label (or the mean over classes), minus the same number of the ordinary run, which has no canaries. For an edge: how
+  much closer the predictions of its two ends are than in the ordinary run.
 
 Every viewer sees the trained model. The bound is therefore valid, but weak, for a server that sees more. A low bound is no
 proof of privacy.
@@ -89,9 +87,9 @@ class WholeRunAttack(Settings):
 class WholeRunResult:
     """What an attack measured on one cell."""
 
-    epsilon: float | None  # The lower bound on ε, which holds with 95 % confidence; None where nothing can be attacked
-    metrics: dict[str, float]  # As in ``cells.cell.Result``
-    attack: CanaryAttackCellFacts | None  # What was guessed, for the report
+    epsilon: float | None  # lower bound on ε with 95 % confidence; None: nothing was attacked
+    metrics: dict[str, float]  # as in ``cells.Result``
+    attack: CanaryAttackCellFacts | None  # what was guessed, for the report
 
 
 NO_WHOLE_RUN_RESULT = WholeRunResult(None, {}, None)
@@ -107,8 +105,11 @@ def bound_scores(
     estimator: str = "counting",
     path: str | None = None,
 ) -> WholeRunResult:
-    """Guess, count, and bound. what: says in words what was compared. centred: as in ``one_run.count_guesses``. estimator: a
-    name of ``audit.curve``, chosen before any score is seen. path: the attacked path, where it is one.
+    """The bound on ε by guesses from scores.
+
+    scores, coins: [m]. shares: shares of coins that are guessed. what: in words, what was compared. centred: as in
+    ``audit.one_run.count_guesses``. estimator: a name of ``audit.curve``, chosen before any score is seen. path: the attacked
+    path, if it is a single one.
     """
     counts = [one_run.count_guesses(scores, coins, share, centred) for share in dict.fromkeys(shares)]
     bound = curve.best_bound(counts, delta, estimator)
@@ -123,12 +124,13 @@ def measure_canaries(
     public: Graph,
     ordinary: State,
 ) -> WholeRunResult:  # fmt: skip
-    """Attack one cell by canaries.
+    """Attacks one cell by canaries.
 
     settings: None: cells are not attacked. cell: names the random streams. held: all clients' nodes. public: nodes whose
-    features may be known. ordinary: the final state of the run that counts, which has no canaries.
+    features may be known. ordinary: the final state of the ordinary run, which has no canaries.
 
-    Returns ``NO_WHOLE_RUN_RESULT`` where the cell is not meant, releases nothing, prices whole graphs, or has too few places.
+    Returns ``NO_WHOLE_RUN_RESULT`` if the cell is not attacked, releases nothing, prices whole graphs, or has fewer than two
+    canaries.
     """
     if settings is None or not settings.canaries or not settings.meant_for(cell):
         return NO_WHOLE_RUN_RESULT
@@ -156,9 +158,9 @@ def measure_canaries(
 
 
 def _opened(made: Plan) -> Plan:
-    """The same releases, read by somebody who gets all of them. A price counts every value that passes the desk: each training
-    step at a curator, though who is priced gets the last model only, and values that stay with their client. This attack says
-    how close that price is to what these values show. Behind secure sums nothing more is read: there sums are priced.
+    """The plan with a viewer who reads every release that is priced: also single training steps at a curator, whose viewer gets
+    only the last model, and values that stay with their client. Behind secure aggregation it is the plan itself: sums are
+    priced.
     """
     able = made.guarantee.protection.viewer in (Viewer.CURATOR_TRUSTED, Viewer.SERVER, Viewer.ACTIVE_SERVER)
     if not able or made.guarantee.protection.unit is Unit.EDGE:
@@ -168,7 +170,7 @@ def _opened(made: Plan) -> Plan:
 
 
 def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Partition, Graph]:
-    """(clients that do not collude, the graph without the labels of those who do): a colluder's own nodes are no secret."""
+    """(clients that do not collude, the graph without labels of the others): a colluder's own nodes are no secret."""
     colluding = seen.colluders_of(made)
     if not colluding:
         return partition, known
@@ -180,7 +182,7 @@ def _of_the_honest(made: Plan, partition: Partition, known: Graph) -> tuple[Part
 
 
 def train_again(made: Plan, partition: Partition, cell: Cell, context: CellContext, name: str = "attack") -> State:
-    """The plan, run on ``partition`` with noise of its own. name: of its random streams."""
+    """The final state of the plan, run on ``partition`` with noise of its own. name: names its random streams."""
     stream, reads_rounds = (name, *cell.path), evidence_of.readers(made.method).reads_rounds
     if reads_rounds is not None and reads_rounds(made):
         made = replace(made, watch=replace(made.watch, keeps_rounds=True))
@@ -192,7 +194,7 @@ def train_again(made: Plan, partition: Partition, cell: Cell, context: CellConte
 
 
 class _ToldRounds(tuple[tuple[dict[str, np.ndarray], PlanInbox], ...]):
-    """Rounds of which somebody is told how many were read."""
+    """Rounds that report their progress: ``telling`` sets what is called with (rounds read, all rounds)."""
 
     def telling(self, tell: Callable[[int, int], None]) -> Self:
         self._tell = tell
@@ -205,7 +207,7 @@ class _ToldRounds(tuple[tuple[dict[str, np.ndarray], PlanInbox], ...]):
 
 
 def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
-    """(score of each canary, whether it was read in released values and is a log-likelihood ratio or like one)."""
+    """(score of each canary, whether scores are log-likelihood ratios, or similar, of released values)."""
     evidence, asked = evidence_of.readers(made.method).evidence, known
     if isinstance(found, canaries_of.CanaryNodes):
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
@@ -223,7 +225,7 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
 
 
 def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.CanaryNodes) -> np.ndarray:
-    """log P(label of version 1) minus that of version 0 (of the mean class where there is none), less the same before."""
+    """log P(label of version 1) − log P(label of version 0, or mean over classes), minus the same of the ordinary run."""
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]
     of_zero = np.take_along_axis(moved, np.maximum(found.labels[:, :1], 0), axis=1)[:, 0]
@@ -231,13 +233,13 @@ def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.Canar
 
 
 def answers_of(made: Plan, state: State, graph: Graph) -> np.ndarray:
-    """What a model says of the nodes of a graph whose labels it is not shown: float64 [n, c], log-probabilities."""
+    """float64 [n, c], log-probabilities of a model for the nodes of a graph, whose labels it does not see."""
     found = method_kinds.load_classifier(made.method).predict(made, state, graph_without_labels(graph))
     return log_probabilities(np.asarray(found, dtype=np.float64))
 
 
 def without_spread(made: Plan) -> Plan:
-    """The plan whose predictions do not spread over neighbours (``propagation_steps`` is 0, where the method has it)."""
+    """The plan with predictions that do not spread over neighbours: ``propagation_steps`` is 0, if the method has it."""
     params = made.params
     if not isinstance(params, Settings) or "propagation_steps" not in type(params).model_fields:
         return made
@@ -245,7 +247,7 @@ def without_spread(made: Plan) -> Plan:
 
 
 def log_probabilities(scores: np.ndarray) -> np.ndarray:
-    """log of rows that are probabilities already, log-softmax of others; [n, c]."""
+    """[n, c]: the logarithm of ``scores`` if their rows are probabilities, otherwise their log-softmax."""
     if (scores >= 0).all() and np.allclose(scores.sum(axis=1), 1.0, atol=1e-3):
         return np.log(np.maximum(scores, _TINY))
     return np.asarray(log_softmax(scores, axis=1))

@@ -14,10 +14,9 @@ A method module defines
     scores(plan, state, pairs) → [m]            of a linker: scores of pairs of nodes
     OFFERS: Offers[P, M, W, S]                  its kind, its situations, and everything that not every method can do
 
-and nothing is registered anywhere else. P are its settings (``Params``), M is what ``plan`` made of them and of public
-facts, W is what a client prepares, S is what its server remembers: each is a type of the method's own. Whoever needs the
-methods with an ability asks ``method_kinds.list_names``. A central method is the same file with one client that holds
-the whole graph, so *central or federated* is a word in a scenario, not a second code path.
+and registers nothing. P are its settings (``Params``), M is what ``plan`` made of them and of public facts, W is what a client
+prepares, S is what the server remembers: types of the method's own. A central method is the same file with one client that
+holds the whole graph, so *central or federated* is a word in a scenario, not a second code path.
 """
 
 from fedgraph.methods.base import column_ranks as column_ranks

@@ -1,9 +1,9 @@
 """Columns of numbers on one scale: before a method trains, each number becomes its rank among the people, −1 … 1.
 
-Where rows are public (a public test graph; all rows, where only edges are private), they are ranks among those, which is free.
-Elsewhere they are estimated from noisy counts (``privacy.private_counts``), in ``_ROUNDS`` rounds before a method's own, under
-its relation and toward its viewer, with ``_SHARE`` of μ²; the method keeps the rest, and both are priced together. A method
-without noise gets exact counts by the same way. This module runs as a method does, and is none that a scenario can name.
+If rows are public (a public test graph; all rows, if only edges are private), these are ranks among public rows, which cost
+nothing. Otherwise ranks are estimated from noisy counts (``privacy.private_counts``), in ``_ROUNDS`` rounds before a method's
+own, under its relation and toward its viewer, with ``_SHARE`` of μ². The method keeps the rest, and both are priced together. A
+method without noise gets exact counts in the same way. This module runs like a method, but no scenario can name it.
 """
 
 from collections.abc import Callable
@@ -23,26 +23,26 @@ from fedgraph.types import Graph, GraphColumns, Subgraph
 
 COLUMN_RANKS_NAME = "column_ranks"
 _PATH = "columns"
-_ROUNDS = 4  # each narrows a bracket 16 times: people born in two years become different after the third
+_ROUNDS = 4  # each narrows a bracket 16 times: after the third, two years of birth have different ranks
 _SHARE = 0.05  # of μ²
-_MOST_APART = 64  # columns that are counted one by one; more are the numbers of an embedding, which share one scale
-_BLURRED = 0.15  # error of a rank, in people over all people, from which the plan advises to give bounds
+_MOST_APART = 64  # columns with ranks of their own; more columns are an embedding, which has one scale
+_BLURRED = 0.15  # error of a rank, as a share of all people, from which the plan advises to give bounds
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnRanks:
     """Ranks of the numbers of some columns, in ``low`` … 1."""
 
-    columns: GraphColumns  # which columns became ranks
-    brackets: np.ndarray  # float64 [k or 1, 2], of each column or of all: where the bins lie on the line of ``private_counts``
-    shares: np.ndarray  # float64 [k or 1, BINS + 1], of the people below each edge of the bins
+    columns: GraphColumns  # the columns that became ranks
+    brackets: np.ndarray  # float64 [k or 1, 2], of each column or of all: ends of the bins on the line of ``private_counts``
+    shares: np.ndarray  # float64 [k or 1, BINS + 1], share of the people below each edge of the bins
     low: float = -1.0  # rank of the least number
 
     def scaled(self, graph: Graph) -> Graph:
-        """``graph`` with its numbers as ranks; an empty cell is in the middle.
+        """``graph`` with its numbers as ranks; an empty cell gets the middle rank.
 
-        A graph without such columns is returned as it is. Columns with bounds, which are −1 … 1, are brought to ``low`` … 1
-        too.
+        A graph without such columns is returned as it is. Columns with bounds, which are in −1 … 1, are also mapped to
+        ``low`` … 1.
         """
         known, low = self.columns, self.low
         if graph.columns is None:
@@ -67,7 +67,7 @@ class ColumnRanks:
 
 
 def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
-    """u of every number, float64 [n, k]; NaN where the cell is empty, and in a row of zeros."""
+    """float64 [n, k], every number on the line of ``private_counts``; NaN for an empty cell and in a row of zeros."""
     line = private_counts.number_line(graph.features[:, known.places].toarray())
     line[np.diff(graph.features.indptr) == 0] = np.nan
     flagged = known.empty >= 0
@@ -76,10 +76,7 @@ def _on_line(graph: Graph, known: GraphColumns) -> np.ndarray:
 
 
 def fixed(columns: GraphColumns) -> ColumnRanks:
-    """Ranks that are the same for all data, in 0 … 1.
-
-    They are log₂(1 + |x|) with its sign, over the whole line (``private_counts._WIDEST``).
-    """
+    """Ranks in 0 … 1 that are the same for all data: log₂(1 + |x|) with its sign, over the whole line."""
     shares = np.tile(np.linspace(0, 1, privacy.private_counts.COUNT_BINS + 1), (columns.places.size, 1))
     return ColumnRanks(columns, private_counts.widest_brackets(columns.places.size), shares, low=0.0)
 
@@ -95,11 +92,10 @@ def of_public(public: Graph, columns: GraphColumns) -> ColumnRanks:
 
 
 def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget) -> Plan:
-    """The plan of a method for what is left of the budget, with the release of counts (none where there are no ``columns``).
+    """A method's plan for the rest of the budget, with the release of counts (without one if there are no ``columns``).
 
-    Under the provable reading both together cost at most ``budget``. make: gives the method's plan for a budget.
-
-    Raises ``PrivacyError``: the guarantee of the method is amplified or counted in a way that the counts are not.
+    Under the provable reading both together cost at most ``budget``. make: from a budget to the method's plan. ``PrivacyError``
+    if the method's guarantee is amplified or counted in a way that the counts are not.
     """
     columns = facts.columns
     if columns is None:
@@ -121,7 +117,7 @@ def plan_with(make: Callable[[Budget], Plan], facts: PublicFacts, budget: Budget
 
 
 def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: float | None) -> Plan:
-    """``made`` and the counts. multiplier: of the noise of one round; None: none."""
+    """``made`` with the release of counts. multiplier: noise multiplier of one round; None: no noise."""
     bound = _counted(columns, facts)
     names = columns.called
     if multiplier is None:
@@ -154,10 +150,7 @@ def _columns(plan: Plan) -> GraphColumns:
 
 
 def plan_before(made: Plan) -> Plan | None:
-    """The plan of the rounds before those of ``made``; None where it has none.
-
-    The client and the server of that plan stand below.
-    """
+    """The plan of the rounds of counts before those of ``made``; None if there are none. Its functions follow below."""
     own = tuple(release for release in made.schedule.releases if release.path == _PATH)
     if not own:
         return None

@@ -1,8 +1,8 @@
-"""What methods share that train on examples: roots that were drawn, each with what it reads, and its clipped gradient.
+"""What methods share that train on examples: an example is a node that was drawn, the root, with the nodes that it reads.
 
-A step: a secret coin draws each root; it reads nodes around it (``learning.own_networks.rooted``); the gradient of its loss is
-clipped; the sum is released, once. Which nodes a root may read, and so in how many examples a node is, is ``occurrences``. What
-a method says by itself is its network, its rows, its neighbourhoods and its price.
+In each step secret coins draw the roots. A root reads nodes around it (``learning.rooted``), the gradient of its loss is
+clipped, and the sum is released once. ``occurrences`` says which nodes a root may read, and so in how many examples a node may
+be. A method adds its network, its rows, its neighbourhoods and its price.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import scipy.sparse as sp
 
 from fedgraph.learning import (
     Descended,
-    Descent,
     NetworkExamples,
     NetworkSpec,
     example_gradients,
@@ -25,7 +24,7 @@ from fedgraph.learning import (
     rooted,
 )
 from fedgraph.methods.base import seen
-from fedgraph.methods.base.node_caps import NODE_CAP_COIN, directions_of, sparse_rows
+from fedgraph.methods.base.node_caps import NODE_CAP_COIN, Descends, descent_of, directions_of, sparse_rows
 from fedgraph.methods.base.occurrences import Occurrences
 from fedgraph.methods.base.plan import Model, Plan, PlanInbox, PlanSchedule, PlanSent, PlanStreams, PlanSums, State
 from fedgraph.methods.base.public_facts import PublicFacts
@@ -33,7 +32,7 @@ from fedgraph.privacy import ClippedSum, Desk, Event, Guarantee, NoiseMechanism,
 from fedgraph.types import Graph, Subgraph
 
 
-class ExampleSettings(Protocol):
+class _Settings(Protocol):
     """Settings that every such method has."""
 
     @property
@@ -46,23 +45,23 @@ class ExampleSettings(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ExamplesMade:
-    """How examples are made, and of what network; what a plan made of public facts."""
+    """What a plan made of public facts: the network, and how examples are made."""
 
-    network: NetworkSpec  # what the network is made from
-    rules: tuple[Occurrences, ...]  # of each client
+    network: NetworkSpec
+    rules: tuple[Occurrences, ...]  # the rule of each client
     basis: np.ndarray | None  # public directions [d, k] of features, or None
-    cut: int | None = None  # neighbours that a node keeps at most, by public coins; None: all
-    limit: int | None = None  # neighbours that a node has at most, or its client is refused; None: any number
-    neighbours: int = 1 << 30  # that one reader reads, at most
+    cut: int | None = None  # most neighbours that a node keeps, by public coins; None: all
+    limit: int | None = None  # most neighbours of a node, else its client is refused; None: any number
+    neighbours: int = 1 << 30  # most neighbours that one reader reads
     hops: int = 0  # how far a root reads
-    loops: bool = False  # whether gradients are taken one after another
+    loops: bool = False  # whether gradients are computed one after another
 
     def rows(self, graph: Graph) -> np.ndarray:
         """float32 [n, k]: unit rows, or their coordinates along public directions."""
         return np.asarray(sparse_rows(graph, self.basis).toarray(), dtype=np.float32)
 
     def bounded(self, adjacency: sp.csr_array, ids: np.ndarray, held: bool = True) -> sp.csr_array:
-        """The neighbourhoods that roots read. held: a client's own graph, which must keep a limit."""
+        """The neighbourhoods that roots read. held: whether it is a client's own graph, which must keep the limit."""
         if self.cut is not None:
             return neighbour_limits.at_most(adjacency, self.cut, ids, NODE_CAP_COIN)
         if self.limit is not None and held:
@@ -70,16 +69,11 @@ class ExamplesMade:
         return sp.csr_array(adjacency.astype(np.float32))
 
 
-class _Steps(ExampleSettings, Protocol):
-    @property
-    def learning_rate(self) -> float: ...
-    @property
-    def momentum(self) -> float: ...
-    @property
-    def averaged(self) -> float: ...
+class _Steps(_Settings, Descends, Protocol):
+    """Settings of such a method whose server descends."""
 
 
-_P = TypeVar("_P", bound=ExampleSettings)
+_P = TypeVar("_P", bound=_Settings)
 _M = TypeVar("_M", bound=ExamplesMade)
 
 
@@ -87,11 +81,11 @@ _M = TypeVar("_M", bound=ExamplesMade)
 class Work:
     """What a client prepares."""
 
-    rows: np.ndarray  # float [n, k], what the network reads of its nodes
-    adjacency: sp.csr_array  # CSR [n, n], what its roots read
-    labels: np.ndarray  # int64 [n], −1 where unknown
-    ids: np.ndarray  # int64 [n], public names of its nodes
-    number: int  # of the client
+    rows: np.ndarray  # float [n, k], rows that the network reads
+    adjacency: sp.csr_array  # CSR [n, n], neighbourhoods that roots read
+    labels: np.ndarray  # int64 [n], −1: unknown
+    ids: np.ndarray  # int64 [n], public ids of its nodes
+    number: int  # number of the client
 
 
 def plan_for(
@@ -106,9 +100,10 @@ def plan_for(
     *,
     suffice: bool = True,
 ) -> Plan[_P, _M]:
-    """One release a step at each client.
+    """A plan with one release in each step at each client.
 
-    noise: (of a client's release, each client's event, clients that must finish). suffice: whether sums of messages do.
+    noise: (mechanism of a client's release, each client's event, clients that must finish). suffice: whether the server needs
+    only sums of messages.
     """
     mechanism, events, min_clients = noise
     bound = ClippedSum(params.clip, facts.num_nodes, sensitivity.kernel_name(example_gradients.clipped_sum))
@@ -122,12 +117,12 @@ def plan_for(
 def network_of(
     model: str, arguments: str, projection: int, facts: PublicFacts, *, wide: int = 1
 ) -> tuple[NetworkSpec, np.ndarray | None]:
-    """(what the network is made from, the public directions of its rows). wide: columns of a row for each direction."""
+    """(the network, the public directions of its rows). wide: columns of a row for each direction."""
     basis, inputs = directions_of(projection, facts)
     return NetworkSpec(model, arguments, wide * inputs, facts.num_classes), basis
 
 
-def prepare(plan: Plan[ExampleSettings, ExamplesMade], subgraph: Subgraph) -> Work:
+def prepare(plan: Plan[_Settings, ExamplesMade], subgraph: Subgraph) -> Work:
     """The rows and the bounded neighbourhoods of the client that holds ``subgraph``."""
     graph = subgraph.graph
     adjacency = plan.made.bounded(graph.adjacency, subgraph.nodes)
@@ -135,7 +130,7 @@ def prepare(plan: Plan[ExampleSettings, ExamplesMade], subgraph: Subgraph) -> Wo
 
 
 def client(
-    plan: Plan[ExampleSettings, ExamplesMade], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk
+    plan: Plan[_Settings, ExamplesMade], work: Work, model: Model, round_: int, streams: PlanStreams, desk: Desk
 ) -> PlanSent:
     """The noisy sum of the clipped gradients of this step's roots."""
     params, made, rule = plan.params, plan.made, plan.made.rules[work.number]
@@ -159,37 +154,32 @@ def client(
     return {"gradient": desk.release("model", gradient)}
 
 
-def descent_of(params: _Steps) -> Descent:
-    """Heavy-ball steps along noisy mean gradients."""
-    return Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
-
-
 def server(plan: Plan[_Steps, object], state: State[Descended], inbox: PlanInbox) -> State[Descended]:
-    """One step on the mean over the public expected number of roots."""
+    """One step along the sum over the public expected number of roots."""
     rows = np.float32(plan.params.sampling_rate * plan.facts.num_nodes)
     memory = descent_of(plan.params).step(state.memory, inbox.sums["gradient"] / rows, inbox.round)
     return State({"parameters": memory.parameters}, memory)
 
 
-def reads_rounds(plan: Plan[ExampleSettings, ExamplesMade]) -> bool:
-    """Whether the rounds of a run should be kept: roots read nobody, and the viewer sees them."""
+def reads_rounds(plan: Plan[_Settings, ExamplesMade]) -> bool:
+    """Whether rounds are kept: if roots read no other node, and the viewer sees rounds."""
     network, alone = plan.made.network, not plan.made.hops or all(one.most == 1 for one in plan.made.rules)
     return alone and seen.rounds_worth_keeping(plan, own_network.num_parameters(network))
 
 
 def evidence(
-    plan: Plan[ExampleSettings, ExamplesMade],
+    plan: Plan[_Settings, ExamplesMade],
     state: State,
     graph: Graph,
     units: np.ndarray,
     make: Callable[[Graph, np.ndarray], np.ndarray],
 ) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where nothing was kept, or nodes are replaced.
+    """float64 [m], a score for each unit (node, −1, label); None if rounds were not kept, or nodes are replaced.
 
-    A canary is read by its own example, a root alone. Rows of others are known, who was drawn is not: of each its expected
-    share is taken off. Where everybody is drawn and a canary touches no other row, ⟨clip(∇ⱼ), message − Σ wₖ clip(∇ₖ)⟩ summed
-    over rounds is the exact log-likelihood ratio of zero-out times s². make: (the graph of a client's nodes, their ids) → its
-    rows, float [n, k].
+    A canary is read by its own example, in which it is alone. The attacker knows all rows but not who was drawn, so it
+    subtracts the expected share of each. If all are drawn and a canary is in no other example, ⟨clip(∇ⱼ), message − Σ wₖ
+    clip(∇ₖ)⟩ summed over rounds is the exact log-likelihood ratio of zero-out times s². make: (graph of a client's nodes, their
+    ids) → their rows, float [n, k].
     """
     shares = seen.known_shares(plan, state, units)
     if shares is None:
@@ -218,14 +208,14 @@ def evidence(
 
 
 def _gradients(
-    plan: Plan[ExampleSettings, ExamplesMade],
+    plan: Plan[_Settings, ExamplesMade],
     vector: np.ndarray,
     rows: np.ndarray,
     labels: np.ndarray,
     weights: np.ndarray,
     of: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(Σ weights · clipped gradient over all roots alone, [p]; those of the rows ``of``, [m, p])."""
+    """(Σ weights · clipped gradient over all nodes as roots alone, [p]; the clipped gradients of the rows ``of``, [m, p])."""
     roots = np.flatnonzero(labels >= 0)
     given = NetworkExamples(rows, rooted.alone(roots), labels[roots])
     known, own = np.zeros(vector.size), np.zeros((of.size, vector.size))

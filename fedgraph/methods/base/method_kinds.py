@@ -1,9 +1,8 @@
 """The three kinds of method, and how a method is found by its name.
 
-A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of
-numbers for its graph or graphs, and those releases are compared. A *linker* scores pairs of nodes that may be linked. A task
-says which kind it needs (``explain_misfit``); a scenario that gives it a method of the other kind is refused when it is
-read.
+A *classifier* gives every node of a graph a score for each class. An *embedder* lets every client release a matrix of numbers
+for its graph or graphs, and those releases are compared. A *linker* scores pairs of nodes that may be linked. A task says which
+kind it needs (``explain_misfit``); a scenario that gives it another kind is refused when it is read.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +26,7 @@ _WORDS: dict[str, str] = {
 
 
 class Method(Protocol):
-    """What all kinds have in common; the functions are described in ``methods.base``."""
+    """What all kinds have in common; ``methods.base`` describes the functions."""
 
     REFERENCE: str  # BibTeX of its papers
     OFFERS: AnyMethodOffers  # what it can do
@@ -49,13 +48,13 @@ class ClassifierMethod(Method, Protocol):
 
 
 class LinkerMethod(Method, Protocol):
-    """A method that scores pairs of nodes, int64 [m, 2], by how likely they are linked: float64 [m]."""
+    """A method that scores pairs of nodes, int64 [m, 2]: float64 [m], larger for a likelier link."""
 
     def scores(self, plan: Plan, state: State, pairs: np.ndarray) -> np.ndarray: ...
 
 
-class EmbedderMethodSettings(Protocol):
-    """Settings of an embedder, as far as attacks ask for them."""
+class _EmbedderSettings(Protocol):
+    """Settings of an embedder that attacks read."""
 
     @property
     def protects(self) -> bool: ...  # updates leave a client clipped and noisy
@@ -66,38 +65,38 @@ class EmbedderMethodSettings(Protocol):
 
 
 class _Encoding(Protocol):
-    """What an embedding goes through before it leaves. width: numbers per node."""
+    """How embeddings are encoded."""
 
     @property
-    def width(self) -> int: ...
+    def width(self) -> int: ...  # numbers per node
     def of_graph(self, num_nodes: int) -> tuple[NoiseMechanism, Event]: ...
 
 
 class EmbedderMethodMade(Protocol):
-    """What the plan of every embedder has made."""
+    """What the plan of every embedder made of public facts."""
 
     @property
-    def encoding(self) -> _Encoding: ...  # its encoder
+    def encoding(self) -> _Encoding: ...
     @property
-    def sent(self) -> tuple[PlannedRelease, ...]: ...  # per client, the planned release of its embedding
+    def sent(self) -> tuple[PlannedRelease, ...]: ...  # for each client, the planned release of its embedding
     @property
-    def sizes(self) -> tuple[tuple[int, ...], ...]: ...  # per client, the nodes of each of its graphs
+    def sizes(self) -> tuple[tuple[int, ...], ...]: ...  # for each client, the number of nodes of each of its graphs
     @property
-    # per client and graph, the pure ε of all its retrievals; empty where there is none
+    # for each client and graph, the pure ε of all its retrievals; empty: there is none
     def graph_epsilons(self) -> Sequence[Sequence[float]]: ...
     @property
-    # what one vector of a whole graph goes through (with its ``width``); None where every node has a row
+    # how one vector of a whole graph is encoded (with its ``width``); None: every node has a row
     def pooled(self) -> Any: ...
 
 
-EmbedderMethodPlan: TypeAlias = Plan[EmbedderMethodSettings, EmbedderMethodMade]
+EmbedderMethodPlan: TypeAlias = Plan[_EmbedderSettings, EmbedderMethodMade]
 
 
 class EmbedderMethodMemory(Protocol):
     """What the server of every embedder remembers."""
 
     @property
-    # per client the latest embedding that was received; None where none was
+    # for each client the latest embedding that was received; None: none was
     def embeddings(self) -> Sequence[np.ndarray | None]: ...
     @property
     def kept(self) -> np.ndarray: ...  # float32 [copies, num_parameters], the model at some rounds
@@ -114,9 +113,10 @@ class EmbedderMethod(Method, Protocol):
 def explain_misfit(
     name: str, kind: OfferedMethodKind, given: str, trusted: Sequence[Trust] = (Trust.OWN_CLIENT,)
 ) -> str | None:
-    """Why a method cannot serve a task, as one sentence for a scenario's line; None where it can.
-    kind: that the task needs. given: what the task's clients hold (``MethodSituation.given``). trusted: whom the task's rows of
-    this method trust. ``ScenarioError`` where there is no method of this name.
+    """Why a method cannot serve a task, as one sentence; None: it can.
+
+    kind: the kind that the task needs. given: what the task's clients hold (``MethodSituation.given``). trusted: levels of
+    trust of this method's rows. ``ScenarioError`` if there is no method of this name.
     """
     offered = load(name).OFFERS
     if kind != offered.kind:
@@ -141,25 +141,25 @@ def explain_misfit(
 
 
 def list_names(able: Callable[[AnyMethodOffers], object]) -> list[str]:
-    """Names of the methods of whose ``Offers`` ``able`` says something true, in alphabetical order."""
+    """Names of the methods whose ``Offers`` make ``able`` true, in alphabetical order."""
     return [name for name in plugins.usable("methods") if able(load(name).OFFERS)]
 
 
 def load(name: str) -> Method:
-    """The method called ``name``, or the module that counts columns (``column_ranks``). ``ScenarioError``: there is none."""
+    """The method called ``name``, or ``column_ranks``. ``ScenarioError`` if there is none."""
     return cast(Method, column_ranks if name == column_ranks.COLUMN_RANKS_NAME else plugins.load("methods", name))
 
 
 def load_classifier(name: str) -> ClassifierMethod:
-    """The scenario was refused before this if it is no classifier."""
+    """The classifier called ``name``; scenarios with another kind were refused when they were read."""
     return cast(ClassifierMethod, plugins.load("methods", name))
 
 
 def load_linker(name: str) -> LinkerMethod:
-    """The scenario was refused before this if it is no linker."""
+    """The linker called ``name``; scenarios with another kind were refused when they were read."""
     return cast(LinkerMethod, plugins.load("methods", name))
 
 
 def load_embedder(name: str) -> EmbedderMethod:
-    """The scenario was refused before this if it is no embedder."""
+    """The embedder called ``name``; scenarios with another kind were refused when they were read."""
     return cast(EmbedderMethod, plugins.load("methods", name))

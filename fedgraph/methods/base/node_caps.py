@@ -1,10 +1,9 @@
-"""Aggregation perturbation at node level: for each client the rule that bounds what one node can change in a hop, and what the
-statement says of it; and what its methods have in common.
+"""What methods of noisy hops at node level share: for each client the rule that bounds how much one node changes a hop.
 
-log        W = h(max degree), proven for every graph, no promise            ``privacy.neighbour_sums``
-limit      the platform enforces at most M neighbours; input above is refused   log cap or plain sums
-promised   as published: neighbourhoods are cut to D by public coins, √D is claimed; provable only where both
-           neighbouring graphs keep D from the start, for a slot that a removed node frees is filled again
+log        edges weigh h(larger degree of their ends): proven for every graph, no promise (``privacy.neighbour_sums``)
+limit      the platform enforces at most M neighbours, and more are refused: log weights or plain sums
+promised   as published: neighbourhoods are cut to D by public coins, and √D is claimed. This is provable only if no node of
+           either graph has more than D neighbours, because others fill a slot that a removed node frees
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class NodeCapSettings(Settings):
     )
     knee: ClassVar[int] = 1  # degree up to which the log cap weighs every edge 1
     limit: int | None = Field(None, ge=1, description="neighbours that the platform allows (cap: limit)")
-    typical: ClassVar[int] = 10  # public guess of a degree: chooses the rule under a limit
+    typical: ClassVar[int] = 10  # public guess of a degree, by which the rule under a limit is chosen
     degree: int = Field(10, ge=1, description="promised maximum degree D, to which neighbourhoods are cut (cap: promised)")
     formula: Literal["code", "slides"] = Field(
         "code",
@@ -77,26 +76,26 @@ _M = TypeVar("_M")
 
 @dataclass(frozen=True)
 class NodeCaps:
-    """What bounds a node's share of a hop: a rule for each client, or one promised degree."""
+    """The rule of each client, or one promised degree."""
 
     proven: tuple[privacy.PricedDegreeCap, ...]  # the rule of each client, from its number of nodes; empty under a promise
     promised: int | None  # maximum degree D that the data promise, or None
     limit: int | None  # number of neighbours that the platform enforces, or None
-    assumptions: tuple[privacy.Assumption, ...]  # what the guarantee rests on
-    notes: tuple[str, ...]  # what a statement must say
+    assumptions: tuple[privacy.Assumption, ...]
+    notes: tuple[str, ...]  # sentences for the report
 
     def sensitivities(self, params: NodeCapSettings) -> tuple[float, ...]:
-        """Δ₂ of one hop of each client, row of the node itself not shown."""
+        """Δ₂ of one hop of each client, without the row of the node itself; one number under a promise."""
         if self.promised is not None:
             return (neighbour_sums.sensitivity(params.protects, self.promised, rows_released=False),)
         return tuple(cap.sensitivity_l2(params.protects.replaces) for cap in self.proven)
 
     def terms(self, client: int) -> int:
-        """How many vectors of norm at most 1 a row adds up at most."""
+        """The largest number of vectors of norm at most 1 that a row adds up."""
         return self.promised or max(1, self.proven[client].num_nodes - 1)
 
     def weights(self, adjacency: sp.csr_array, ids: np.ndarray, client: int | None = None) -> sp.csr_array:
-        """What a hop multiplies with. client None: a public graph, by the rule of the largest client."""
+        """The weights of edges in a hop. client: None for a public graph, which gets the rule of the largest client."""
         if self.promised is not None:
             return neighbour_limits.at_most(adjacency, self.promised, ids, NODE_CAP_COIN)
         if client is not None and self.limit is not None:
@@ -106,7 +105,7 @@ class NodeCaps:
 
 
 def edge_weights(adjacency: sp.csr_array, cap: privacy.PricedDegreeCap) -> sp.csr_array:
-    """Edges weighed by ``cap``; the graph may have more nodes than the cap was made for (a public graph)."""
+    """The weights of edges by ``cap``; a public graph may have more nodes than the cap was made for."""
     beyond = max(0, adjacency.shape[0] - cap.factors.size)
     return neighbour_limits.log_weights(adjacency, np.concatenate([cap.factors, np.full(beyond, cap.factors[-1])]))
 
@@ -140,13 +139,13 @@ def _caps_of(params: NodeCapSettings, facts: PublicFacts, budget: Budget) -> Nod
 
 
 def aggregate_capped_rows(weights: sp.csr_array, rows: np.ndarray) -> np.ndarray:
-    """What a hop adds up before noise, [n, h]; rows of norm at most 1. Weights 0 or 1 in float32 are a graph that was cut."""
+    """[n, h], the sums of a hop before noise; rows have norm at most 1. Weights of a cut graph are float32, 0 or 1."""
     if weights.dtype == np.float32:
         return learning.aggregate_hop(weights, rows)
     return learning.aggregate_weighted_neighbours(weights, learning.scale_to_unit_length(rows))
 
 
-class _Descends(Protocol):
+class Descends(Protocol):
     @property
     def learning_rate(self) -> float: ...
     @property
@@ -157,13 +156,13 @@ class _Descends(Protocol):
     def averaged(self) -> float: ...
 
 
-def descent_of(params: _Descends) -> learning.Descent:
-    """The descent of a server that steps along noisy mean gradients."""
+def descent_of(params: Descends) -> learning.Descent:
+    """Heavy-ball descent along noisy mean gradients, at the server."""
     return learning.Descent(params.learning_rate, params.momentum, params.steps, params.averaged)
 
 
 def directions_of(projection: int, facts: PublicFacts) -> tuple[np.ndarray | None, int]:
-    """(public directions [d, k] of the public graph's features, or None for all columns; how many columns rows then have)."""
+    """(public directions [d, k] of features, or None for all columns; the number of columns of rows)."""
     known = facts.public_graph
     basis = learning.projection.basis_of(known, projection) if projection and known is not None else None
     return basis, facts.num_features if basis is None else basis.shape[1]
@@ -177,12 +176,10 @@ def rows_of(graph: Graph, basis: np.ndarray | None) -> learning.FeatureMatrix:
 
 
 def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
-    """``rows_of`` as CSR [n, k], where neighbours are added up before a network reads them."""
-    return (
-        learning.unit_matrix_rows(graph.features)
-        if basis is None
-        else learning.project_features_sparsely(graph.features, basis)
-    )
+    """``rows_of`` as CSR [n, k]."""
+    if basis is None:
+        return learning.unit_matrix_rows(graph.features)
+    return learning.project_features_sparsely(graph.features, basis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +187,9 @@ class Work:
     """A client's rows and its bounded graph."""
 
     x: learning.FeatureMatrix  # its rows, as ``rows_of`` gives them
-    labels: torch.Tensor  # int64 [n], −1 where unknown
-    adjacency: sp.csr_array  # what its hops multiply with (``NodeCaps.weights``)
-    # noisy hops by ``key``; a cache, which is filled again where it is empty
+    labels: torch.Tensor  # int64 [n], −1: unknown
+    adjacency: sp.csr_array  # weights of its edges (``NodeCaps.weights``)
+    # a cache of noisy hops by ``key``; what is missing is made again
     hops: dict[str, learning.DenseMatrix] = field(default_factory=dict)
 
 
@@ -206,8 +203,9 @@ def prepare(caps: NodeCaps, basis: np.ndarray | None, subgraph: Subgraph) -> Wor
 def release_hop(
     desk: privacy.Desk, path: str, name: str, sums: np.ndarray, first: int, shown: dict[str, privacy.Released]
 ) -> np.ndarray:
-    """One hop with its noise, at unit length, float32 [n, h]: released in round ``first``, and replayed in later ones.
-    sums: float [n, h], what the hop adds up. shown: takes what is released under ``name``, which stays here unless an attack
+    """float32 [n, h], one noisy hop with rows of unit length: released in round ``first``, and replayed in later ones.
+
+    sums: float [n, h], the sums of the hop. shown: gets the release under ``name``; the client sends it only to an attack that
     reads all that is priced (``plan.watch.opened``).
     """
     if desk.round > first:
@@ -217,23 +215,23 @@ def release_hop(
 
 
 def key(streams: PlanStreams, *frozen: np.ndarray) -> str:
-    """Names the noisy hops that follow from these frozen parameters in this cell, for ``Work.hops``."""
+    """The name in ``Work.hops`` of the noisy hops that follow from these frozen parameters in this cell."""
     text = b"".join(np.ascontiguousarray(part).tobytes() for part in frozen)
     return hashlib.sha256(text + str((streams.root, streams.path[:-1])).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class _Noise:
-    """What gradients and hops are released with. hops: one for each rule of a client. published: the claimed ε, or None."""
+    """Mechanisms and prices of the releases."""
 
     gradient: tuple[privacy.NoiseMechanism, privacy.Event]
-    hops: list[tuple[privacy.NoiseMechanism, privacy.Event]]
-    published: float | None = None
-    min_clients: int = 1
+    hops: list[tuple[privacy.NoiseMechanism, privacy.Event]]  # one for each of ``NodeCaps.sensitivities``
+    published: float | None = None  # the claimed ε, or None
+    min_clients: int = 1  # clients that must finish a round
 
 
 def _noise(params: NodeCapSettings, facts: PublicFacts, budget: Budget, capped: NodeCaps, total: int) -> _Noise:
-    """Noise of ``total`` rounds of gradients and of all hops that costs at most the budget."""
+    """The noise of ``total`` rounds of gradients and of all hops, which together cost at most the budget."""
     changes = capped.sensitivities(params)
     if not budget.private:
         return _Noise(PLAN_WITHOUT_NOISE, [PLAN_WITHOUT_NOISE] * len(changes))
@@ -263,10 +261,11 @@ def plan_for(
     make: Callable[[NodeCaps], _M],
     dispute: str,
 ) -> Plan[_P, _M]:
-    """Noise multipliers of gradients and of hops, and every release.
-    gradients: path → its rounds, one clipped sum each. hops: (path, round, how many are released in it). kernel: of the sums.
-    make: what the method makes of the rule. dispute: what is said of it in public; a note where a hop is released.
-    ``ScenarioError``: there is no public graph to answer for.
+    """The plan of a method: noise of gradients and of hops, and every release.
+
+    gradients: path → its rounds, each with one clipped sum. hops: (path, round, number of hops in it). kernel: of the sums.
+    make: from the rule to what the method makes of it. dispute: a note for plans with hops. ``ScenarioError`` if there is no
+    public test graph.
     """
     public_facts.require_public_test_graph(method, facts)
     relation, total = params.protects, sum(map(len, gradients.values()))

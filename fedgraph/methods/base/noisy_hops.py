@@ -1,13 +1,12 @@
-"""What methods of aggregation perturbation at edge level share: K noisy sums over neighbours, each released once.
+"""What methods of noisy hops at edge level share: K noisy sums over neighbours, each released once.
 
-Round k: the server broadcasts the rows of all nodes (public, or computed from what was released), a client adds up the rows
-of its nodes' neighbours and sends the sums with noise. A method says how rows are made, and what is learnt from the sums.
+In each round the server broadcasts the rows of all nodes (public, or computed from what was released). A client adds up the
+rows of its nodes' neighbours and sends the sums with noise. A method says how rows are made, and what is learnt from the sums.
 
-Federated, who sees what: the server sees every message (behind secure aggregation: their sum), clients see each broadcast. An
-inner edge changes two rows of one client's message. An edge between clients is dropped, or (``cut_edges: protected``) known
-to both its clients: it changes one row of either's message, so at Δ = 1 an end either message carries enough noise and both
-together cost what an inner edge costs, 1² + 1² = √2² (``composition.compose_ends``). Nothing passes between clients but
-released rows.
+**Who sees what.** The server sees every message (behind secure aggregation their sum), clients see each broadcast. An edge
+inside a client changes two rows of its message. An edge between clients is dropped, or (``cut_edges: protected``) known to both
+clients: it changes one row of each message, Δ = 1 at each end, and both ends together cost as much as an inner edge, 1² + 1² =
+√2² (``composition.compose_ends``).
 """
 
 from collections.abc import Sequence
@@ -59,18 +58,18 @@ class Made:
     """What the plan made of public facts."""
 
     attributes: Graph  # every node's public features and labels
-    new_nodes: bool  # predictions are for the nodes of a public graph, and not for those that were trained on
+    new_nodes: bool  # whether predictions are for nodes of a public graph, and not for those that trained
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Whose sums a client makes."""
+    """What a client prepares."""
 
     adjacency: sp.csr_array  # CSR [n_i, n_i] over its own rows, or [n_i, num_nodes] where cut edges are shared
     nodes: np.ndarray  # int64 [n_i], global ids of its rows
 
 
-class NoisyHopMemory(Protocol):
+class _Memory(Protocol):
     """What the server of every such method remembers."""
 
     @property
@@ -82,8 +81,10 @@ class NoisyHopMemory(Protocol):
 def plan_for(
     method: str, params: _P, facts: PublicFacts, budget: Budget, notes: tuple[str, ...] = (), code: str = "code"
 ) -> Plan[_P, Made]:
-    """Every hop, priced at √2 for an undirected edge; published: Δ = 1 (``aggregation_noise``, which names what ``code`` is).
-    Raises ``ScenarioError``: features or labels are not public, or a directed edge is shared by two clients.
+    """The plan of a method: every hop, priced at Δ₂ = √2 for an undirected edge (published: Δ = 1).
+
+    code: the formula of ``aggregation_noise`` for ``formula: code``. ``ScenarioError`` if features or labels are not public, or
+    two clients share a directed edge.
     """
     if facts.public_attributes is None:
         raise ScenarioError(
@@ -104,16 +105,18 @@ def plan_for(
     release = privacy.PlannedRelease("aggregate", privacy.NeighbourSums(facts.num_nodes), mechanism, event, range(params.hops))
     per_end = facts.cut_edges_shared
     guarantee = guarantee_from_public_facts(facts, params.protects, assumed, budget.delta, per_end=per_end)
-    # what is trained before the first hop reads public data only: all budgets share it
+    # the state before the first hop follows from public data: all budgets share it
     key, releases = params.model_dump_json(), (release,) if params.hops else ()
     schedule = planned.PlanSchedule(params.hops, releases, min_clients, shared_key=key)
     made = Made(facts.public_attributes, facts.public_graph is not None)
-    # behind secure aggregation all clients' rows have their places in one matrix; an edge between clients is in two rows
+    # behind secure aggregation each client's rows have their places in one matrix: a union of clients sends the sum of theirs
+    # (not so if edges between clients are shared)
     sums = planned.PlanSums(additive=facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION and not per_end)
     return Plan(method, params, facts, guarantee, schedule, made, published, sums, notes=notes)
 
 
 def prepare(plan: Plan[_Asked, object], subgraph: Subgraph) -> Work:
+    """The client's edges, with those to other clients if both ends know them."""
     adjacency = subgraph.graph.adjacency
     if plan.params.protects is privacy.Relation.EDGE_UNDIRECTED:
         aggregation.require_simple(adjacency)
@@ -125,22 +128,22 @@ def prepare(plan: Plan[_Asked, object], subgraph: Subgraph) -> Work:
 def client(
     plan: Plan[_Asked, object], work: Work, model: Model, round_: int, streams: PlanStreams, desk: privacy.Desk
 ) -> PlanSent:
-    """One noisy hop over this client's edges (behind secure aggregation: on the rows of all nodes)."""
+    """One noisy hop over this client's edges (behind secure aggregation with a row for every node)."""
     return {"aggregate": desk.release("aggregate", lambda: own_sums(plan, work.adjacency, work.nodes, model["rows"]))}
 
 
 def own_sums(plan: Plan, adjacency: sp.csr_array, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The sums over neighbours of a client's nodes, before noise, as ``send_rows`` places them.
-    adjacency: CSR [n_i, n_i], or [n_i, num_nodes] with edges that leave the client. nodes: int64 [n_i], global ids of its
-    nodes. rows: float [num_nodes, h], that were broadcast.
+    """The sums over neighbours of a client's nodes, before noise, placed by ``send_rows``.
+
+    adjacency, nodes: as in ``Work``. rows: float [num_nodes, h], the broadcast rows.
     """
     everywhere = adjacency.shape[1] == plan.facts.num_nodes
     return send_rows(plan, nodes, aggregation.aggregate_hop(adjacency, rows if everywhere else rows[nodes]))
 
 
 def send_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A client's rows, float [n_i, h], as it sends them: as they are; behind secure aggregation each at its node's place among
-    all nodes, float [num_nodes, h]. nodes: int64 [n_i], their global ids.
+    """A client's rows, float [n_i, h], as it sends them; behind secure aggregation each at its node's place among all nodes,
+    float [num_nodes, h]. nodes: int64 [n_i], their global ids.
     """
     if plan.facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         return aggregation.place_aggregated_rows([rows], [nodes], plan.facts.num_nodes)
@@ -148,17 +151,17 @@ def send_rows(plan: Plan, nodes: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def receive(plan: Plan, inbox: PlanInbox, part: str = "aggregate") -> np.ndarray:
-    """What clients sent by ``send_rows`` as ``part`` of their messages, each node's row at its place: [num_nodes, h]."""
+    """[num_nodes, h], the rows that clients sent by ``send_rows`` as ``part`` of their messages, each at its node's place."""
     parts, facts = inbox.each.get(part), plan.facts
     if not parts:
         return inbox.sums[part]
     return aggregation.place_aggregated_rows(parts, facts.members, facts.num_nodes)
 
 
-def evidence(plan: Plan[_Asked, object], state: State[NoisyHopMemory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """For each pair [m, 2] the log-likelihood ratio of all released sums, with the edge against without, times the variance.
+def evidence(plan: Plan[_Asked, object], state: State[_Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray:
+    """float64 [m]: for each pair [m, 2] the log-likelihood ratio of all released sums, with against without the edge, times s².
 
-    Given the rows that were sent, a sum is Gaussian around that of the known neighbours, or around that plus the other's row.
+    Given the broadcast rows, a sum is Gaussian around that of the known neighbours, or around that plus the other end's row.
     """
     ends = [pairs] if plan.params.protects is privacy.Relation.EDGE_DIRECTED else [pairs, pairs[:, ::-1]]
     ratios = np.zeros(len(pairs))

@@ -1,4 +1,4 @@
-"""What a plan may be made from: public facts and a budget; and what the setting itself assumes."""
+"""What a plan may be made from, public facts and a budget, and the assumptions that follow from the facts."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from fedgraph.types import Graph, GraphColumns
 PublicCalibrationFact = Literal["published", "provable", "none"]
 PublicCutEdgeFacts = Literal["dropped", "protected"]
 
-# What plans assume: where features and labels are public, and where a public graph is predicted for.
+# assumptions of plans where features and labels are public, and where predictions are for a public graph
 _ALWAYS = (Assumption.UNTUNED, Assumption.SPLIT_PUBLIC)
 FACTS_ATTRIBUTES_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, Assumption.FEATURES_LABELS_PUBLIC, *_ALWAYS)
 FACTS_TESTED_IN_PUBLIC: tuple[Assumption, ...] = (Assumption.COUNTS_PUBLIC, *_ALWAYS, Assumption.TEST_GRAPH_PUBLIC)
@@ -28,38 +28,36 @@ class PublicFacts:
     num_features: int  # columns of a feature row
     num_classes: int  # classes of the labels
     clients: tuple[int, ...]  # nodes of each client
-    # where a client holds several whole graphs, the nodes of each of them (its rows follow one another); else empty
+    # if clients hold several whole graphs, the number of nodes of each (a client's rows follow one another); else empty
     graphs: tuple[tuple[int, ...], ...] = ()
     viewer: Viewer  # who sees what leaves a client
-    members: tuple[np.ndarray, ...] = ()  # ids of each client's nodes, where they are public; else empty
-    membership_from_edges: bool  # who holds which node was computed from edges
-    membership_from_labels: bool  # who holds which node was computed from labels
-    holdings: sp.csr_array | None  # CSR [clients, num_nodes], where clients share nodes; None where they share none
-    # of edges between clients. ``dropped``: nobody has them. ``protected``: they are known, and used, at both ends.
-    cut_edges: PublicCutEdgeFacts
+    members: tuple[np.ndarray, ...] = ()  # ids of each client's nodes, if they are public; else empty
+    membership_from_edges: bool  # whether who holds which node was computed from edges
+    membership_from_labels: bool  # whether who holds which node was computed from labels
+    holdings: sp.csr_array | None  # CSR [clients, num_nodes], if clients share nodes; else None
+    cut_edges: PublicCutEdgeFacts  # edges between clients: nobody has them (``dropped``), or both ends use them (``protected``)
     public: str  # what is public, in one word (``test-graph``, ``nothing`` or the name of a set)
-    public_graph: Graph | None  # the test graph, or another set of nodes, where the setting makes it public; else None
-    # where only edges are private, every node's features and its label (−1 where unknown), without any edge
-    public_attributes: Graph | None
-    # int64, ids of nodes that never train and only ask for their own answer (which these are is public)
+    public_graph: Graph | None  # the test graph, or another set of nodes, if it is public; else None
+    public_attributes: Graph | None  # if only edges are private, all features and labels (−1: unknown), without edges
+    # int64, ids of nodes that never train and only ask for their own answer; these ids are public
     asking: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    asks: bool = False  # whether nodes ask so, be it that none is set apart: in a model everybody trains, and anybody may ask
-    # settings by which it was drawn who trains, or which edges are hidden; empty: as usual, or sizes show it. Runs that differ
-    # in these alone hold other data, and may not share noise.
+    asks: bool = False  # whether private nodes ask; ``asking`` may be empty, as in a model, where all train and anybody may ask
+    # settings that drew who trains, or which edges are hidden; empty: the usual ones. Runs that differ only in these have
+    # different data, and may not share noise.
     drawn: str = ""
-    split_from_edges: bool  # who trains and who tests was computed from edges; taken as public, as the next four are
-    split_from_labels: bool  # who trains and who tests was chosen by labels
-    component_from_edges: bool  # which nodes there are (the largest component) was computed from edges
-    columns_from_rows: bool  # the columns of private features, or their weights, were computed from all rows
-    features_from_edges: bool  # features were computed from edges
-    colluders: int  # how many participants, 1 or more, may tell a server that sees sums what they know of their own noise
-    answering: int | None = None  # how many clients answer in each round (``federation`` of a task); None: all
-    # columns of numbers whose range is not public; None where there is none (``column_ranks``)
+    split_from_edges: bool  # whether the split was computed from edges; taken as public, as the next four
+    split_from_labels: bool  # whether the split was computed from labels
+    component_from_edges: bool  # whether the set of nodes (the largest component) was computed from edges
+    columns_from_rows: bool  # whether the columns of private features, or their weights, were computed from all rows
+    features_from_edges: bool  # whether features were computed from edges
+    colluders: int  # number of clients, at least 1, who may tell a server that sees sums their own share of noise
+    answering: int | None = None  # number of clients that answer in each round; None: all
+    # columns of numbers whose range is not public; None: there are none (``column_ranks``)
     columns: GraphColumns | None = None
 
     @property
     def num_clients(self) -> int:
-        """How many clients there are."""
+        """Number of clients."""
         return len(self.clients)
 
     @property
@@ -90,7 +88,7 @@ class ClearFacts(PublicFacts):
 
 @dataclass(frozen=True)
 class Budget:
-    """What a method may spend. Raises ``PrivacyError``: ε or δ is out of range."""
+    """What a method may spend. ``PrivacyError`` if ε or δ is out of range."""
 
     epsilon: float  # ε, above 0; ∞: no noise is asked for
     delta: float  # δ, between 0 and 1
@@ -109,43 +107,44 @@ class Budget:
 
 
 def require_public_attributes(method: str, facts: PublicFacts) -> Graph:
-    """Public features and labels of the nodes that are trained on and asked; ``ScenarioError`` where they are not public."""
+    """The public features and labels of all nodes; ``ScenarioError`` if they are not public, or others are asked."""
     if facts.public_attributes is None or facts.public_graph is not None:
         raise ScenarioError(f"{method} needs public features and labels: set the task's protocol: transductive")
     return facts.public_attributes
 
 
 def require_public_test_graph(method: str, facts: PublicFacts) -> Graph:
-    """The public graph that is predicted for; ``ScenarioError`` where there is none."""
+    """The public graph that predictions are for; ``ScenarioError`` if there is none."""
     if facts.public_graph is None:
         raise ScenarioError(f"{method} is tested on a public graph: set the task's protocol: inductive")
     return facts.public_graph
 
 
 def assume_public_facts(facts: PublicFacts) -> tuple[Assumption, ...]:
-    """What the setting makes public, for a method that predicts on the public graph or learns a view from it."""
+    """The assumption of a method that reads the public graph; empty if there is none."""
     if facts.public_graph is None:
         return ()
     return (Assumption.TEST_GRAPH_PUBLIC if facts.public == "test-graph" else Assumption.PUBLIC_NODES,)
 
 
 def assume_public_derived_facts(facts: PublicFacts, relation: Relation, *, edges_private: bool) -> tuple[Assumption, ...]:
-    """What is taken as public although it was computed from what ``relation`` protects.
-    edges_private: False where a method gives all edges away (``edges-public``).
+    """Assumptions that something is public although it was computed from what ``relation`` protects.
+
+    edges_private: False for a method that gives all edges away (``edges-public``).
     """
     stated = {
         Assumption.SPLIT_FROM_EDGES: facts.split_from_edges and edges_private,
         Assumption.SPLIT_FROM_LABELS: facts.split_from_labels and relation.protects_labels,
         Assumption.COMPONENT_FROM_EDGES: facts.component_from_edges and edges_private,
         Assumption.COLUMNS_PUBLIC: facts.columns_from_rows,
-        # where edges alone are private, features are public with all that they say of edges; whether they count them is not
+        # if only edges are private, features are public anyway
         Assumption.FEATURES_FROM_EDGES: facts.features_from_edges and not relation.links_alone,
     }
     return tuple(assumption for assumption, holds in stated.items() if holds)
 
 
 def assume_public_setting(facts: PublicFacts, relation: Relation) -> tuple[Assumption, ...]:
-    """What the setting itself assumes where ``relation`` is protected and edges are private: where data live, who sees what."""
+    """Assumptions of the setting, with private edges: who holds which node, and who sees what."""
     assumed = assume_public_derived_facts(facts, relation, edges_private=True)
     if facts.viewer is Viewer.CURATOR_TRUSTED:
         return assumed
@@ -175,10 +174,12 @@ def guarantee_from_public_facts(
     limit: int | None = None,
     sampled_once: float | None = None,
 ) -> Guarantee:
-    """What a plan counts its releases for, toward the viewer of ``facts``.
-    assumed: what the method assumes; what the setting assumes follows after it. delta: δ. per_end: events price one end of an
-    edge, and an edge costs two of them. promised: maximum degree that the data promise, or None. limit: number of neighbours
-    that the platform enforces, or None. sampled_once: rate of a secret one-time sample that amplifies all releases, or None.
+    """The guarantee of a plan, toward the viewer of ``facts``.
+
+    assumed: assumptions of the method; those of the setting are added. delta: δ. per_end: whether events price one end of an
+    edge, so that an edge costs two of them. promised: maximum degree that the data promise, or None. limit: number of
+    neighbours that the platform enforces, or None. sampled_once: rate of a secret one-time sample that amplifies all releases,
+    or None.
     """
     stated = (*assumed, *assume_public_setting(facts, relation))
     colluders = facts.colluders if facts.colluders > 1 and facts.viewer is Viewer.SERVER_SECURE_AGGREGATION else None

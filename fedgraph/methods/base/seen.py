@@ -1,8 +1,9 @@
-"""What a viewer of every round saw: for attacks that read training messages (``attacks.base.evidence``).
+"""Reading training messages, for attacks (``attacks.base.evidence``).
 
-A message is Σ_i w_i clip(∇_i) + N(0, s² I), w_i = 1 or 0 by the coin of a canary. Who knows all rows takes off those that are
-in every version, and half of each canary; the rest is Σ_j ±½ clip(∇_j) + noise. ``SeenCoins`` gathers over all rounds what it
-says of the coins: a canary by itself is read by its exact likelihood ratio; what canaries have along one another is taken off.
+A message is Σ_i w_i clip(∇_i) + N(0, s² I), where w_i is 1, or the coin of a canary. Whoever knows all rows subtracts those
+that are in every version, and half of each canary's; the rest is Σ_j ±½ clip(∇_j) + noise. ``SeenCoins`` gathers over all
+rounds what this shows of the coins: the exact likelihood ratio for a canary alone; what canaries have along one another is
+subtracted.
 """
 
 from __future__ import annotations
@@ -18,25 +19,24 @@ from fedgraph.methods.base.plan import Plan, State
 from fedgraph.privacy import Relation, Viewer, likelihood_ratios
 from fedgraph.types import Graph
 
-FEW_SEEN_CLIENTS = 16  # up to so many clients, each computes and draws its noise by itself (``federation.messages``)
-_SINGLE = 512  # up to so many clients, an attack on sums has what the colluding clients sent
-_MOST = 30_000_000  # numbers in all messages of a run that are kept
-_CLEAR = 1e-3  # share of the clip that stands for the noise of messages that were sent without
+FEW_SEEN_CLIENTS = 16  # most clients of which each computes and draws noise alone (``federation.messages``)
+_SINGLE = 512  # most clients with which an attack on sums knows what the colluding ones sent
+_MOST = 30_000_000  # most numbers in all messages of a run that is kept
+_CLEAR = 1e-3  # share of the clip that stands for the noise of messages without noise
 
 
 def rounds_worth_keeping(plan: Plan, num_parameters: int) -> bool:
-    """Whether the viewer sees the rounds, and all messages together are not too much to keep."""
+    """Whether the viewer sees single rounds, and all messages together are not too many numbers to keep."""
     viewer = plan.guarantee.protection.viewer
     messages = plan.schedule.rounds * (1 if viewer is Viewer.SERVER_SECURE_AGGREGATION else plan.facts.num_clients)
     return viewer not in (Viewer.CURATOR_TRUSTED, Viewer.WORLD) and messages * num_parameters <= _MOST
 
 
 def colluders_of(plan: Plan) -> range:
-    """Clients that an attack on sums counts as the server's: the last t of the plan, who know what they sent themselves.
+    """The clients who collude in an attack on sums: the last t of the plan, who tell the server what they sent.
 
-    A price is that of the worst t clients, so any t will do; where a part of every message is summed (``PlanSums.paths``) it is
-    that of one. None where more than ``_SINGLE`` clients take part: then sums over blocks of clients travel, and nobody has
-    made a single message.
+    The price is that of the worst t clients, so any t will do; t is 1 if a part of every message is summed
+    (``PlanSums.paths``). Empty with more than ``_SINGLE`` clients: then only sums over blocks of clients are computed.
     """
     n = plan.facts.num_clients
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
@@ -47,7 +47,7 @@ def colluders_of(plan: Plan) -> range:
 
 
 def groups_of(plan: Plan) -> tuple[np.ndarray, ...]:
-    """Global ids of the nodes that one message sums over: of each client, or behind secure aggregation of all but colluders."""
+    """Global ids of the nodes in each message: of each client, or, behind secure aggregation, of all who do not collude."""
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         known = [plan.facts.members[client] for client in colluders_of(plan)]
         everybody = np.arange(plan.facts.num_nodes)
@@ -56,8 +56,8 @@ def groups_of(plan: Plan) -> tuple[np.ndarray, ...]:
 
 
 def gradients_of(plan: Plan, state: State, group: int) -> Iterator[tuple[int, Mapping[str, np.ndarray], np.ndarray]]:
-    """(round, broadcast model, part ``gradient`` of the message) of one of ``groups_of``, where it was sent. Behind secure
-    aggregation the sum, without what the colluding clients sent.
+    """(round, broadcast model, part ``gradient`` of the message) of one of ``groups_of``, for each round that has it. Behind
+    secure aggregation the message is the sum without what colluding clients sent.
     """
     for model, inbox in state.seen:
         if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
@@ -68,9 +68,9 @@ def gradients_of(plan: Plan, state: State, group: int) -> Iterator[tuple[int, Ma
 
 
 def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | None:
-    """How much of each row who knows all rows takes off a message: 1, and ½ of a canary's, whose coin is unknown.
-    units: int64 [m, ≥ 1], the canaries' global ids first. Returns float64 [num_nodes]; None where the rounds were not kept, or
-    nodes are replaced and not zeroed out.
+    """float64 [num_nodes], the share of each row that the attacker subtracts from a message: 1, and ½ for a canary.
+
+    units: int64 [m, ≥ 1], the canaries' global ids first. None if rounds were not kept, or the relation is not zero-out.
     """
     if not state.seen or plan.guarantee.protection.relation is not Relation.NODE_ZERO_OUT:
         return None
@@ -81,17 +81,17 @@ def known_shares(plan: Plan, state: State, units: np.ndarray) -> np.ndarray | No
 
 @dataclass(eq=False)
 class SeenCoins:
-    """What messages say of the coins of the canaries in them."""
+    """What messages show of the coins of the canaries in them."""
 
     rows: np.ndarray  # int64 [m], places of the canaries among the rows of a message
     gram: np.ndarray = field(init=False)  # float64 [m, m], sum over messages of ⟨clip(∇ⱼ), clip(∇ₖ)⟩
-    along: np.ndarray = field(init=False)  # float64 [m], sum over messages of ⟨clip(∇ⱼ), what is left of a message⟩
+    along: np.ndarray = field(init=False)  # float64 [m], sum over messages of ⟨clip(∇ⱼ), rest of the message⟩
 
     def __post_init__(self) -> None:
         self.gram, self.along = np.zeros((self.rows.size, self.rows.size)), np.zeros(self.rows.size)
 
     def add(self, products: np.ndarray, left_over: np.ndarray) -> None:
-        """products: [m, m]. left_over: [n], of every row of the message."""
+        """Adds a message. products: [m, m], ⟨clip(∇ⱼ), clip(∇ₖ)⟩. left_over: [n], ⟨clip(∇), rest⟩ of every row."""
         self.gram += products
         self.along += left_over[self.rows]
 
@@ -100,8 +100,8 @@ class SeenCoins:
         return likelihood_ratios.of_coins(self.gram / (4 * std**2), self.along / (2 * std**2))
 
 
-def noise_of(plan: Plan, path: str, clip: float) -> float:
-    """s of what ``messages_of`` gives of a path; without noise a small share of the clip, so that a score is finite."""
+def _noise_of(plan: Plan, path: str, clip: float) -> float:
+    """s of the messages of a path in ``gradients_of``; without noise a small share of the clip, so that scores are finite."""
     std = float(getattr(next(r.mechanism for r in plan.schedule.releases if r.path == path), "std", 0.0))
     if plan.guarantee.protection.viewer is Viewer.SERVER_SECURE_AGGREGATION:
         std *= math.sqrt(plan.facts.num_clients - len(colluders_of(plan)))
@@ -116,22 +116,24 @@ def coins_of(
     clip: float,
     read: Callable[[int, np.ndarray, SeenCoins], None],
 ) -> np.ndarray:
-    """float64 [m]: what the messages of every group that holds canaries say of their coins.
-    units: int64 [m, ≥ 1], the canaries' global ids first. groups: of ``groups_of``. path: of the noise. read: adds all
-    messages of a group to its coins; it is given the group's number, the ids of its rows in their order, and the coins.
+    """float64 [m], a score for each canary, from the messages of the group that holds it.
+
+    units: int64 [m, ≥ 1], the canaries' global ids first. groups: as ``groups_of``. path: path of the noise. read: called with
+    the number of a group, the ids of its rows in their order, and its coins, to which it adds all messages.
     """
     found = np.zeros(plan.facts.num_nodes)
     for number, nodes in enumerate(groups):
         coins = SeenCoins(np.flatnonzero(np.isin(nodes, units[:, 0])))
         if coins.rows.size:
             read(number, nodes, coins)
-            found[nodes[coins.rows]] = coins.ratios(noise_of(plan, path, clip))
+            found[nodes[coins.rows]] = coins.ratios(_noise_of(plan, path, clip))
     return found[units[:, 0]]
 
 
 class SeenRows:
-    """Known rows (x) of a message, the gradient of each of which is clipped by itself, read for ``coins``.
-    labels: int64 [n], −1 where unknown. weights: [n], how much of each row is taken off a message.
+    """Reads, for ``coins``, messages that sum the clipped gradients of known rows (x).
+
+    labels: int64 [n], −1: unknown. weights: [n], the share of each row that is subtracted from a message.
     """
 
     def __init__(self, coins: SeenCoins, x: TorchMatrix, labels: np.ndarray, weights: np.ndarray) -> None:
@@ -140,7 +142,7 @@ class SeenRows:
         self._overlap = per_sample.overlaps(x, coins.rows)
 
     def read(self, layout: Layout, vector: np.ndarray, clip: float, message: np.ndarray) -> None:
-        """One message at the parameters ``vector``."""
+        """Adds one message, at the parameters ``vector``."""
         each = per_sample.gradients(layout, vector, self._x, self._labels).clipped(clip)
         self._coins.add(each.products([self._overlap], self._coins.rows), each.left_over_products(message, self._weights))
 
@@ -155,7 +157,7 @@ def find_rows(
     make: Callable[[Graph], TorchMatrix],
     weights: np.ndarray,
 ) -> np.ndarray:
-    """``coins_of`` of a method whose every message is a sum of gradients of rows that ``make`` gives of a graph."""
+    """``coins_of`` for a method whose messages are sums of gradients of the rows that ``make`` gives of a graph."""
 
     def read(number: int, nodes: np.ndarray, coins: SeenCoins) -> None:
         part = graph.induced(nodes)

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedgraph.learning import Descended, neighbour_rows, own_network
 from fedgraph.methods import base
-from fedgraph.methods.base import examples, occurrences
+from fedgraph.methods.base import examples, node_caps, occurrences
 from fedgraph.methods.sage_node import caps
 from fedgraph.methods.sage_node import published as sage
 from fedgraph.methods.sage_node.caps import Made, Params
@@ -65,7 +65,7 @@ def _noise(
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
     """From the layers' own draws; a single layer, whose loss is convex, from zeros."""
     vector = own_network.start(plan.made.network, rng) * np.float32(not plan.made.joined)
-    memory = examples.descent_of(plan.params).start(vector)
+    memory = node_caps.descent_of(plan.params).start(vector)
     return base.State({"parameters": memory.parameters}, memory)
 
 

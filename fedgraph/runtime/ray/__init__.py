@@ -1,11 +1,11 @@
-"""The Ray engine: client actors, a server actor and curators, as many as there are places, and the driver that watches them.
+"""The Ray engine: client actors and curators, one of each in every place, a server actor, and the driver that watches them.
 
-A client is data, not a process: thousands of ego-networks share a few ``Client`` actors. Arrays live in the object store once
-and are mapped read-only. Ray places the actors (a placement group), starts the dead again under the same name and makes their
-calls again (``actor``); the driver only asks them for signs of life, and ends the run where nobody of a kind comes back.
+Arrays are in the object store once and are mapped read-only. Ray places the actors (a placement group), restarts dead ones
+under the same name and repeats their calls (``actor``). The driver asks them for signs of life, and ends the run if all actors
+of a kind stay dead.
 
-With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; otherwise a local one is started. Where the
-cluster has GPUs each place is given an equal share of one (``places``).
+With ``RAY_ADDRESS`` set (``ray job submit`` does) the running cluster is used; otherwise a local one is started. If the cluster
+has GPUs, each place gets an equal share of them (``places``).
 """
 
 import sys
@@ -47,38 +47,32 @@ _KINDS: tuple[RuntimeKind, ...] = ("curator", "client", "server")
 
 @dataclass(eq=False)
 class _Watched:
-    """An actor as the driver sees it."""
+    """An actor as the driver sees it. Times are of ``time.monotonic``."""
 
-    actor: ActorHandle  # Ray's handle; it stays the same where Ray starts the actor again
-    sign: ray.ObjectRef  # Of life, on its way
-    asked: float  # When it was asked for
-    seen: float  # When the last one came, or it was begun
-    about: ActorAbout | None = None  # What it said of itself; None while it is not there
-    why: str = "no sign of life"  # What Ray said when it was last lost
-    over: bool = False  # Whether Ray will not start it again
+    actor: ActorHandle  # Ray's handle; a restart does not change it
+    sign: ray.ObjectRef  # the next sign of life
+    asked: float  # when it was asked for
+    seen: float  # when the last sign came, or the actor was begun
+    about: ActorAbout | None = None  # the last sign of life; None while the actor is not there
+    why: str = "no sign of life"  # Ray's words when the actor was last lost
+    over: bool = False  # whether Ray will not restart it
 
 
 @dataclass(eq=False)
 class _Given:
-    """A task of which a curator has to give the value."""
+    """A task that was given to a curator."""
 
-    task: RuntimeTask  # It
-    led: bool  # Whether the curator mostly waits for the server
-    queue: int  # Number of its queue
-    curator: int = 0  # Who has it
-    losses: int = 0  # How many curators died while they had it
+    task: RuntimeTask
+    led: bool  # whether the curator mostly waits for the server
+    queue: int  # number of its queue
+    curator: int = 0  # number of the curator
+    losses: int = 0  # number of curators that died with it
 
 
 class RayRuntime(CuratorConductor, Runtime):
-    """The driver's.
+    """The Ray engine in the driver. The arguments are those of ``runtime.start``.
 
-    Args:
-        workers: Places; None: one per CPU of the cluster.
-        gpus_per_worker: Of each place; None divides what there is.
-        silence: Seconds without a sign of life after which an actor counts as dead.
-
-    Raises:
-        RuntimeFailure: Ray does not start, or the places do not fit.
+    ``RuntimeFailure`` if Ray does not start, or if the places do not fit.
     """
 
     name = "ray"
@@ -122,9 +116,9 @@ class RayRuntime(CuratorConductor, Runtime):
         self._actors[kind].append(_Watched(made, made.about.remote(), now, now))
 
     def look(self, at_once: bool = False) -> None:
-        """Ask everybody for a sign of life. at_once: and wait for the answers.
+        """Asks all actors for a sign of life. at_once: also waits for the answers.
 
-        Raises: ``RuntimeFailure`` where nobody of a kind comes back, or the raylet of this machine is dead.
+        ``RuntimeFailure`` if all actors of a kind stay dead, or the raylet of this machine is dead.
         """
         if self._raylet is not None:
             self._raylet.require()
@@ -166,13 +160,13 @@ class RayRuntime(CuratorConductor, Runtime):
         one.sign, one.asked = one.actor.about.remote(), now
 
     def _note_loss(self, one: _Watched, error: RayError) -> None:
-        """It has died: until Ray has started it again it is asked for nothing."""
+        """Notes that an actor died; it gets no task until Ray has restarted it."""
         self._lost += one.about is not None
         one.about, one.why, one.over = None, actor.in_a_line(error) or "it died", isinstance(error, ActorDiedError)
         one.sign, one.asked = one.actor.about.remote(), time.monotonic()
 
     def _welcome(self, kind: RuntimeKind, slot: int, about: ActorAbout) -> None:
-        """``RuntimeFailure`` where an actor would not compute what the driver does."""
+        """``RuntimeFailure`` if an actor has other versions than the driver, or cannot use its GPU."""
         process.require_equal_versions(self._versions, [(about.host, about.versions)])
         if self._places.gpus and self._places.gpus_of(kind, slot) and about.device == "cpu":
             raise RuntimeFailure(
@@ -182,7 +176,7 @@ class RayRuntime(CuratorConductor, Runtime):
             )
 
     def tell(self, function: Callable[..., object], *args: object) -> None:
-        self._told = (*self._told, (function, *args))  # it travels inside each call: Ray stores no argument of less than 2 MB
+        self._told = (*self._told, (function, *args))  # part of each call: Ray stores no argument of less than 2 MB
 
     def _prepare(self, *kinds: RuntimeKind, most: int | None = None) -> None:
         self.open(*kinds, most=most)
@@ -209,7 +203,7 @@ class RayRuntime(CuratorConductor, Runtime):
             running[cell.remote(self._told, self._server, function, *as_sent(one.task))] = one
 
         def fill() -> None:
-            """Each curator that is there gets what it may have."""
+            """Gives each living curator the tasks that it may have."""
             for curator in [k for k, one in enumerate(self._actors["curator"][:many]) if one.about is not None]:
                 while one := self._next(curator, [g for g in running.values() if g.curator == curator], own, led, each, lost):
                     if not one.losses:
@@ -226,15 +220,15 @@ class RayRuntime(CuratorConductor, Runtime):
             done = [one for ref in ready if (one := self._ended(ref, running.pop(ref), lost, dealing)) is not None]
             if running and not done:
                 dealing.waiting()
-            fill()  # first, so that nobody waits while the caller looks at the values
+            fill()  # before the caller handles the values
             yield from done
 
     def _next(
         self, curator: int, has: list[_Given], own: CuratorQueues, led: CuratorQueues, most: int, lost: list[_Given]
     ) -> _Given | None:
-        """What this curator shall do now: one task that it computes itself, and others of which it mostly waits.
+        """The next task of a curator; None for none. It has one task that it computes itself, and others that mostly wait.
 
-        A task whose curator died may be what killed it: it is given again to one that has nothing else, and gets nothing else.
+        A task may be what killed its curator. So it is given again only to a curator without other tasks, which gets no other.
         """
         if any(one.losses for one in has) or len(has) >= most or (lost and has):
             return None
@@ -248,7 +242,7 @@ class RayRuntime(CuratorConductor, Runtime):
         return None
 
     def _ended(self, ref: ray.ObjectRef, one: _Given, lost: list[_Given], dealing: RuntimeDealing) -> RuntimeDone | None:
-        """None where its curator died and it is asked again."""
+        """The task with its value; None if its curator died and the task is given again."""
         try:
             return one.task, ray.get(ref)
         except RayError as error:
@@ -273,7 +267,7 @@ class RayRuntime(CuratorConductor, Runtime):
         return self._counts()[0]
 
     def _counts(self) -> tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]]:
-        """Of every training and of every task, as the server that lives now has led them."""
+        """The counts of every training and of every task that the present server has led."""
         try:
             for server in [one.actor for one in self._actors["server"] if one.about is not None]:
                 counts: Any = ray.get(server.counts.remote(), timeout=_SECONDS_TO_COUNT)
@@ -304,7 +298,7 @@ class RayRuntime(CuratorConductor, Runtime):
 
     def close(self) -> None:
         if ray.is_initialized() and self._owns_ray:
-            ray.shutdown()  # ends the actors, too, and without a complaint about what they were doing
+            ray.shutdown()  # also ends the actors, without errors of their calls
         elif ray.is_initialized() and any(self._actors.values()):
             for one in [one for kind in _KINDS for one in self._actors[kind]]:
                 ray.kill(one.actor, no_restart=True)

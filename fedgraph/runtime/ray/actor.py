@@ -1,8 +1,8 @@
 """What the three kinds of actors have in common.
 
-Ray starts a dead actor again (``max_restarts``) and makes its calls again (``max_task_retries``). Every random stream is named
-by client and round, so a repeated call draws the same noise and gives the same bytes. An actor holds nothing that it cannot get
-again: whatever it needs comes with each call, as a value or as a reference to Ray's object store, and is kept while it lives.
+Ray restarts a dead actor (``max_restarts``) and repeats its calls (``max_task_retries``). Every random stream is named by
+client and round, so a repeated call draws the same noise and gives the same bytes. An actor holds nothing that it cannot get
+again: what it needs comes with each call, as a value or as a reference to Ray's object store.
 """
 
 import contextlib
@@ -32,44 +32,44 @@ from fedgraph.runtime.base import RuntimeFunction
 
 ActorTold: TypeAlias = tuple[tuple[Any, ...], ...]  # (function, its arguments …), in order
 ActorAnswer: TypeAlias = tuple[object, float]  # what was computed, and its seconds
-MOST_RETRIES = 3  # of a call that killed its actor; then its work is what kills (memory, a crash in compiled code)
-SECONDS_TO_START = 400.0  # of an actor that imports torch, on a busy machine, or waits for a machine
-_SECONDS_TO_ANSWER = 10.0  # then an actor is asked whether it lives, and has as long to say so
+MOST_RETRIES = 3  # of a call whose actor died; after that the call itself is what kills (memory, a crash in compiled code)
+SECONDS_TO_START = 400.0  # for an actor to import torch on a busy machine, or to wait for a machine
+_SECONDS_TO_ANSWER = 10.0  # of a call, before its actor is asked for a sign of life, and of that sign
 RUN_GOES_ON = "finished cells are kept: --resume goes on"
 
 
 class _Deadly(RuntimeFailure):
-    """A call that kills whoever computes it."""
+    """A call kills every actor that computes it."""
 
 
 @dataclass(frozen=True)
 class ActorAbout:
-    """What an actor says of itself."""
+    """Facts of an actor, its sign of life."""
 
-    node: str  # Of Ray, where it is
-    host: str  # The name of its machine
-    pid: int  # Its process
+    node: str  # Ray's id of its machine
+    host: str  # name of its machine
+    pid: int
     device: str  # ``cpu``, or the name of its first GPU
-    versions: process.ProcessVersions  # What it computes with
+    versions: process.ProcessVersions
 
 
 @dataclass(frozen=True, eq=False)
 class SharedWithActors:
     """A value in Ray's object store."""
 
-    key: str  # under which actors keep it
-    # to the value, or where it was ``dealt`` to one piece for each client actor. They stand inside a tuple, so that Ray passes
-    # them on and not the values.
+    key: str  # key under which actors keep it
+    # references to the value, or, if ``dealt``, to one piece for each client actor. They are in a tuple, so that Ray passes the
+    # references on, and not the values.
     refs: tuple[ray.ObjectRef, ...]
     dealt: bool = False  # whether it is in pieces
 
     def of_client(self, number: int) -> "SharedWithActors":
-        """What this client actor may have of it."""
+        """The value, or this client actor's piece of it."""
         return SharedWithActors(f"{self.key}@{number}", (self.refs[number],)) if self.dealt else self
 
 
 def put(value: object, name: object) -> ray.ObjectRef:
-    """The value in the store. ``RuntimeFailure`` that names it where it does not fit."""
+    """A reference to the value in the store. ``RuntimeFailure``, with ``name``, if it does not fit."""
     try:
         return ray.put(value)
     except (ObjectStoreFullError, OutOfDiskError) as error:
@@ -77,11 +77,11 @@ def put(value: object, name: object) -> ray.ObjectRef:
 
 
 def as_own(error: RayError, kind: str) -> Exception:
-    """What Ray says of a failed call as an error of ours: the function's own one, or one line.
+    """The error of a failed call: the one that the function raised, or a ``RuntimeFailure`` of one line.
 
     Args:
-        error: Of the call.
-        kind: Of the actor that was called.
+        error: Ray's error of the call.
+        kind: Kind of the actor that was called.
     """
     if isinstance(error, RayTaskError) and isinstance(error.cause, Exception):
         return error.cause
@@ -93,7 +93,7 @@ def as_own(error: RayError, kind: str) -> Exception:
 
 
 def in_a_line(error: BaseException) -> str:
-    """The last words of what Ray says, without its pages of advice."""
+    """The last sentence of Ray's message, without its advice; at most 300 characters."""
     text = str(error)
     for mark in ("Worker exit detail:", "Error:"):
         if mark in text:
@@ -105,8 +105,8 @@ class Actor:
     """Computes one call at a time, and answers ``about`` beside it.
 
     Args:
-        gpus: Its share of them.
-        modules: Of fedgraph that the driver has loaded; they are imported while the driver plans.
+        gpus: Its share of GPUs.
+        modules: Modules that the driver has loaded; the actor imports them while the driver plans.
     """
 
     def __init__(self, gpus: float, modules: Sequence[str]) -> None:
@@ -115,12 +115,12 @@ class Actor:
         self._hearing, self._thread = threading.Lock(), threading.local()
         if not gpus:
             os.environ["CUDA_VISIBLE_DEVICES"] = ""  # Ray hides a GPU only from those who asked for one
-            os.environ["POT_BACKEND_DISABLE_PYTORCH"] = "1"  # it is given arrays of numpy, and would import torch for nobody
+            os.environ["POT_BACKEND_DISABLE_PYTORCH"] = "1"  # POT gets numpy arrays, and need not import torch
         process.keep_memory()
         for name in modules:
-            with contextlib.suppress(Exception):  # another version on this machine: ``ActorAbout`` says so in words
+            with contextlib.suppress(Exception):  # the driver's check of versions says what is wrong
                 importlib.import_module(name)
-        device = "cpu"  # an actor on a CPU imports torch when it computes with it, if it ever does
+        device = "cpu"  # an actor without a GPU imports torch only when it computes with it
         if gpus:
             import torch
 
@@ -129,12 +129,12 @@ class Actor:
         self._about = ActorAbout(node, socket.gethostname(), os.getpid(), device, process.own_versions())
 
     def compute(self, told: ActorTold, function: RuntimeFunction, *args: object) -> ActorAnswer:
-        """(``function(*args)``, seconds it took), with one thread; what is shared stands in place of what names it.
+        """(``function(*args)``, seconds it took), on one thread.
 
         Args:
-            told: All that ``Runtime.tell`` was called with so far; what is new is heard first.
-            function: What is computed.
-            args: Its arguments.
+            told: All calls of ``Runtime.tell`` so far; new ones are made first.
+            function: The function.
+            args: Its arguments; a ``SharedWithActors`` stands for its value.
         """
         began = time.perf_counter()
         self._hear(told)
@@ -142,7 +142,7 @@ class Actor:
 
     def _hear(self, told: ActorTold) -> None:
         if not hasattr(self._thread, "alone"):
-            process.use_one_thread()  # the limit holds for the thread that sets it
+            process.use_one_thread()  # the limit holds only for the thread that sets it
             self._thread.alone = True
         with self._hearing:
             for function, *args in told[len(self._told) :]:
@@ -158,7 +158,7 @@ class Actor:
 
     @ray.method(concurrency_group="life")
     def drop(self, key: str) -> None:
-        """Forget a shared value, or its pieces."""
+        """Forgets a shared value, or its piece."""
         for held in [held for held in self._values if held == key or held.rpartition("@")[0] == key]:
             self._values.pop(held, None)
         process.give_back_process_memory()
@@ -170,29 +170,29 @@ class Actor:
 
 
 class ActorPool:
-    """Actors of one kind. While one waits for a machine, since its own is gone, another one does its work.
+    """All actors of one kind. If one is away (its machine is gone), another one does its work.
 
     Args:
-        kind: In words.
-        actors: All of them.
+        kind: Name of the kind, for errors.
+        actors: The actors.
     """
 
     def __init__(self, kind: str, actors: Sequence[ActorHandle]) -> None:
         self._kind, self._actors = kind, actors
-        self._away: dict[int, ray.ObjectRef] = {}  # of those that gave no sign of life, the sign that is on its way
+        self._away: dict[int, ray.ObjectRef] = {}  # number of an actor that gave no sign of life → its next sign
 
     def gather(self, calls: Sequence[Callable[[ActorHandle], ray.ObjectRef]], first: int = 0) -> list[Any]:
-        """What the calls give, in order; the first one is made at the actor ``first``, the others at those that follow.
+        """The results of the calls, in order; the first call goes to the actor ``first``, the others to those after it.
 
         Raises:
-            _Deadly: A call killed its actor again and again.
-            Exception: What a called function raised.
+            RuntimeFailure: A call killed its actor again and again, or the object store is full.
+            Exception: The error that a called function raised.
         """
         by = [self._in_place_of(first + k) for k in range(len(calls))]
         asked = [call(self._actors[k]) for call, k in zip(calls, by, strict=True)]
         moved: set[int] = set()
         while True:
-            with contextlib.suppress(RayError):  # each is looked at below
+            with contextlib.suppress(RayError):  # each call is looked at below
                 return list(ray.get(asked, timeout=_SECONDS_TO_ANSWER))
             for slot, ref in enumerate(asked):
                 error = self._error(ref)
@@ -201,7 +201,7 @@ class ActorPool:
                 if error is None and (ray.wait([ref], timeout=0)[0] or self._lives(by[slot])):
                     continue
                 other = self._in_place_of(by[slot])
-                if error is not None or other != by[slot]:  # Ray's retries are used up where a dead machine was asked
+                if error is not None or other != by[slot]:  # at a dead machine Ray's retries are used up
                     moved |= {slot} if error is not None else set()
                     by[slot] = other
                     asked[slot] = calls[slot](self._actors[other])
@@ -215,12 +215,12 @@ class ActorPool:
         return None
 
     def _in_place_of(self, number: int) -> int:
-        """This actor, or the next one where it is away and another one is not."""
+        """The number of this actor, or, if it is away, of the next one that is not."""
         others = [(number + k) % len(self._actors) for k in range(len(self._actors))]
         return next((k for k in others if k not in self._away or self._lives(k)), number)
 
     def _lives(self, number: int) -> bool:
-        """Whether it gives a sign of life. One that did not is not waited for a second time."""
+        """Whether the actor gives a sign of life. It is waited for only once, until the next sign comes."""
         sign: Any = self._actors[number].about
         known = self._away.get(number)
         asked = sign.remote() if known is None else known

@@ -1,4 +1,4 @@
-"""Joining the cluster that ``RAY_ADDRESS`` names, or starting one on this machine; every trouble is one line."""
+"""Joining the cluster that ``RAY_ADDRESS`` names, or starting a local one; each failure is an error of one line."""
 
 import contextlib
 import importlib.util
@@ -19,22 +19,25 @@ from fedgraph.runtime import process
 from fedgraph.runtime.ray.actor import RUN_GOES_ON
 from fedgraph.runtime.ray.places import PlaceNode
 
-_DASHBOARD = "FEDGRAPH_DASHBOARD"  # set: a local Ray starts its dashboard, and this is said
+_DASHBOARD = "FEDGRAPH_DASHBOARD"  # if it is set, a local Ray starts its dashboard, and its address is printed
 _PATIENCE = 5.0  # seconds for a cluster to answer
-_WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # of a local pool
+_WORKERS_PER_CPU, _LEAST_ROOM = 4, 8  # a local Ray may have 4 workers for each CPU, and always 8
 _LONGEST_FOLDER = 40  # bytes: a socket's path has 107 at most, and Ray adds "/ray/session_…/sockets/plasma_store", up to 67
-_SHORT_FOLDER = "/tmp/ray"  # where Ray keeps sockets if TMPDIR says nothing
-_INLINE_BYTES = 2 * 1024**2  # of a message that travels by itself; larger ones go through the object store, which takes 10 ms
+_SHORT_FOLDER = "/tmp/ray"  # Ray's folder of sockets if TMPDIR is not set
+_INLINE_BYTES = 2 * 1024**2  # of a message that travels inside its call; a larger one goes through the store, which takes 10 ms
 _LOCAL_STORE_BYTES = 768 * 1024**2
 
 
 def connect(workers: int | None) -> None:
-    """Join the cluster in ``RAY_ADDRESS``, or start a local one."""
+    """Joins the cluster in ``RAY_ADDRESS``, or starts a local one with a CPU for each of ``workers``.
+
+    ``RuntimeFailure`` if this fails, if the dashboard is asked for and not installed, or if a local Ray has too many workers.
+    """
     if os.environ.get(_DASHBOARD) and not os.environ.get("RAY_ADDRESS") and importlib.util.find_spec("aiohttp_cors") is None:
         raise RuntimeFailure("--watch starts Ray's dashboard, which is not installed; install fedgraph-privacy[cluster]")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of calls that nobody waits for, since another one has failed
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # of calls that nobody waits for after another one failed
     os.environ.setdefault("RAY_max_direct_call_object_size", str(_INLINE_BYTES))  # read by every process that starts here
     address = os.environ.get("RAY_ADDRESS", "")
     cpus = process.num_cpus()
@@ -47,7 +50,7 @@ def connect(workers: int | None) -> None:
         _init(address, max(workers or 0, cpus))
     except RuntimeFailure:
         raise
-    except Exception as error:  # where a machine is too busy to start Ray in time, Ray raises a bare one
+    except Exception as error:  # Ray raises a bare one if the machine is too busy to start it in time
         where = f"RAY_ADDRESS={address}" if address else "a local Ray"
         token = "; if it asks for a token, set RAY_AUTH_MODE=token" if address and not os.environ.get("RAY_AUTH_MODE") else ""
         raise RuntimeFailure(
@@ -55,12 +58,12 @@ def connect(workers: int | None) -> None:
         ) from error
     finally:
         if threading.current_thread() is threading.main_thread():
-            for number, handler in handlers.items():  # Ray puts its own in place, which dump the stack of a C++ library
+            for number, handler in handlers.items():  # Ray installs its own, which dump the stack of a C++ library
                 signal.signal(number, handler)
 
 
 def list_nodes() -> tuple[list[PlaceNode], Mapping[str, float]]:
-    """(the machines that are alive, the driver's first; all that they have): one look, since another may see more of them."""
+    """(the living machines, the driver's first; the sum of their resources), both of one look at the cluster."""
     own, has, found = ray.get_runtime_context().get_node_id(), Counter[str](), []
     for node in (n for n in ray.nodes() if n["Alive"]):
         has.update(node["Resources"])
@@ -70,7 +73,7 @@ def list_nodes() -> tuple[list[PlaceNode], Mapping[str, float]]:
 
 
 class ClusterRaylet:
-    """The raylet of this machine. Where it dies, Ray ends the driver with a dump some seconds later."""
+    """The raylet of this machine. If it dies, Ray ends the driver with a dump some seconds later."""
 
     def __init__(self) -> None:
         own = ray.get_runtime_context().get_node_id()
@@ -79,7 +82,7 @@ class ClusterRaylet:
         self._process = next(found, None)  # None: this machine does not show its processes
 
     def require(self) -> None:
-        """``RuntimeFailure`` where it is dead, also where its parent has not asked how it ended."""
+        """``RuntimeFailure`` if it is dead, also as a zombie."""
         if self._process is not None and _state(self._process) in ("", "Z", "X"):
             raise RuntimeFailure(f"Ray's raylet on this machine has died; {RUN_GOES_ON}")
 
@@ -99,7 +102,7 @@ def _state(entry: Path) -> str:
 
 
 def _require_answer(address: str) -> None:
-    """``RuntimeFailure`` where nobody, or no Ray, answers at ``host:port``: Ray itself would ask again for minutes.
+    """``RuntimeFailure`` if no Ray answers at ``host:port``: Ray itself would ask again for minutes.
 
     Every server of Ray speaks gRPC, so it answers an HTTP/2 greeting with a frame of settings (RFC 9113, section 3.4).
     """
@@ -118,7 +121,7 @@ def _require_answer(address: str) -> None:
 
 
 def folder_of_sockets() -> str | None:
-    """A short folder for a local Ray's sockets where ``TMPDIR`` names a long one; None: Ray takes its usual one.
+    """A short folder for a local Ray's sockets if ``TMPDIR`` names a long one; None: Ray takes its usual one.
 
     Raises:
         RuntimeFailure: ``RAY_TMPDIR`` is long, or ``TMPDIR`` is and the short folder cannot be written.
@@ -141,13 +144,13 @@ def folder_of_sockets() -> str | None:
 
 @contextlib.contextmanager
 def _silence() -> Iterator[None]:
-    """What Ray's C++ library writes while it starts goes nowhere: of a machine without a network, or of a cluster that does not
-    answer. Where it fails, the error that follows says it all. What Python prints is shown: a run goes on beside the start.
+    """Discards what Ray's C++ library writes to stderr while it starts; an error says what failed. What Python prints is shown,
+    since a run may go on in another thread.
     """
     kept, nowhere, before = os.dup(2), os.open(os.devnull, os.O_WRONLY), sys.stderr
-    if before is sys.__stderr__ and isinstance(before, io.TextIOWrapper):  # another one does not write to 2
+    if before is sys.__stderr__ and isinstance(before, io.TextIOWrapper):  # any other one does not write to 2
         before.flush()
-        # This copy stays open: another thread may be about to write to it when the start is over.
+        # This copy stays open: another thread may be writing to it when the start ends.
         sys.stderr = open(os.dup(2), "w", 1, before.encoding, before.errors, closefd=False)  # noqa: SIM115
     os.dup2(nowhere, 2)
     try:
@@ -167,7 +170,7 @@ def _init(address: str, cpus: int) -> None:
     dashboard, folder = bool(os.environ.get(_DASHBOARD)), folder_of_sockets()
     with _silence(), process.keep_child_memory():
         made = ray.init(
-            address="local",  # of our own, also where another Ray runs on this machine
+            address="local",  # a new one, even if another Ray runs on this machine
             num_cpus=cpus,
             object_store_memory=_LOCAL_STORE_BYTES,
             include_dashboard=dashboard,

@@ -1,4 +1,4 @@
-"""The curator actor, which task it gets, and what it has in common with the driver: both let rounds run at the server."""
+"""The curator actor, the queues of its tasks, and what it shares with the driver: both let rounds run at the server."""
 
 import functools
 import itertools
@@ -32,23 +32,23 @@ _made = itertools.count()  # makes the keys of every value its own
 
 @dataclass(eq=False)
 class _Handle:
-    """A value that is put into the object store when somebody else first needs it."""
+    """A shared value; it is put into the object store when it is first sent."""
 
-    name: Hashable  # The key under which it was shared
-    value: object  # The value
-    key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")  # Under which actors keep it
-    sent: SharedWithActors | None = None  # What stands for it in a message, once it was needed
-    dealt: SharedWithActors | None = None  # Its pieces, one for each client actor, once it was dealt
+    name: Hashable  # key under which it was shared
+    value: object
+    key: str = field(default_factory=lambda: f"{os.getpid()}.{next(_made)}")  # key under which actors keep it
+    sent: SharedWithActors | None = None  # its reference, once it was sent
+    dealt: SharedWithActors | None = None  # references to its pieces, one for each client actor, once it was dealt
 
     def shared(self) -> SharedWithActors:
-        """What stands for it in a message."""
+        """The reference that stands for it in a message."""
         if self.sent is None:
             self.sent = SharedWithActors(self.key, (actor.put(self.value, self.name),))
         return self.sent
 
 
 def as_sent(args: Sequence[object]) -> list[object]:
-    """The arguments of a call; what stands for a shared value travels in its place."""
+    """The arguments of a call, with references instead of shared values."""
     return [a.shared() if isinstance(a, _Handle) else a for a in args]
 
 
@@ -56,7 +56,9 @@ class CuratorConductor(RuntimeParties):
     """Shares, deals, and asks the server.
 
     Args:
-        num_workers: How many places there are.
+        num_workers: Number of places.
+        server: The server; None: there is none yet.
+        told: All calls of ``Runtime.tell`` so far.
         waiting: Entered while the server computes.
     """
 
@@ -90,7 +92,7 @@ class CuratorConductor(RuntimeParties):
                 self._server.forget.remote(shared.key)
 
     def _prepare(self, *kinds: RuntimeKind) -> None:
-        """Before the server is asked for what these kinds of actors do; the driver has seen to it."""
+        """Starts actors of these kinds; does nothing at a curator, since the driver has started them."""
 
     def federate(
         self,
@@ -137,9 +139,9 @@ class Curator(Actor):
     """``curator-k``: holds whole graphs, and computes one cell at a time.
 
     In a cell with a trusted curator it *is* that curator: it trains on the whole graph in this process, and no message leaves
-    it. In a cell that is a federation it stands for the experimenter: it deals the subgraphs out, waits for the server's
-    model, and measures it on the test nodes; all rounds run at ``client-k`` and ``server``. While it waits for one cell it
-    computes another one, of at most ``RUNTIME_LANES`` that are on their way.
+    it. In a cell of a federation it is the experimenter: it deals the subgraphs, waits for the server's model, and measures it
+    on the test nodes; all rounds run at ``client-k`` and ``server``. While one cell waits it computes another one; it has at
+    most ``RUNTIME_LANES`` cells.
     """
 
     def __init__(self, gpus: float, modules: Sequence[str], num_places: int) -> None:
@@ -151,7 +153,7 @@ class Curator(Actor):
     def cell(self, told: ActorTold, server: ActorHandle | None, function: RuntimeFunction, *task: object) -> object:
         """``function(engine, *task)``: a whole cell; ``engine()`` makes a runtime at the federation's clients and server.
 
-        Ray does not make this call again: the driver does, where nobody else is at work, since a cell may be what kills.
+        Ray does not repeat this call. The driver does, at a curator without other tasks, since a cell may be what kills.
         """
         with self._computes:
             engine = functools.partial(CuratorConductor, self._num_places, server, told, self._waiting)
@@ -159,7 +161,7 @@ class Curator(Actor):
 
     @contextmanager
     def _waiting(self) -> Iterator[None]:
-        """While a cell waits for the server, another one computes."""
+        """Lets another cell compute while this one waits for the server."""
         self._computes.release()
         try:
             yield
@@ -168,22 +170,22 @@ class Curator(Actor):
 
 
 class CuratorQueues:
-    """Deals tasks that come in queues.
+    """Deals queues of tasks to curators.
 
-    A free curator takes the next task of a queue that it began, else a queue that nobody has begun, else the later half of the
-    longest one. So neighbours mostly meet the same curator, and nobody is idle while a task waits. No curator has two tasks of
-    one queue at a time: what its tasks share would be made twice there.
+    A free curator takes the next task of a queue that it began, else of a queue that nobody began, else the later half of the
+    longest queue. So the tasks of a queue mostly meet the same curator, and nobody is idle while a task waits. No curator has
+    two tasks of one queue at a time: it would compute twice what they share.
     """
 
     def __init__(self, queues: Sequence[Sequence[RuntimeTask]]) -> None:
         self._queues = [(number, list(queue)) for number, queue in enumerate(queues)]
-        self._own: dict[int, int] = {}  # of ``_queues``, who began it
+        self._own: dict[int, int] = {}  # place in ``_queues`` → the curator that began it
 
     def next(self, curator: int, busy: Sequence[int] = ()) -> tuple[int, RuntimeTask] | None:
-        """(number of its queue, the task that ``curator`` shall do now); None where there is none for it.
+        """(number of the queue, next task) of ``curator``; None if there is none for it.
 
         Args:
-            curator: Its number.
+            curator: Number of the curator.
             busy: Numbers of the queues of which it has a task.
         """
         free = [at for at, (number, tasks) in enumerate(self._queues) if tasks and number not in busy]

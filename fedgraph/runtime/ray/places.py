@@ -1,18 +1,16 @@
-"""Where the actors of a run stand, what they are called, and which share of a GPU each has.
+"""Where the actors of a run are placed, their names, and the share of a GPU that each has.
 
-There is one place for each client, with its CPU and its share of GPUs. Where GPUs are wanted, every place gets an equal share
-of one, or several whole ones, on the machine where its CPU is; a share must divide one GPU, because no actor can have two
-halves. How many places there are is arithmetic on what the cluster says it has, so a wish that cannot be met is refused before
-anybody waits.
+There is one place for each client actor, with a CPU and a share of GPUs. If GPUs are used, every place gets an equal share of
+one, or several whole ones, on the machine of its CPU; a share must divide one GPU, because no actor can have two halves. The
+number of places follows from the resources of the cluster, so a request that does not fit is refused at once.
 
-In every place stand three actors: a client, a curator and, where pairs are solved, a process of the server. They divide the
-place's CPU and its GPU: clients get half of it, the other two a quarter each; where a place has several whole GPUs, the client
-has all but one. The server itself works on a CPU of the driver's machine, or, where GPUs are used, in the first place, whose
-curator and process for pairs give it half of their shares.
+Each place has three actors: a client, a curator and, if pairs are solved, a process of the server. They divide the place's CPU
+and GPU: the client gets half, the other two a quarter each; if a place has several whole GPUs, the client has all but one. The
+server itself runs on the driver's machine, or, if GPUs are used, in the first place, whose curator and process for pairs give
+it half of their shares.
 
-A cluster whose machines start when they are asked for says so by two resources of its head, ``gpus_to_start`` and
-``cpus_per_gpu_to_start`` (``ray_cluster.yaml``). They count where the user asks for GPUs, and Ray's autoscaler starts them for
-the placement group.
+A cluster may start machines on request. Its head then has two resources, ``gpus_to_start`` and ``cpus_per_gpu_to_start``
+(``ray_cluster.yaml``). They count if the user asks for GPUs, and Ray's autoscaler starts the machines for the placement group.
 """
 
 import math
@@ -31,25 +29,25 @@ from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime.base import RUNTIME_LANES
 from fedgraph.runtime.ray.actor import MOST_RETRIES
 
-_MOST_PER_GPU = 4  # places that share one GPU where nobody says how many: each holds a context of some 500 MB
+_MOST_PER_GPU = 4  # places that share one GPU by default; each holds a context of about 500 MB
 _SECONDS_TO_FREE_A_NAME = 20.0
-SECONDS_TO_PLACE = 15.0  # until it is said that others use what was asked for
+SECONDS_TO_PLACE = 15.0  # to wait for room, before the error that others use it
 _SECONDS_TO_START_MACHINES = 900.0
 _SHARE = {"client": 0.5, "curator": 0.25, "server-pairs": 0.25}
-_STARTS = "to be started"  # the name of a machine that is not there yet
+_STARTS = "to be started"  # name of a machine that is not started yet
 
 
 @dataclass(frozen=True)
 class PlaceNode:
-    """One living machine of a cluster, and all that it has (also what is in use)."""
+    """One machine of a cluster, with all its CPUs and GPUs, in use or not."""
 
-    name: str  # Of the machine
-    cpus: float  # How many
-    gpus: float  # How many
+    name: str
+    cpus: float
+    gpus: float
 
 
 def _room(nodes: Sequence[PlaceNode], gpus_per_worker: float) -> int:
-    """How many places fit, each with one CPU and that share of GPUs."""
+    """Number of places that fit, each with one CPU and that share of GPUs."""
     return sum(min(int(n.cpus), _on_gpus(n.gpus, gpus_per_worker)) for n in nodes)
 
 
@@ -60,10 +58,10 @@ def _on_gpus(gpus: float, share: float) -> int:
 
 
 def choose(nodes: Sequence[PlaceNode], workers: int | None, gpus_per_worker: float | None) -> tuple[int, float]:
-    """(workers, GPUs for each). ``RuntimeFailure`` in one line that names what is there and what was asked.
+    """(number of workers, GPUs for each). ``RuntimeFailure`` if they do not fit; it names what there is and what was asked for.
 
-    workers None: one per CPU; where GPUs are used one per CPU of the machines that have them, at most ``_MOST_PER_GPU`` for
-    each GPU. gpus_per_worker None: the largest share with which all workers fit, 0 where the cluster has no GPU.
+    workers: None: one per CPU; with GPUs one per CPU of machines with GPUs, at most ``_MOST_PER_GPU`` for each GPU.
+    gpus_per_worker: None: the largest share with which all workers fit, 0 if the cluster has no GPU.
     """
     if gpus_per_worker is not None and gpus_per_worker > 1 and gpus_per_worker % 1:
         raise RuntimeFailure(f"runtime.gpus_per_worker is {gpus_per_worker:g}; allowed: a share of one GPU, or whole GPUs")
@@ -79,7 +77,7 @@ def choose(nodes: Sequence[PlaceNode], workers: int | None, gpus_per_worker: flo
 
 
 def _require_room(nodes: Sequence[PlaceNode], workers: int, gpus_per_worker: float) -> None:
-    """``RuntimeFailure`` where the workers do not fit."""
+    """``RuntimeFailure`` if the workers do not fit."""
     fit, there = _room(nodes, gpus_per_worker), _machines_in_words(nodes)
     if workers <= fit:
         return
@@ -105,18 +103,18 @@ def _machines_in_words(nodes: Sequence[PlaceNode]) -> str:
 class Places:
     """The places of one run."""
 
-    num: int  # How many
-    gpus: float  # Of each
-    room: PlacementGroup  # What was reserved for them in Ray
-    prefix: str  # Tells two runs in one Ray apart
-    node: str  # The driver's
+    num: int  # number of places
+    gpus: float  # GPUs of each
+    room: PlacementGroup  # what Ray reserved for them
+    prefix: str  # of names of actors; differs between two runs in one Ray
+    node: str  # Ray's id of the driver's machine
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """As ``ray list actors`` shows them: ``client-0`` and so on; ``server`` for the one without a place."""
+        """The names of all actors of a kind, as ``ray list actors`` shows them: ``client-0`` and so on; ``server``."""
         return (f"{self.prefix}server",) if kind == "server" else tuple(f"{self.prefix}{kind}-{k}" for k in range(self.num))
 
     def gpus_of(self, kind: str, slot: int = 0) -> float:
-        """The share of GPUs that an actor of this kind gets there. Ray knows parts of one GPU, or whole ones."""
+        """The share of GPUs of an actor of this kind in the place ``slot``. Ray knows parts of one GPU, or whole ones."""
         if kind == "client":
             return self.gpus - 1 if self.gpus > 1 else _whole_parts(self.gpus / 2)
         quarter = self.gpus / 4 if self.gpus <= 1 else 0.5
@@ -125,9 +123,9 @@ class Places:
         return _whole_parts(quarter / 2 if slot == 0 else quarter)
 
     def start(self, what: type, kind: str, slot: int, *args: object) -> ActorHandle:
-        """The actor in this place, called with its share of GPUs and ``args``. Ray starts it again where it dies.
+        """Starts an actor in a place, with its share of GPUs and ``args``. Ray restarts it if it dies.
 
-        Raises: ``ValueError`` where its predecessor has died and Ray has not freed the name after some seconds.
+        ``ValueError`` if Ray has not freed the name of a dead predecessor after some seconds.
         """
         groups = {"life": 1}
         if kind == "server":
@@ -159,16 +157,16 @@ class Places:
 
 
 def _whole_parts(gpus: float) -> float:
-    """Cut after the fourth digit, as far as Ray counts, so that shares never add up to more than the whole."""
+    """Rounded down to four digits, which Ray counts, so that shares never add up to more than the whole."""
     return math.floor(gpus * 1e4 + 1e-6) / 1e4
 
 
 def to_start(resources: Mapping[str, float], gpus_per_worker: float | None) -> list[PlaceNode]:
-    """Machines that a cluster starts when they are asked for; none where nobody asks for GPUs.
+    """The machines that a cluster would start; none unless the user asks for GPUs.
 
     Args:
-        resources: All that the cluster has now.
-        gpus_per_worker: As the user asks; None: what is there is used.
+        resources: Resources of the cluster now.
+        gpus_per_worker: The user's request; None: only what is there is used.
     """
     cpus = resources.get("cpus_per_gpu_to_start", 1.0)
     missing = int(resources.get("gpus_to_start", 0.0) - resources.get("GPU", 0.0))
@@ -176,7 +174,7 @@ def to_start(resources: Mapping[str, float], gpus_per_worker: float | None) -> l
 
 
 def reserve(num: int, gpus: float, there: Sequence[PlaceNode]) -> Places:
-    """Room for every place. ``RuntimeFailure`` where others use it: it says what is there, what is free, what was asked."""
+    """Reserves room for every place. ``RuntimeFailure`` if others use it; it says what there is, is free and was asked for."""
     group = placement_group([{"CPU": 1.0} | ({"GPU": gpus} if gpus else {})] * num, strategy="PACK")
     starts = any(node.name == _STARTS for node in there)
     if not group.wait(_SECONDS_TO_START_MACHINES if starts else SECONDS_TO_PLACE):

@@ -1,8 +1,4 @@
-"""The server actor.
-
-Ray actors represent clients that hold subgraphs. They compute DP-APPR and node-DP GNNs or multi-bit-encoded LDP embeddings; a
-server actor aggregates by FedAvg and computes Gromov-Wasserstein distances with POT for clustering and classification.
-"""
+"""The server actor: it leads trainings, and compares what was released."""
 
 import queue
 import threading
@@ -23,7 +19,7 @@ from fedgraph.runtime.ray import actor
 from fedgraph.runtime.ray.actor import Actor, ActorAnswer, ActorPool, ActorTold, SharedWithActors
 from fedgraph.runtime.ray.places import Places
 
-_BYTES_INLINE = 2 * 1024**2  # of a model: a larger one goes to the object store once, and not to each client by itself
+_BYTES_INLINE = 2 * 1024**2  # of a model; a larger one goes to the object store once, and not to each client
 _TAGS = ("task", "cell")
 _COUNTED = {
     "rounds": "Rounds that the server merged",
@@ -41,49 +37,49 @@ class ServerMeters:
         self._epsilon = Gauge("fedgraph_epsilon", "Provable epsilon of a finished cell, where it has one", _TAGS)
 
     def add(self, path: RuntimeCountPath, **more: float) -> None:
-        """One more part of what the training ``path`` cost, as the server knows it."""
+        """Adds to the counts of the training ``path``; called at the server."""
         for name, value in more.items():
             if value > 0:
                 self._counters[name].inc(value, _tags(path))
 
     def set_epsilon(self, path: RuntimeCountPath, epsilon: float) -> None:
-        """The cell ``path`` is finished, as the driver knows it."""
+        """Notes the ε of the finished cell ``path``; called at the driver."""
         self._epsilon.set(epsilon, _tags(path))
 
 
 def _tags(path: RuntimeCountPath) -> dict[str, str]:
-    """Ray takes ASCII alone; labels may be anything."""
+    """Task and cell as tags in ASCII, since Ray takes no other characters."""
     return {
         k: v.encode("ascii", "backslashreplace").decode() for k, v in zip(_TAGS, (path[0], "/".join(path[1:])), strict=True)
     }
 
 
 class Pairs(Actor):
-    """``server-pairs-k``: one of the server's own processes, which solves chunks of pairs."""
+    """``server-pairs-k``: a process of the server that solves chunks of pairs."""
 
 
 class Server(Actor):
     """``server``: leads the trainings, and compares, clusters and classifies what was released. It holds no subgraph.
 
-    Several trainings go on at a time, each in a thread of its own: while one waits for its clients, another one's round is
-    merged, so the clients are not idle. Merges themselves are made one after another.
+    Several trainings run at a time, each in a thread of its own: while one waits for its clients, the server merges a round of
+    another one, so clients are not idle. Merges are made one after another.
 
     =============  ================================================================================================
-    ``train``      begins, sends the model, merges what the clients release (FedAvg), round by round
-    ``distances``  solves a chunk of pairs by Gromov-Wasserstein in one of its own processes, ``server-pairs-k``
+    ``train``      sends the model and merges what the clients release (FedAvg or the method's rule), round by round
+    ``distances``  solves a chunk of pairs (Gromov-Wasserstein) in a process of its own, ``server-pairs-k``
     ``judge``      clusters and classifies by the distances
     =============  ================================================================================================
 
     Attributes:
-        num_clients: How many client actors there are.
-        tally: What the trainings cost.
+        num_clients: Number of client actors.
+        tally: Counts of the trainings.
         meters: The same for Ray's dashboard.
-        computes: Held by the training that computes.
+        computes: Lock of the training that computes.
     """
 
     def __init__(self, gpus: float, modules: Sequence[str], places: Places) -> None:
         super().__init__(gpus, modules)
-        # by name: handles among the arguments would keep a restart from finding them
+        # by name, so that a restarted server finds them
         self._clients: list[ActorHandle] = [ray.get_actor(name) for name in places.names("client")]
         self._modules, self._places, self.num_clients = modules, places, len(self._clients)
         self._pairs: list[ActorHandle] = []
@@ -107,7 +103,7 @@ class Server(Actor):
                 leads.end()
 
     def rounds(self, function: RuntimeFunction, blocks: Sequence[range], args: Sequence[object]) -> list[ActorAnswer]:
-        """What each client actor answers of its block."""
+        """The answers of the client actors, each of its block."""
 
         def call(slot: int) -> Callable[[ActorHandle], ray.ObjectRef]:
             given = [a.of_client(slot) if isinstance(a, SharedWithActors) else a for a in args]
@@ -116,13 +112,13 @@ class Server(Actor):
         return self._at_clients.gather([call(slot) for slot in range(len(blocks))])
 
     def drop_at_clients(self, key: str) -> None:
-        """What the clients hold of this shared value is no more needed."""
+        """Makes the clients forget a shared value."""
         for client in self._clients:
             client.drop.remote(key)
 
     @ray.method(concurrency_group="pairs")
     def distances(self, told: ActorTold, function: RuntimeFunction, task: object, *args: object) -> object:
-        """``function(task, *args)`` in one of the server's own processes; the first call starts them."""
+        """``function(task, *args)`` in one of the processes for pairs; the first call starts them."""
         self._hear(told)
         slot = self._idle.get()
         try:
@@ -140,7 +136,7 @@ class Server(Actor):
 
     @ray.method(concurrency_group="life")
     def forget(self, key: str) -> None:
-        """A value that was dealt to the clients or the processes for pairs is no more needed."""
+        """Forgets a shared value here, at the clients and at the processes for pairs."""
         self.drop_at_clients(key)
         for pairs in self._pairs:
             pairs.drop.remote(key)
@@ -148,12 +144,12 @@ class Server(Actor):
 
     @ray.method(concurrency_group="life", max_task_retries=0)
     def counts(self) -> tuple[dict[RuntimeCountPath, RuntimeCount], dict[str, RuntimeCount]]:
-        """What every training cost, and every task."""
+        """The counts of every training, and of every task."""
         return self.tally.counts(), self.tally.tasks()
 
 
 class _Leads(RuntimeClients):
-    """One training at the server. It computes only while it has the server's lock, which it gives away while clients work."""
+    """The clients of one training. The training computes only with the server's lock, which it releases while clients work."""
 
     def __init__(self, server: Server, path: RuntimeCountPath) -> None:
         self._server = server
@@ -163,7 +159,7 @@ class _Leads(RuntimeClients):
 
     @contextmanager
     def computing(self) -> Iterator[None]:
-        """From here on this training computes."""
+        """Holds the server's lock as long as the ``with``, except while clients work."""
         self._take()
         try:
             yield
@@ -203,7 +199,7 @@ class _Leads(RuntimeClients):
             told.add(self._path, rounds=1, messages=messages, bytes_up=up, bytes_down=down)
 
     def end(self) -> None:
-        """What was shared for this training alone is dropped."""
+        """Makes the clients forget what was shared for this training."""
         for key in self._shared:
             self._server.drop_at_clients(key)
 

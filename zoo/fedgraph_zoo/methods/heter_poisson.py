@@ -29,7 +29,7 @@ from pydantic import Field
 from fedgraph.documents import Settings
 from fedgraph.learning import Descended, own_network
 from fedgraph.methods import base, seen
-from fedgraph.methods.base import examples, occurrences
+from fedgraph.methods.base import examples, node_caps, occurrences
 from fedgraph.privacy import (
     Assumption,
     Event,
@@ -112,7 +112,7 @@ def _multiplier(rule: occurrences.Occurrences, heavy: bool, steps: int, epsilon:
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
     """From zeros: the loss of a single layer is convex."""
-    memory = examples.descent_of(plan.params).start(0 * own_network.start(plan.made.network, rng))
+    memory = node_caps.descent_of(plan.params).start(0 * own_network.start(plan.made.network, rng))
     return base.State({"parameters": memory.parameters}, memory)
 
 

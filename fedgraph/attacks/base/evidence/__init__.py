@@ -1,7 +1,7 @@
-"""What an attack reads of the values that a method released, beyond its model: a file for each method of this repository.
+"""How attacks read the values that a method released: a file for each method of this repository.
 
-A file has those of ``reads_rounds``, ``evidence``, ``graph_evidence`` and ``observe`` that ``methods.base.Offers`` describes. A
-method of another package has them in its ``Offers``.
+A file has those of ``reads_rounds``, ``evidence``, ``graph_evidence`` and ``observe`` that the method offers; ``Offers`` in
+``methods.base`` describes them. A method of another package has them in its ``Offers``.
 """
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""What the messages of ``dpar`` say."""
+"""Evidence in the messages of ``dpar``."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from fedgraph.types import Graph
 
 
 def reads_rounds(plan: dpar.Planned) -> bool:
-    """Whether the rounds of a run should be kept: each is one step whose noisy gradient somebody sees."""
+    """Whether rounds are kept: if each is one step, and the viewer sees its noisy gradient."""
     return plan.made.sizes.local_steps == 1 and seen.rounds_worth_keeping(plan, plan.made.layout.num_parameters)
 
 
 def evidence(plan: dpar.Planned, state: State[dpar.Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """What the messages hold beyond known rows, along each canary's own gradient, at the batches' rate.
+    """float64 [m]: what messages hold beyond known rows, along each canary's own gradient, at the rate of the batches.
 
-    Who names whom is secret, so every node is taken for a row of its own, which all but the few sources are. None where the
-    rounds were not kept, nodes are replaced, or nothing is clipped.
+    The choice of neighbours is secret, so every node counts as a row of its own, as all but the few sources are. None if rounds
+    were not kept, nodes are replaced, or nothing is clipped.
     """
     params = plan.params
     weights = seen.known_shares(plan, state, units)

@@ -1,9 +1,9 @@
-"""What the messages of ``features`` say.
+"""Evidence in the messages of ``features``.
 
-A message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it can take off all
-that is not in question, and half of what is; the rest, along a canary's own clipped gradient g_j, is ±‖g_j‖²/2 + N(0, ‖g_j‖²s²)
-and what other canaries have along it (``seen.SeenCoins`` tells them apart). Summed over rounds that is the log-likelihood ratio
-of zero-out, exact for a canary alone: the test that the proof of the method prices.
+A message is Σ_i clip(∇_i) + N(0, s²) at parameters that were broadcast. The attacker knows every row, so it subtracts all rows
+that are not in question, and half of each canary's. Along a canary's own clipped gradient g_j the rest is ±‖g_j‖²/2 +
+N(0, ‖g_j‖²s²) and what other canaries have along it (``seen.SeenCoins`` tells them apart). The sum over rounds is the
+log-likelihood ratio of zero-out, exact for a canary alone: the test that the proof of the method prices.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ def reads_rounds(plan: features.Planned) -> bool:
 
 
 def evidence(plan: features.Planned, state: State[features.Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all rounds say; None where the viewer sees the model alone, or nodes are replaced.
-    graph: all nodes, with every canary as in version 1. units: int64 [m, 3].
+    """float64 [m], a score for each unit (node, −1, label); None if the viewer sees only the model, or nodes are replaced.
+
+    graph: all nodes, with every canary in version 1. units: int64 [m, 3].
     """
     made, weights = plan.made, seen.known_shares(plan, state, units)
     if weights is None:
@@ -33,7 +34,7 @@ def evidence(plan: features.Planned, state: State[features.Memory], graph: Graph
 
 @dataclass(frozen=True, eq=False)
 class _GradientSums:
-    """A gradient as a message of this method shows it: the noisy sum of clipped rows (``MethodGradientReader``)."""
+    """Reads the gradient in a message of this method: the noisy sum of clipped rows (``MethodGradientReader``)."""
 
     plan: features.Planned
 
@@ -51,7 +52,7 @@ class _GradientSums:
         return gradient[: inputs * outputs].reshape(inputs, outputs).T, back
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
-        """At parameters zero each row is clipped to a known length, so each node's part is known."""
+        """At parameters zero each row is clipped to a known length, which gives the scale."""
         c, scale = self.plan.facts.num_classes, self.plan.made.layout.bias_scale
         norm = np.sqrt((1 - 1 / c) * (1 + scale**2))
         return np.asarray(gradient[-c:] / (scale * min(1.0, self.plan.made.clip / norm) * num_nodes))

@@ -1,4 +1,4 @@
-"""What the noisy hops of ``gap_edge`` say of an edge."""
+"""Evidence of an edge in the noisy hops of ``gap_edge``."""
 
 from fedgraph.methods import noisy_hops
 

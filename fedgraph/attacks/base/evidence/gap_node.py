@@ -1,4 +1,4 @@
-"""What the messages of ``gap_node`` say, and its hops where they are shown."""
+"""Evidence in the messages of ``gap_node``, and in its hops if they are shown."""
 
 import numpy as np
 
@@ -8,24 +8,23 @@ from fedgraph.types import Graph
 
 
 def reads_rounds(plan: gap_node.Planned) -> bool:
-    """Whether the rounds of a run should be kept: some message is a sum over rows that somebody who sees it knows."""
+    """Whether rounds are kept: if some message is a sum over rows that its viewer knows."""
     size = max(layout.num_parameters for layout in plan.made.layouts.values())
     readable = plan.made.first > 0 or plan.watch.opened
     return readable and plan.params.sampling_rate == 1 and seen.rounds_worth_keeping(plan, size)
 
 
 def evidence(plan: gap_node.Planned, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """For each unit (node, −1, label) what all readable messages say; None where the rounds were not kept, or nodes are
-    replaced. graph: all nodes, with every canary as in version 1.
+    """float64 [m], a score for each unit (node, −1, label); None if rounds were not kept, or nodes are replaced.
 
-    **Encoder** (rounds 0 … T−1): a message is a noisy sum of clipped gradients at known rows. Half of each canary's row is
-    taken off, as its coin is unknown, and what is left is held against the canary's own gradient.
+    graph: all nodes, with every canary in version 1.
+
+    **Encoder** (rounds 0 … T−1): a message is a noisy sum of clipped gradients at known rows, and is read as in ``features``.
 
     **Classifier** (rounds T … 2T−1): rows are [H⁰ … Hᴷ], and the noisy hops stay with their client. A viewer of messages does
-    not know these rows, so they are left unread. Where the hops are shown (``plan.watch.opened``), rows are known exactly, and
-    read as before. A canary without edges has the same hops in both versions, so they tell nothing of it by themselves, and
-    cost the share of the budget that they have: of μ² it shows 1 − ``hop_share`` at most
-    (``benchmarks.one_run_limits --rows``).
+    not know these rows and does not read them. If hops are shown (``plan.watch.opened``), rows are known exactly and are read.
+    A canary without edges has the same hops in both versions, so hops show nothing of it but take their share of the budget: at
+    most 1 − ``hop_share`` of μ² shows (``benchmarks.one_run_limits --rows``).
     """
     weights = seen.known_shares(plan, state, units)
     if weights is None:
@@ -53,7 +52,7 @@ def evidence(plan: gap_node.Planned, state: State, graph: Graph, units: np.ndarr
 
 
 def _shown_hops(plan: gap_node.Planned, state: State) -> list[list[np.ndarray]]:
-    """The noisy hops as they were released, each a list over clients; none where they stayed with their client."""
+    """The released noisy hops, each a list over clients; empty if they stayed with their client."""
     for _, inbox in state.seen:
         if inbox.round == plan.made.first:
             return [inbox.each[name] for name in map(gap_node.hop_name, range(plan.params.hops)) if name in inbox.each]

@@ -1,4 +1,4 @@
-"""What the parameters that ``gcon`` released say of an edge."""
+"""Evidence of an edge in the parameters that ``gcon`` released."""
 
 import math
 
@@ -13,22 +13,23 @@ from fedgraph.types import Graph
 
 
 def reads_rounds(plan: gcon.Planned) -> bool:
-    """Whether the one round should be kept: a server that sees each client's Θ."""
+    """Whether the one round is kept: if the server sees each client's Θ."""
     return plan.guarantee.protection.viewer.sees_messages and plan.schedule.rounds > 0
 
 
 def evidence(plan: gcon.Planned, state: State[gcon.Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """float64 [m]: with which pairs (of global ids) the noise, taken back out of Θ, looks like noise. graph: all that is known,
-    without the pairs. At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
+    """float64 [m], a score for each pair (of global ids) by the noise, computed back from Θ.
+
+    graph: all that is known, without the pairs. At the minimiser ∇F = 0, so the noise is a function of Θ and of the rows Z:
 
         B(Z) = −n₁ Λ (Θ − Θ₀) − Zᵀ ℓ′(ZΘ; Y),        density of a column of B ∝ e^{−β‖b‖}.
 
-    An edge moves B by D = Zᵀℓ′ without it − with it. The attacker knows all edges but the canaries, each of which is there with
-    probability ½; so B is centred at half of the sum of all D, and a score is β Σ_columns (‖b − D/2‖ − ‖b + D/2‖) with the sign
-    that large means there: the log-likelihood ratio for one canary alone, but for the determinant of the change of variables
-    (ε_Λ, which is the smaller part) and the output noise (10⁻³ of ε).
+    An edge changes B by D = Zᵀℓ′ without it − with it. The attacker knows all edges except the canaries, each of which exists
+    with probability ½. So B is centred at half of the sum of all D, and the score is β Σ_columns (‖b − D/2‖ − ‖b + D/2‖). For
+    one canary alone this is the log-likelihood ratio, except for the determinant of the change of variables (ε_Λ, the smaller
+    part) and the output noise (10⁻³ of ε).
 
-    None where only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
+    None if only a sum of several Θ is seen, cut edges are shared, or nothing was trained.
     """
     alone, shared = plan.facts.num_clients == 1, plan.facts.cut_edges_shared
     seen = alone or (plan.guarantee.protection.viewer.sees_messages and state.seen)
@@ -59,7 +60,7 @@ def _scores(
     rate: float,
     pairs: np.ndarray,
 ) -> np.ndarray:
-    """One client's pairs (own row numbers). known: its graph without them; labels of training nodes are public."""
+    """Scores of one client's pairs (in its own numbers). known: its graph without them; labels of training nodes are public."""
     labelled = np.flatnonzero(known.labels >= 0)
 
     def pull(adjacency: sp.csr_array) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What the answers of ``label_hop`` say."""
+"""Evidence in the answers of ``label_hop``."""
 
 import numpy as np
 
@@ -7,7 +7,9 @@ from fedgraph.types import Graph
 
 
 def evidence(plan: label_hop.Planned, state: State[label_hop.Memory], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """Per unit (node, label in version 0, label in version 1): what its answer says, 1 or −1 where it is one of them."""
+    """float64 [m]: for each unit (node, label in version 0, label in version 1) whether its answer names the label of version 1
+    minus whether it names that of version 0; None if there are no answers.
+    """
     if state.memory.answers is None:
         return None
     named, (node, before, after) = state.memory.answers, units[:, :3].T

@@ -1,20 +1,19 @@
-"""An attack on ``local_dp`` by the server: which of two versions each client's graph was, read in all that was released.
+"""Evidence in all releases of ``local_dp``: which of two versions each client's graph had.
 
-The attacker knows both versions of every canary and all that is no canary, so it knows both values v₁, v₀ that a client would
-hand in at the broadcast model of a round. With h = (v₁ − v₀)/2 and coins x = ±1, what the server sees less the midpoints is
+The attacker knows both versions of every canary and everything else, so it knows both values v₁, v₀ that a client would send at
+the broadcast model of a round. With h = (v₁ − v₀)/2 and coins x = ±1, what the server sees minus the midpoints is
 
     r = Σ_j h_j x_j + N(0, s² I)          each: of one client alone;   sum: of all that trained
 
-which over all rounds gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary
-(``likelihood_ratios.of_coins``). The embedding's own ratio (``privacy.mechanisms.likelihood_ratios``) is added:
-its noise is independent. In a sum one client colludes, which the price counts: it takes its own message off, and what is left
-carries the other shares of the noise.
+Over all rounds this gives G = Σ HᵀH/s² and y = Σ Hᵀr/s², and from them one score for each canary
+(``privacy.likelihood_ratios.of_coins``). The ratio of the embedding is added, since its noise is independent. In a sum one
+client colludes, as the price assumes: it subtracts its own message, and the rest has the other shares of the noise.
 
-**Several graphs whose update is clipped as one** (``dp_fedavg``). What a canary moves depends on the coins of the client's
-other graphs. h_j is its mean over two settings of them, drawn without looking at any coin, each the opposite of the other.
+**Several graphs whose update is clipped as one** (``dp_fedavg``). The effect of a canary then depends on the coins of the
+client's other graphs. h_j is its mean over two opposite settings of them, drawn without looking at any coin.
 
-The score is any function of what was released and of what is known without the coins, so a bound from it holds however good
-the estimate is.
+A bound from the scores holds however good this estimate is, since a score is a function of the releases and of what is known
+without the coins.
 """
 
 from __future__ import annotations
@@ -33,28 +32,28 @@ _CLEAR = 1e-3  # share of the clip that stands for the noise of updates that wer
 
 @dataclass(frozen=True, eq=False)
 class _Both:
-    """A client's work in version 0 and in version 1, and which canary decides each of its graphs: int64 [graphs], −1: none.
-    settings: where several graphs are clipped as one, (versions of all graphs, bool [graphs]; the work; per graph the work with
-    that one in its other version).
-    """
+    """A client's work in both versions."""
 
     zero: local_dp.Work
     one: local_dp.Work
-    units: np.ndarray
+    units: np.ndarray  # int64 [graphs], the canary that decides each of its graphs; −1: none
+    # if several graphs are clipped as one: (versions of all graphs, bool [graphs]; the work; for each graph the work with that
+    # graph in its other version)
     settings: tuple[tuple[np.ndarray, local_dp.Work, dict[int, local_dp.Work]], ...] = ()
 
 
 def reads_rounds(plan: local_dp.Planned) -> bool:
-    """Whether an attack wants the rounds kept: updates are protected, so what they show is in question."""
+    """Whether rounds are kept: if updates are protected."""
     return plan.params.protects
 
 
 def graph_evidence(
     plan: local_dp.Planned, state: State, zero: Partition, one: Partition, units: Sequence[np.ndarray]
 ) -> np.ndarray | None:
-    """float64 [canaries], the log-likelihood ratio of each; None where the rounds were not kept.
-    zero, one: all clients with every canary in version 0, and in version 1. units: per client int64 [graphs], the number of
-    the canary that decides that graph, −1: none. A canary may decide graphs of several clients.
+    """float64 [canaries], the log-likelihood ratio of each; None if rounds were not kept.
+
+    zero, one: all clients with every canary in version 0, and in version 1. units: for each client int64 [graphs], the number
+    of the canary that decides a graph, −1: none. A canary may decide graphs of several clients.
     """
     if not state.seen:
         return None
@@ -76,7 +75,7 @@ def graph_evidence(
 def _settings(
     plan: local_dp.Planned, zero: Subgraph, one: Subgraph, units: np.ndarray, sizes: tuple[int, ...]
 ) -> tuple[tuple[np.ndarray, local_dp.Work, dict[int, local_dp.Work]], ...]:
-    """Two opposite settings of a client's graphs, each with every canary turned over; none where a graph stands alone."""
+    """Two opposite settings of a client's graphs, each also with every canary turned over; empty if it has a single graph."""
     if plan.params.training != "dp_fedavg" or units.size < 2 or (units < 0).all():
         return ()
     first = np.random.default_rng(0).random(units.size) < 0.5
@@ -95,7 +94,7 @@ def _settings(
 def _of_updates(
     plan: local_dp.Planned, clients: Sequence[_Both], parameters: np.ndarray, inbox: PlanInbox, count: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round: once for each message that the server sees."""
+    """(HᵀH/s² [canaries, canaries], Hᵀr/s²) of one round, for each message that the server sees."""
     each, total = inbox.each.get("model"), inbox.sums.get("model")
     if each is None and total is None:
         return
@@ -126,7 +125,7 @@ def _of_updates(
 
 
 def _versions(plan: local_dp.Planned, both: _Both, parameters: np.ndarray) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-    """(the middle of what a client hands in over the versions of its canaries [p], per canary half of what it moves [p])."""
+    """(midpoint of what a client sends over the versions of its canaries [p], for each canary half of its effect [p])."""
     params = plan.params
     if both.settings:
         return _clipped_as_one(plan, both, parameters)

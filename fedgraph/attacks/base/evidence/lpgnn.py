@@ -1,4 +1,4 @@
-"""What the randomised rows and labels of ``lpgnn`` say."""
+"""Evidence in the randomised rows and labels of ``lpgnn``."""
 
 import math
 
@@ -11,10 +11,11 @@ from fedgraph.types import Graph
 
 
 def evidence(plan: lpgnn.Planned, state: State[lpgnn.Memory], graph: Graph, units: np.ndarray) -> np.ndarray:
-    """Per unit (node, label in version 0, label in version 1, and 1 where version 0 has an empty row) the log-likelihood ratio.
+    """float64 [m], log-likelihood ratios of units (node, label in version 0, label in version 1, whether version 0 has an empty
+    row).
 
-    ``graph`` holds version 1's rows. A label is sent as it is with probability p, else as one of the others, and counts
-    ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add theirs. Without noise only the signs mean something.
+    ``graph`` has the rows of version 1. A label is sent as it is with probability p, else as one of the others, and counts
+    ln p(c − 1)/(1 − p) for or against. Bits of rows that differ add their ratios. Without noise only the signs mean something.
     """
     received = require_received(plan, state.memory.labels)[units[:, 0]]
     keep, c = plan.made.keep, plan.facts.num_classes

@@ -13,16 +13,15 @@ from fedgraph.methods import nonprivate
 
 @dataclass(frozen=True, eq=False)
 class _Updates:
-    """A gradient as an update of FedAvg shows it: the mean over nodes, whose rows are read as they are."""
+    """Reads the gradient in an update of FedAvg: a mean over nodes, whose rows the network reads as they are."""
 
     plan: nonprivate.Planned
     names_words: bool = True
 
     def gradient(self, sent: Mapping[str, np.ndarray], model: Mapping[str, np.ndarray]) -> np.ndarray | None:
-        """An update is parameters and Adam's moments after t local steps, times the number of labelled nodes.
+        """The first moment of Adam over 1 − 0.9ᵗ, a weighted mean of t steps' gradients; None without a labelled node.
 
-        The first moment, from zero, over 1 − 0.9ᵗ is a weighted mean of the gradients on the way: what attacks on FedAvg
-        updates read. None without a labelled node.
+        An update is parameters and Adam's moments after t local steps from zero moments, times the number of labelled nodes.
         """
         if "update" not in sent or "parameters" not in model:
             return None
@@ -33,7 +32,7 @@ class _Updates:
         return np.asarray(update[p : 2 * p] / (1 - 0.9**self.plan.params.local_epochs), dtype=np.float64)
 
     def first_layer(self, gradient: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The first weights that read rows; zeros where there are none."""
+        """The gradient of the first weights that read rows; zeros if there are none."""
         d = self.plan.facts.num_features
         for parameter, values in self._parts(gradient):
             if parameter.dim() == 2 and parameter.shape[1] == d:
@@ -41,7 +40,7 @@ class _Updates:
         return np.zeros((1, d)), np.eye(d)
 
     def last_bias(self, gradient: np.ndarray, num_nodes: int) -> np.ndarray:
-        """The last bias with a number for each class; zeros where there is none."""
+        """The gradient of the last bias with a number for each class; zeros if there is none."""
         c = self.plan.facts.num_classes
         found = [values for parameter, values in self._parts(gradient) if parameter.dim() == 1 and parameter.numel() == c]
         return found[-1] if found else np.zeros(c)

@@ -1,4 +1,4 @@
-"""What the noisy graph of ``sage_edge`` says."""
+"""Evidence of an edge in the noisy graph of ``sage_edge``."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from fedgraph.types import Graph
 
 
 def evidence(plan: sage_edge.Planned, state: State[sage_edge.Memory], graph: Graph, pairs: np.ndarray) -> np.ndarray | None:
-    """For each pair [m, 2] whether the noisy graph has the edge: 1, or −½ (it says less); None where it was not kept."""
+    """float64 [m]: for each pair [m, 2] 1 if the noisy graph has the edge, else −½, as it says less; None if not kept."""
     received = state.memory.received
     if received is None:
         return None
