@@ -1,23 +1,22 @@
 """DPAR: choose each node's most important neighbours privately, then train on their features privately.
 
-1. A secret sample takes each training node with probability q'. M of them are *sources*: their approximate
-   PageRank vectors (``learning.propagation.walks``) pass the desk, which picks K neighbours each by one-shot Gumbel
-   noise (em0; em1 adds noisy values) or by Gaussian noise on the whole vector (gm). All other sampled nodes
-   keep a one-hot row.
-2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.clipping.aggregated_rows``).
+1. A secret sample takes each training node with probability q'. M of them are *sources*: their approximate PageRank vectors
+   (``learning.walks``) pass the desk, which picks K neighbours each by one-shot Gumbel noise (em0; em1 adds noisy values) or by
+   Gaussian noise on the whole vector (gm). All other sampled nodes have a one-hot row.
+2. DP-SGD on a two-layer MLP through Σ_k Π_ik H_k (``learning.aggregated_rows``).
 3. Predictions spread over the public test graph.
 
-Only the final parameters leave (``Desk.walk``); Π, the sample and the batches stay at the client.
+With one client only the final parameters leave (``Desk.walk``); in a federation each noisy gradient does. Π, the sample and the
+batches stay at the client.
 
-What makes ``provable`` differ from the paper (PRIVACY §4): sampling by independent coins, with candidates,
-source marks, rates and denominators from public ids, and noise-only rows for marked nodes that were not
-sampled, so that "sampled and zeroed" and "not sampled" look alike; no node is named by more than B' − 1
-other rows; √2·C₁ for gm; batches really are Poisson. In a federation every client knows its sample, so
-q' = 1. Under ``published`` the sample has a fixed size m = round(q'n), and its provable price is computed under replace,
-the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), at its true rate m/n, with every row naming the
-node.
+``provable`` differs from the paper (PRIVACY.md §4). The sample is drawn by independent coins; candidates, source marks, rates
+and denominators follow from public ids; and marked nodes that were not sampled have rows of noise, so that "sampled and zeroed"
+and "not sampled" look the same. No node is named by more than B' − 1 other rows, gm uses √2·C₁, and batches are Poisson. In a
+federation every client knows its sample, so q' = 1. Under ``published`` the sample has a fixed size m = round(q'n). Its
+provable price is computed under replace, the only relation that such a sample amplifies (Balle et al. 2018, Theorem 9), at its
+true rate m/n, as if every row named the node.
 
-**Noise, published** (Theorems 1-3; why that is no proof: PRIVACY §4), of the M vectors from one vector's share:
+**Noise, published** (Theorems 1-3; PRIVACY.md §4 says why this is no proof), by the share of one of the M vectors:
 
     ε_v = ε_pr / (2√(M ln(e + ε_pr/δ_pr))),    δ_v = δ_pr/(2M),
     GM:  σ_pr = √(2 ln(1.25/δ_v))·C1/ε_v,
@@ -25,14 +24,14 @@ node.
     SGD: Rényi moments of the Poisson Gaussian with q = B/N', ε = RDP + ln(1/δ)/(α − 1) at the best of the released code's
          orders 1.1, 1.2 … 10.9 and 12, 13 … 63;      total: q'·(ε_pr + ε_sgd).
 
-**Noise, provable**: stage 1 has its share of the inner budget, stage 2 all that the composed price leaves:
+**Noise, provable**: stage 1 has its share of the inner budget, stage 2 the rest of the composed price:
 
     em:  ρ = M·K·ε₀²/8, scale 2C₂/ε₀      gm: μ = √(2M)·C₁/σ      sgd: Poisson Gaussian with B' touched rows
     ε = ln(1 + q'(e^inner − 1)), δ = q'·inner δ,   + P(more than M_max sources are sampled).
 
-**Guarantee.** Node-level, viewer sees every step, Π and the sampled ids stay inside; relation and B' as the row says. With
-one-time sampling, replace is amplified like zero-out here: by joint convexity the bound needs the distance to "replaced" and to
-"not sampled", and "not sampled" equals one replacement (the zeroed node).
+**Guarantee.** Node level, with the relation and B' of the row; the viewer sees every step, but neither Π nor the sampled ids.
+One-time sampling amplifies replace like zero-out: by joint convexity the bound needs the distance to "replaced" and to "not
+sampled", and "not sampled" equals one replacement (by the zeroed node).
 """
 
 from __future__ import annotations
@@ -68,9 +67,7 @@ _POINTS = 4001
 
 
 def claimed_vector_budget(epsilon: float, delta: float, num_vectors: int) -> tuple[float, float]:
-    """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017, as the paper uses it). ``PrivacyError``: ε or δ is
-    not > 0.
-    """
+    """(ε_v, δ_v) of one of several vectors (Kairouz, Oh & Viswanath 2017). ``PrivacyError`` unless ε and δ are > 0."""
     require_positive("epsilon", epsilon)
     require_positive("delta", delta)
     return epsilon / (2 * math.sqrt(num_vectors * math.log(math.e + epsilon / delta))), delta / (2 * num_vectors)
@@ -83,21 +80,21 @@ def claimed_gm_multiplier(epsilon: float, delta: float, num_vectors: int) -> flo
 
 
 def claimed_em_epsilon(base: float, top: int, delta: float) -> float:
-    """The corollary: ε of the one-shot Gumbel top-k with scale Δ/base; ``base`` is half of the bounded range of one pick."""
+    """ε of the one-shot Gumbel top-k with scale Δ/base by the corollary; base: half of the bounded range of one pick."""
     slope = math.tanh(base)
     return 2 * min(top * base, top * base * slope + base * math.sqrt(2 * top * math.log(1 / delta)))
 
 
 def claimed_em_base(epsilon: float, top: int, delta: float) -> float:
-    """The base whose corollary gives an ε; the Gumbel scale is then Δ/base."""
+    """The base with which ``claimed_em_epsilon`` is ``epsilon``; the Gumbel scale is then Δ/base."""
     require_positive("epsilon", epsilon)
     return float(brentq(lambda b: claimed_em_epsilon(b, top, delta) - epsilon, 0.0, epsilon, xtol=1e-14))
 
 
 def _moments(noise_multiplier: float, sampling_rate: float) -> privacy.ArrayField:
-    """Rényi divergence of one step at each of ``_ORDERS``, as the authors have it: at fractional orders the integral itself.
+    """Rényi divergence of one step at each of ``_ORDERS``, as the authors compute it: by the integral at fractional orders.
 
-    ``rdp.of_poisson_row`` takes the chord between whole orders there, which is an upper bound and up to 1 % more noise.
+    There ``privacy.rdp.of_poisson_row`` interpolates between whole orders, an upper bound with up to 1 % more noise.
     """
     whole = rdp.of_poisson_row(noise_multiplier, sampling_rate, _WHOLE_ORDERS)
     if sampling_rate == 1:
@@ -110,7 +107,8 @@ def _moments(noise_multiplier: float, sampling_rate: float) -> privacy.ArrayFiel
 
 
 def claimed_sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: int, delta: float) -> float:
-    """The authors' accountant: Rényi moments at the orders 1.1 … 10.9 and 12 … 63, ε = RDP + ln(1/δ)/(α − 1).
+    """ε by the authors' accountant: Rényi moments at the orders 1.1 … 10.9 and 12 … 63, ε = RDP + ln(1/δ)/(α − 1).
+
     noise_multiplier: σ / C, > 0. sampling_rate: q of Poisson batches, in (0, 1]. delta: δ_sgd in (0, 1).
     """
     moments = steps * _moments(noise_multiplier, sampling_rate)
@@ -119,8 +117,9 @@ def claimed_sgd_epsilon(noise_multiplier: float, sampling_rate: float, steps: in
 
 def claimed_sgd_multiplier(epsilon: float, sampling_rate: float, steps: int, delta: float) -> float:
     """The σ / C for which ``claimed_sgd_epsilon`` returns a given ε.
-    epsilon: ε_sgd, above ln(1/δ)/62, the least that orders up to 63 can show. sampling_rate: q of Poisson batches, in (0, 1].
-    delta: δ_sgd in (0, 1). Raises ``PrivacyError``: ε is out of that range.
+
+    epsilon: ε_sgd, above ln(1/δ)/62, the least that orders up to 63 can give, else ``PrivacyError``. sampling_rate: q of
+    Poisson batches, in (0, 1]. delta: δ_sgd in (0, 1).
 
     >>> round(claimed_sgd_multiplier(8 / 2 / 0.09, 60 / 210, 800, 1e-3 / 0.09), 3)  # Cora-ML at ε = 8
     1.291
@@ -148,33 +147,34 @@ _MOST_SGD_NOISE = 1e4  # the published search ends here; beyond it a budget is c
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Public numbers of a run, all that the noise depends on among them."""
+    """Public numbers of a run, on which the noise depends."""
 
     kind: str  # em0, em1, gm, random, features or none
     sampled: float  # q', share of nodes that take part
-    # the rate that amplifies: 1 where clients know the sample; size/n after rounding, of the client where it is largest, where
-    # the sample has a fixed size; else q'
+    # the rate that amplifies: 1 if clients know the sample; size/n after rounding, the largest of all clients, if the sample
+    # has a fixed size; else q'
     amplified: float
-    fixed: bool  # the sample has a fixed size
-    sources: int  # M per client
-    marked: int  # how many ids may become a source
-    cap: int  # how many of them hold data at most
+    fixed: bool  # whether the sample has a fixed size
+    sources: int  # M, for each client
+    marked: int  # number of ids that may become a source
+    cap: int  # most of them that hold data
     missed: float  # probability that more do
     top: int  # K, neighbours of each source
-    rate: float  # of the gradient steps: probability that a row is in one
+    rate: float  # probability that a row is in a gradient step
     groups: int  # steps in one pass over the rows
-    rounds: int  # how many there are
-    local_steps: int  # gradient steps of each round
-    fixed_batches: bool  # steps visit each row once per ``1/rate`` of them instead of by coins
+    rounds: int  # number of rounds
+    local_steps: int  # gradient steps in each round
+    fixed_batches: bool  # whether steps take fixed groups of rows in turn, instead of drawing them by coins
     expected_batch: float  # rows per step and client
-    most_mentions: int | None  # B' − 1, how many other rows may name a node; None: any number
+    most_mentions: int | None  # B' − 1, most other rows that may name a node; None: any number
     touched: int  # B' as priced
-    replaced: bool  # the unit's rows change rather than vanish
+    replaced: bool  # whether the unit's rows change, instead of vanishing
     values_share: float  # EM1's share of stage 1 for values
     notes: tuple[str, ...]  # sentences for the report
 
     @property
     def steps(self) -> int:
+        """Gradient steps of all rounds."""
         return self.rounds * self.local_steps
 
 
@@ -189,7 +189,7 @@ class _StageNoise:
 
 
 def _choices_event(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
-    """The choices (and values) of every source that holds data."""
+    """The choices of neighbours of all sources that hold data."""
     parts: tuple[privacy.Event, ...] = (events.ApproxDP(0.0, sizes.missed / sizes.amplified),) if sizes.missed else ()
     if noise.choice == 0:
         return privacy.Composed(())
@@ -204,7 +204,7 @@ def _values_event(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
 
 
 def _round_steps(sizes: _Sizes, multiplier: float) -> privacy.Repeated:
-    """The steps of one round: each on rows drawn by coins, or whole passes over fixed batches."""
+    """The steps of one round: rows drawn by coins, or whole passes over fixed batches."""
     if not sizes.fixed_batches:
         return privacy.Repeated(
             events.PoissonGaussian(multiplier, sizes.rate, sizes.touched, sizes.replaced), sizes.local_steps
@@ -214,6 +214,7 @@ def _round_steps(sizes: _Sizes, multiplier: float) -> privacy.Repeated:
 
 
 def _whole(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
+    """All that is released."""
     steps = privacy.Repeated(_round_steps(sizes, noise.sgd), sizes.rounds)
     inner = privacy.Composed((_choices_event(sizes, noise), _values_event(sizes, noise), steps))
     return inner if sizes.amplified >= 1 else events.SampledOnce(inner, sizes.amplified)
@@ -221,7 +222,7 @@ def _whole(sizes: _Sizes, noise: _StageNoise) -> privacy.Event:
 
 @lru_cache(maxsize=1024)
 def _as_provable(sizes: _Sizes, epsilon: float, delta: float, split: float) -> _StageNoise:
-    """Noise whose composed price is at most ε: ``split`` of the inner budget buys stage 1, stage 2 takes the rest."""
+    """Noise whose composed price is at most ε: stage 1 has the share ``split`` of the inner budget, stage 2 the rest."""
     share = split * amplification.epsilon_before(epsilon, sizes.amplified)
     inner_delta = amplification.delta_before(delta, sizes.amplified)
 
@@ -270,10 +271,10 @@ def _as_published(sizes: _Sizes, epsilon: float, delta: float, split: float) -> 
 
 
 def _least_share(sizes: _Sizes, candidates: int, budget: Budget) -> tuple[float, str]:
-    """The smallest share of the budget at which an entry at the clip stands out; the smallest of ``_SHARES`` where none does.
+    """(share of the budget, why): the smallest of ``_SHARES`` at which an entry at the clip stands out; the first if none does.
 
-    Stands out: its clip is at least what the largest of the noises on ``candidates`` empty entries is expected to be (Gumbel
-    b·ln n, Gaussian σ·√(2 ln n)). All of it is public, so the rule costs nothing. Returns the share and why.
+    It stands out if the clip is at least the expected largest noise on ``candidates`` empty entries (Gumbel b·ln n, Gaussian
+    σ·√(2 ln n)). All of this is public, so the rule costs nothing.
     """
     among = math.sqrt(2 * math.log(candidates)) if sizes.kind == "gm" else math.log(candidates)
     drowned = math.inf
@@ -289,7 +290,7 @@ def _least_share(sizes: _Sizes, candidates: int, budget: Budget) -> tuple[float,
 
 
 def _published_epsilon(sizes: _Sizes, noise: _StageNoise, delta: float) -> float:
-    """q'·(ε_pr + ε_sgd), the paper's formula read backwards from this noise."""
+    """q'·(ε_pr + ε_sgd), the paper's ε of this noise."""
     half_delta = delta / 2 / sizes.amplified
     choice = 0.0
     if noise.choice:
@@ -305,7 +306,7 @@ def _published_epsilon(sizes: _Sizes, noise: _StageNoise, delta: float) -> float
 
 
 def _all_vectors(each: float, delta: float, num_vectors: int) -> float:
-    """ε_pr of vectors that cost ``each``: the inverse of ``published.claimed_vector_budget`` in ε."""
+    """ε_pr of vectors that cost ``each``: the inverse of ``claimed_vector_budget`` in ε."""
 
     def gap(epsilon: float) -> float:
         return claimed_vector_budget(epsilon, delta, num_vectors)[0] - each
@@ -339,6 +340,7 @@ class Params(Settings):
         "auto", description="share of the budget for neighbours; auto: 0.5, random 0; public: what public numbers advise"
     )
     values_share: float = Field(0.5, gt=0, lt=1, description="share of that for noisy values (em1)")
+    # nothing reads this constant, nor ``tail`` and ``local_steps``, but they are part of the names of noise streams
     column_rows: ClassVar[str] = "auto"  # B', rows naming a node: 2 provable, any published
     tau: ClassVar[float] = 1.0  # L1 norm of the columns of the chosen rows
     columns: Literal["clip", "normalise", "none"] = Field("clip", description="at most tau, exactly tau (as coded), or free")
@@ -370,7 +372,7 @@ class Made:
 
 
 def _sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> _Sizes:
-    """From public counts alone. Raises ``ScenarioError`` where K exceeds the candidates or q' is no share."""
+    """The numbers of a run, from public facts. ``ScenarioError`` if K exceeds the candidates or q' is no share."""
     central = facts.num_clients == 1
     if params.sampled == "auto":
         sampled = min(1.0, max(0.09, _LEAST_SAMPLE / facts.num_nodes)) if central else 1.0
@@ -431,13 +433,14 @@ def _sizes_of(params: Params, facts: PublicFacts, budget: Budget) -> _Sizes:
 
 
 def _sample_size(sampled: float, num_nodes: int) -> int:
-    """How many of ``num_nodes`` nodes a sample of fixed size holds: q'n, rounded, at least one."""
+    """The size of a fixed sample of ``num_nodes`` nodes: q'n, rounded, at least one."""
     return max(1, round(sampled * num_nodes))
 
 
 def _require_whole_epochs(groups: int, alone: bool, amplified: bool) -> None:
-    """Fixed groups are priced by passes, so a round that is one step alone must be a pass; and a group is a rank among the rows
-    that take part, which with secret coins would tell who else was sampled."""
+    """``ScenarioError`` unless fixed groups can be priced. They are priced by passes, so a round of one step must be a pass. A
+    group depends on the rank of a row among those that take part, which would show a secret sample.
+    """
     if amplified:
         raise ScenarioError(
             "dpar: batches: fixed groups the sampled rows by rank, which a secret sample by coins must not show "
@@ -451,7 +454,7 @@ def _require_whole_epochs(groups: int, alone: bool, amplified: bool) -> None:
 
 
 def _remarks(params: Params, sources: int, marked: int, most: int | None, nodes: int, known: bool) -> list[str]:
-    """known: clients know which of their nodes were sampled."""
+    """Sentences for the report. known: whether clients know which of their nodes were sampled."""
     found = []
     if sources < params.num_sources:
         found.append(
@@ -470,7 +473,7 @@ def _remarks(params: Params, sources: int, marked: int, most: int | None, nodes:
 
 
 def _of_neighbours(params: Params, sizes: _Sizes, found: _StageNoise, private: bool) -> tuple[privacy.PlannedRelease, ...]:
-    """Stage 1's planned releases (round 0): which neighbours, and for em1 with which weights."""
+    """The planned releases of stage 1, in round 0: the choice of neighbours, and for em1 their weights."""
     if params.variant in _DPAR_NOISE_FREE:
         return ()
     once = range(1)
@@ -496,7 +499,7 @@ def _of_neighbours(params: Params, sizes: _Sizes, found: _StageNoise, private: b
 def _of_training(
     params: Params, facts: PublicFacts, sizes: _Sizes, found: _StageNoise, private: bool
 ) -> tuple[privacy.PlannedRelease, int]:
-    """(the planned gradient steps, clients that must finish). Noise is shared only where each step is summed."""
+    """(the planned gradient steps, clients that must finish). Clients share noise only if each step is summed."""
     rounds = range(sizes.rounds)
     if not private:
         event: privacy.Event = privacy.Repeated(privacy.Unprotected("gradients without noise"), sizes.local_steps)
@@ -515,12 +518,12 @@ def scaled(graph: Graph, scaling: str) -> Graph:
 
 
 def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> learning.AggregatedRows:
-    """Sample, choose neighbours through the desk, limit mentions and columns: the rows to train on."""
+    """The rows to train on: samples, chooses neighbours through the desk, and limits mentions and columns."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
     view, present, sources = _view(graph, found, streams.generator("sample"), public)
-    # The vectors of the others pass the desk as zeros. With an amplifying sample of independent coins a sampled node without
-    # edges must look like one that was not sampled (a zeroed node has no edges either), so its vector is not e_s but zero.
+    # The vectors of other sources pass the desk as zeros. If a sample of independent coins amplifies, so does that of a sampled
+    # node without edges: it must look like one that was not sampled, since a zeroed node has no edges either.
     known = present if found.fixed or found.amplified >= 1 else present & (view.degrees > 0)
     holding = np.flatnonzero(known[sources])[: found.cap]
     if params.variant == "none":
@@ -563,7 +566,7 @@ def _choices(
     public: np.random.Generator,
     desk: privacy.Desk,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(indices, weights), [S, K] each. Rows of sources that hold no data pass the desk as zeros: noise only."""
+    """(indices, weights), [S, K] each. Rows of sources that hold no data are noise: they pass the desk as zeros."""
     params = plan.params
     even = np.full((sources.size, params.top), 1.0 / params.top)
     if params.variant == "random":
@@ -597,14 +600,15 @@ def _unprotected(plan: Plan[Params, Made], view: Graph, sources: np.ndarray, des
 
 
 def _passed(desk: privacy.Desk, path: str, value: np.ndarray) -> np.ndarray:
-    """What the desk makes of ``value`` in round 0, or made of it then."""
+    """The release of ``value`` in round 0; in later rounds its replay."""
     return desk.release(path, value).value if desk.round == 0 else desk.replay(path, value)
 
 
 class Batches:
-    """Row numbers of one step after another: fresh coins each step, or fixed groups of public ids in turn.
-    parts: (number of rows, streams) of each client whose rows lie under one another; each tosses its own coins. found: public
-    numbers.
+    """The rows of one step after another: by fresh coins in each step, or fixed groups of ids in turn.
+
+    parts: (number of rows, streams) of each client, whose rows follow one another; each has its own coins. found: the numbers
+    of the run. fixed: whether groups are fixed. round_: the first step is that of this round.
     """
 
     def __init__(self, parts: Sequence[tuple[int, PlanStreams]], found: _Sizes, fixed: bool, round_: int) -> None:
@@ -635,7 +639,7 @@ class Memory:
 
     first: np.ndarray  # Adam's first moment estimate, float32 [num_parameters]
     second: np.ndarray  # Adam's second moment estimate, float32 [num_parameters]
-    steps: int  # how many it took
+    steps: int  # number of steps so far
 
 
 _NEW = Memory(np.zeros(0, np.float32), np.zeros(0, np.float32), 0)  # before the first step
@@ -645,7 +649,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Everything from public counts and the budget."""
+    """Sizes, noise and releases, from public facts and the budget."""
     private = budget.private and params.variant != "none"
     sizes = _sizes_of(params, facts, budget)
     relation = privacy.Relation(params.relation)
@@ -676,7 +680,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         base.FACTS_TESTED_IN_PUBLIC if sampled is None else (*base.FACTS_TESTED_IN_PUBLIC, privacy.Assumption.SAMPLE_SECRET)
     )
     made = Made(learning.Layout((facts.num_features, params.hidden, facts.num_classes)), sizes, found)
-    # of many clients' union a round's gradient is the sum of theirs where each node is one row, in batches by coins
+    # a round's gradient of a union of clients is the sum of theirs if each node is one row, in batches by coins
     alone = params.variant == "features" and sizes.sampled == 1 and not sizes.fixed
     sums = base.PlanSums(suffice=True, additive=alone and params.batches == "poisson" and sizes.local_steps == 1)
     once = sampled if private else None
@@ -697,10 +701,10 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(
     plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
-    """Choose neighbours in round 0; in every round walk ``local_steps`` noisy gradients from the broadcast model.
+    """Chooses neighbours in round 0; in every round takes ``local_steps`` noisy gradient steps from the broadcast model.
 
-    Sends the last noisy gradient where a round is one step, else the parameters it led to, weighted by the
-    client's public share of the nodes.
+    Sends the noisy gradient if a round is one step, else the parameters after its steps, weighted by the client's public share
+    of the nodes.
     """
     params, sizes = plan.params, plan.made.sizes
     if round_ == 0 or "rows" not in work.memo:  # a worker that was restarted replays round 0's choice with round 0's noise
@@ -745,7 +749,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
-    """With the weights after a client's own steps on the rows of ``graph``, in clear (``learning.own_models``)."""
+    """The state with the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = learning.FeatureMatrix(scaled(graph, plan.params.features).features)
     own = own_models.tune(plan.made.layout, state.model["parameters"], x, graph.labels, rng)
     return dataclasses.replace(state, model={**state.model, "parameters": own})

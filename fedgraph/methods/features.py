@@ -1,16 +1,15 @@
 """Features: a learner with clipped gradients. It never reads private edges.
 
-Full-batch gradient descent on node features: each node's gradient is clipped to C, the sum carries
-Gaussian noise, and T such sums are all that leaves. Edges are used once, at inference, and only those of
-the public test graph. Every training node touches exactly its own gradient, so the sensitivity is C under
-zero-out and the T releases compose to μ = √T·C/std exactly: the cleanest proof there is.
+Full-batch gradient descent on node features: each node's gradient is clipped to C, and only T noisy sums of these are released.
+Edges are used once, at inference, and only those of the public test graph. Every training node changes only its own gradient,
+so the sensitivity is C under zero-out, and the T releases compose exactly to μ = √T·C/std.
 
-What makes it strong costs nothing, for it reads public data only: words weigh more the rarer they are among the test
-nodes, features are projected on directions learned from those (``learning.projection``), of words or, where the budget
-carries it, of pairs of words, each step is preconditioned by the curvature they give, and predictions
-spread over the test graph and among look-alikes (``propagation.mean_field``), with the sign and strength with which they
-meet along its edges, and the less the more the features alone decide.
-The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the whole budget).
+The following reads only public data and costs nothing. Words get a weight by their rarity among the test nodes. Features are
+projected on directions learned from these (``learning.projection``), of words or, if the budget suffices, of pairs of words.
+Each step is preconditioned by the curvature along these directions. Predictions spread over the test graph and among nodes with
+similar features (``learning.mean_field``), by the sign and strength with which predictions at both ends of its edges agree, and
+less if features alone decide. The settings follow from the public signal-to-noise number n·μ (nodes × Gaussian parameter of the
+budget).
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("abadi2016deep")
 
-_NODES = 3.0  # s is at most this many times the number of nodes: beyond it, sampling limits the accuracy more than noise
+_NODES = 3.0  # largest s over the number of nodes: beyond it, sampling limits the accuracy more than noise
 _FAINT = 768.0  # s below which curvature is damped twice as much
-_FEW = 8.0  # words in a mean public row below which pairs of them are too few to say more
+_FEW = 8.0  # words in a mean public row, from which pairs of words are used
 _PAIRS = 2.5  # s per public row from which pairs of words are worth their noise
-_FITS = 1 << 27  # numbers in the rows of all nodes, seen through pairs, up to which pairs are used by default (half a gigabyte)
+_FITS = 1 << 27  # most numbers in all rows through pairs, with which pairs are used by default (half a gigabyte)
 
 
 class Params(Settings):
     """Settings; ``auto`` follows s = n·μ.
 
-    From s = 2.5 per public row on, where rows have 8 words or more, rows are seen through pairs of words: s/3 directions
-    within [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean
-    public row or s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75
-    (0 where public features are weighted already). With nothing public, rows as they are:
-    ``descents.full_width``. Else without curvature (the mlp, or no projection): 20 + s/60 steps (at
-    most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic; 16 without noise) or 4 (mlp; 2 from
-    s = 1500), averaged second half. Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS
-    split again; the rest, and what else pairs and inference had to hold on, on Cora, CiteSeer and PubMed with test nodes
-    in sight (optimistic in the last digit), as are the settings below s = 768 and of rows of few words (Cora-ML, CS,
-    Simmons81, MIT8, Cornell5, Virginia63).
+    From s = 2.5 per public row on, if rows have 8 words or more, rows are read through pairs of words: s/3 directions within
+    [64, 1000], curvature damping 120/√(n·s). Else s/12 directions within [16, 500], at most 16 per word of a mean public row or
+    s/30, whichever is more; damping 60/√(n·s), twice that below s = 768. 60 steps, clip 0.5, rarity 0.75 (0 if public features
+    have weights already). With nothing public, rows as they are and ``learning.descents.full_width``. Without curvature (the
+    mlp, or no projection): 20 + s/60 steps (at most 100), clip 0.5 (1 for the mlp and from s = 10⁴), learning rate 8 (logistic;
+    16 without noise) or 4 (mlp; 2 from s = 1500), averaged second half.
+
+    Curvature, rarity, pairs and inference were tuned on training nodes of Cora-ML and CS, split again. The other settings were
+    tuned, and pairs and inference checked, on Cora, CiteSeer and PubMed with test nodes in sight (optimistic in the last
+    digit); so were the settings below s = 768 and for rows of few words (Cora-ML, CS, Simmons81, MIT8, Cornell5, Virginia63).
     """
 
     model: Literal["logistic", "mlp"] = Field("logistic", description="multinomial logistic regression, or one hidden layer")
@@ -82,19 +81,19 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan made of public facts. Views and curvature are None where they are not used."""
+    """What the plan made of public facts; every ``auto`` is a number here."""
 
-    layout: learning.Layout  # of the parameters
-    basis: np.ndarray | None  # public directions of words, [d, k]
-    pairs: projection.PairProjection | None  # public directions of pairs of words
-    curvature: np.ndarray | None  # the inverse public curvature
-    clip: float  # norm to which each node's gradient is clipped, resolved
-    steps: int  # gradient steps, resolved
-    learning_rate: float  # resolved
-    likeness: float = 0.5  # log-odds of look-alikes, resolved
+    layout: learning.Layout  # layout of the parameters
+    basis: np.ndarray | None  # public directions of words, [d, k], if they are used
+    pairs: projection.PairProjection | None  # public directions of pairs of words, if they are used
+    curvature: np.ndarray | None  # the inverse public curvature, if it is used
+    clip: float
+    steps: int
+    learning_rate: float
+    likeness: float = 0.5
 
     def rows(self, graph: Graph) -> learning.FeatureMatrix:
-        """The rows of ``graph`` as the learner sees them: unit rows, or coordinates along public directions."""
+        """The rows that the learner reads: unit rows, or their coordinates along public directions."""
         if self.basis is None:
             return learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
         along = (
@@ -108,13 +107,12 @@ class Memory:
     """What the server remembers."""
 
     velocity: np.ndarray  # of the descent, float32 [num_parameters]
-    average: np.ndarray  # of the last iterates, float32 [num_parameters]
-    # iterates in the average; 0 before the first of them, when it is the latest iterate. Aborted rounds give none.
-    count: int = 0
+    average: np.ndarray  # mean of the last iterates, float32 [num_parameters]
+    count: int = 0  # iterates in the mean; 0 before averaging begins, when it is the latest iterate
 
 
 def _signal_of(facts: PublicFacts, mu: float, relation: privacy.Relation) -> float:
-    """s = n·μ as the merged update sees it: noise of separate clients adds up, and replacing costs twice."""
+    """s = n·μ of the merged update: noise of separate clients adds up, and replacing costs twice."""
     _, min_clients = gradient_std(1.0, 1.0, facts)
     shares = 1 if min_clients > 1 else facts.cohort
     each = min(_NODES, mu / math.sqrt(shares) / (2 if relation.replaces else 1))
@@ -122,14 +120,14 @@ def _signal_of(facts: PublicFacts, mu: float, relation: privacy.Relation) -> flo
 
 
 def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> Made:
-    """Layout, public views (``basis`` of words, ``pairs``), curvature, clip, steps and learning rate; None where not used."""
+    """Layout, directions, curvature, and every ``auto`` as a number. strength: s. private: whether ε is finite."""
     public = facts.public_graph if params.projection != "none" else None
     logistic = params.model == "logistic"
     basis, pairs = _views(params, public, facts.num_train, strength, private, logistic)
     newton = logistic and basis is not None
     inputs = facts.num_features if basis is None else basis.shape[1] if pairs is None else pairs.mixing.shape[1]
     alone = logistic and facts.public_graph is None
-    scale = 0.1 if newton or alone else 1.0  # of a unit row's clipped gradient, the bias takes the share scale² / (1 + scale²)
+    scale = 0.1 if newton or alone else 1.0  # the bias takes the share scale² / (1 + scale²) of a unit row's clipped gradient
     layout = learning.Layout((inputs, *(() if logistic else (params.hidden,)), facts.num_classes), bias_scale=scale)
     curvature = None
     if newton and public is not None and basis is not None:
@@ -145,6 +143,7 @@ def make(params: Params, facts: PublicFacts, strength: float, private: bool) -> 
 
 
 def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothing_public: bool) -> tuple[int, float, float]:
+    """(steps, learning rate, clip)."""
     if newton:
         return 60, 1.0, 0.5
     if logistic and nothing_public:
@@ -158,7 +157,7 @@ def _descent(strength: float, private: bool, newton: bool, logistic: bool, nothi
 def _views(
     params: Params, public: Graph | None, nodes: int, strength: float, private: bool, newton: bool
 ) -> tuple[np.ndarray | None, projection.PairProjection | None]:
-    """(basis, pairs). Without noise and without pairs ``auto`` projects on nothing."""
+    """(basis, pairs), of which either is None if it is not used. Without noise and pairs, ``auto`` does not project."""
     if public is None:
         return None, None
     rarity = params.rarity if params.rarity != "auto" else 0.75 if projection.has_projectable_words(public) else 0.0
@@ -176,10 +175,8 @@ def _views(
     return projection.basis_of(public, wanted, steps=4, rarity=rarity), None
 
 
-FEATURES_MOST_HEARD = (
-    4.0  # log-odds a sure neighbour may bring, × mean doubt: where rows decide, neighbours say little that is new
-)
-_SHARPER = 2.0  # scores of a heavily damped fit are less sure than they are right
+FEATURES_MOST_HEARD = 4.0  # log-odds that a sure neighbour may add, times mean doubt: neighbours add little if rows decide
+_SHARPER = 2.0  # factor for scores of a heavily damped fit, which are less sure than they are right
 _ASSUMED = (privacy.Assumption.COUNTS_PUBLIC, privacy.Assumption.UNTUNED, privacy.Assumption.SPLIT_PUBLIC)
 
 
@@ -187,15 +184,15 @@ _ASSUMED = (privacy.Assumption.COUNTS_PUBLIC, privacy.Assumption.UNTUNED, privac
 class Work:
     """What a client prepares."""
 
-    x: learning.FeatureMatrix  # its rows as the learner sees them
-    labels: torch.Tensor  # int64 [n], −1 where unknown
+    x: learning.FeatureMatrix  # rows that the learner reads
+    labels: torch.Tensor  # int64 [n], −1: unknown
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Noise, steps and directions from public numbers and the budget alone."""
+    """Noise, steps and directions, from public facts and the budget."""
     relation = privacy.Relation(params.relation)
     mu, as_published = math.inf, budget.calibrated_by == "published"
     if budget.private and as_published:
@@ -242,7 +239,7 @@ def client(
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
     """One step on the mean over the public number of nodes: damped Newton, or momentum and averaged iterates."""
     gradient = (inbox.sums["gradient"] / plan.facts.num_train).astype(np.float32)
-    if plan.facts.answering is not None:  # each client was as likely as any other, so the sum of some stands for all
+    if plan.facts.answering is not None:  # all clients are equally likely, so the sum of some is scaled to all
         gradient *= np.float32(plan.facts.num_clients / inbox.num_clients)
     before, made = state.model["parameters"], plan.made
     if made.curvature is not None:
@@ -259,8 +256,9 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities. On a public graph they spread over its edges and among nodes with like features; where the
-    test nodes are private, each row is answered from itself alone."""
+    """[n, c] class probabilities. On a public test graph they spread over its edges and among nodes with similar features; a
+    private test node is answered from its own row alone.
+    """
     params, basis = plan.params, plan.made.basis
     scores = layouts.logits(plan.made.layout, state.memory.average, plan.made.rows(graph))
     if plan.made.pairs is not None:
@@ -280,7 +278,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
-    """With the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
+    """The state with the weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     own = own_models.tune(plan.made.layout, state.memory.average, plan.made.rows(graph), graph.labels, rng)
     return replace(state, memory=replace(state.memory, average=own))
 

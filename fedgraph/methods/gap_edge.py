@@ -1,13 +1,14 @@
 """GAP at edge level: the noisy hops are released. Everything else is computed from them and from public attributes.
 
 ``start`` encodes all nodes from public features and labels: H⁰. In round k = 1 … K clients sum Hᵏ⁻¹ over neighbours and release
-the sums (``methods.base.noisy_hops``, which also says who sees what); the server scales their rows to unit length, Hᵏ, and
-broadcasts them. After round K it trains the classifier on [own, H¹ … Hᴷ]. ``own`` is what the encoder gives for a node
-itself: H⁰, but with ``encoder: classes`` out of fold for nodes with a label (``learning.public_training``).
+the noisy sums (``methods.base.noisy_hops``, which also says who sees what); the server scales their rows to unit length, Hᵏ,
+and broadcasts them. After round K it trains the classifier on [own, H¹ … Hᴷ]. ``own`` is the encoder's row of the node itself:
+H⁰, but with ``encoder: classes`` a labelled node's row is that of a network that did not train on its label
+(``learning.public_training``).
 
-* Transductive: predictions are the classifier's on the cached hops; inference reads no edge.
-* New nodes (protocol ``inductive-edges``): the public test graph is encoded and aggregated in clear, the same classifier reads
-  it; of the private graph only the noisy hops have been used.
+* Transductive: the classifier reads the kept hops; inference reads no edge.
+* New nodes (protocol ``inductive-edges``): the public test graph is encoded and its hops are summed without noise, and the same
+  classifier reads them; of the private graph only the noisy hops have been used.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +36,9 @@ class Params(NoisyHopSettings):
     )
     hidden: int = Field(64, ge=1, description="hidden units of the encoder (published: of the classifier too)")
     classifier: int = Field(32, ge=0, description="hidden units of the classifier; 0: logistic regression")
-    epochs: int = Field(100, ge=1, description="Adam steps of the encoder, half of the classifier's")
+    epochs: int = Field(
+        100, ge=1, description="Adam steps of the encoder; the classifier takes twice as many (published: as many)"
+    )
     depth: Literal["chosen", "all"] = Field(
         "chosen", description="hops read: chosen on public labels (folds > 1, or encoder none; otherwise all), or all"
     )
@@ -53,12 +56,12 @@ class Params(NoisyHopSettings):
 
     @property
     def chooses(self) -> bool:
-        """Whether the number of hops is chosen on held-out labels: not where own rows saw their labels and would always win."""
+        """Whether the number of hops is chosen on held-out labels: not if own rows saw their labels, which would always win."""
         return self.depth == "chosen" and not self.in_sample
 
     @property
     def in_sample(self) -> bool:
-        """Whether own rows of labelled nodes come from a network that was trained on their labels."""
+        """Whether own rows saw their labels in training (as under ``published``, which reads all hops anyway)."""
         return self.encoder == "hidden" or (self.encoder == "classes" and self.folds == 1)
 
 
@@ -73,16 +76,16 @@ prepare, client = noisy_hops.prepare, noisy_hops.client
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers: the encoder and what it gives, the noisy sums, and what is trained on them."""
+    """What the server remembers."""
 
     seed: int  # of the classifier
-    encoded: public.PublicTrainingEncoded
-    sums: tuple[np.ndarray, ...] = ()  # as they came, [n, h] each
-    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None  # once every hop is there
+    encoded: public.PublicTrainingEncoded  # the encoder, and its rows of all nodes
+    sums: tuple[np.ndarray, ...] = ()  # noisy sums as received, [n, h] each
+    classifier: public.PublicTrainingClassifier | HopNetworkShape | None = None  # None before the last hop
 
     @property
     def sent(self) -> list[np.ndarray]:
-        """The rows that were broadcast for each hop, and those of the last one."""
+        """H⁰ and the hops so far: the rows that were broadcast, and the latest ones."""
         return [self.encoded.message, *map(scale_to_unit_length, self.sums)]
 
 
@@ -107,7 +110,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """Keep the noisy hop, broadcast it for the next one, and after the last train the classifier."""
+    """Keeps the noisy hop; broadcasts it for the next one, or after the last one trains the classifier."""
     return _after_hop(plan, replace(state.memory, sums=(*state.memory.sums, noisy_hops.receive(plan, inbox))))
 
 

@@ -1,10 +1,10 @@
-"""GAP at node level: DP encoder (rounds 0 … T−1), hops kept at the client, DP classifier (rounds T … 2T−1).
+"""GAP at node level: DP encoder (rounds 0 … T−1), noisy hops that stay with the client, DP classifier (rounds T … 2T−1).
 
-What touches node j: its own clipped gradient in either stage, and through a hop the rows of others, which get noise as if
-they were released, but stay with their client: row j feeds j's own gradient and j's own messages at the next hop, nothing
-else (PRIVACY.md §5). How much j changes in the rows of others is bounded for every graph by weights of edges that fall with
-degrees (``node_caps``); as published it is √D, which only holds if no node has more than D neighbours. A client that is
-restarted makes the same noisy hops again from the same random stream: same input, same noise, so nothing new is learnt.
+Node j changes its own clipped gradient in each stage, and by a hop the rows of others. These rows get noise as if they were
+released, but stay with their client: row j enters only j's own gradient and j's own messages in the next hop (PRIVACY.md §5).
+How much j changes the rows of others is bounded for every graph by weights of edges that fall with degrees (``node_caps``); as
+published the bound is √D, which holds only if no node has more than D neighbours. A restarted client makes the same noisy hops
+from the same random stream, so nothing new is learnt.
 """
 
 from collections.abc import Mapping
@@ -46,12 +46,13 @@ class Params(NodeCapSettings):
 class Made:
     """What the plan made of public facts."""
 
-    first: int  # T, the rounds of the encoder; 0 where there is none
-    caps: NodeCaps  # how much of each neighbour a hop hears
+    first: int  # T, rounds of the encoder; 0: there is none
+    caps: NodeCaps  # the weights of edges in a hop
     basis: np.ndarray | None  # public directions [d, k] that features are projected on, or None
-    layouts: Mapping[_Stage, learning.Layout]  # of the parameters of each stage
+    layouts: Mapping[_Stage, learning.Layout]  # layout of the parameters of each stage
 
     def stage(self, round_: int) -> _Stage:
+        """The stage of a round."""
         return "encoder" if round_ < self.first else "classifier"
 
 
@@ -93,10 +94,10 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
-    """This round's noisy gradient sum; in round T the hops as well, which are recorded and stay here."""
+    """The noisy sum of clipped gradients; in round T also the noisy hops, which are recorded and stay at the client."""
     stage, shown = plan.made.stage(round_), dict[str, Released]()
     x: learning.TorchMatrix = work.x
-    if stage == "classifier":  # [H⁰ … Hᴷ] with the noise of round T, from the cache where it is there
+    if stage == "classifier":  # x is [H⁰ … Hᴷ] with the noise of round T, from the cache if it is there
         key, first = node_caps.key(streams, model["encoder"]), plan.made.first
         if key not in work.hops or round_ == first:
             rows = [scale_to_unit_length(sent_rows(plan, model["encoder"], work.x))]
@@ -116,11 +117,12 @@ def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: b
 
 
 def hop_name(number: int) -> str:
+    """The part of a message that shows hop ``number`` to an attack."""
     return f"hop {number}"
 
 
 def sent_rows(plan: Planned, encoder: np.ndarray, x: learning.FeatureMatrix) -> np.ndarray:
-    """What a node's neighbours will sum, before scaling: [n, h]."""
+    """[n, h], the encoder's rows, which neighbours sum after scaling."""
     if plan.params.encoder == "none":
         return x.forward.to_dense().cpu().numpy()
     if plan.params.encoder == "hidden":
@@ -129,7 +131,7 @@ def sent_rows(plan: Planned, encoder: np.ndarray, x: learning.FeatureMatrix) -> 
 
 
 def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
-    """One step on the mean over the public number of nodes; the encoder is frozen at its averaged iterate."""
+    """One step along the mean over the public number of nodes; at its end a stage takes its averaged iterate."""
     stage, number = plan.made.stage(inbox.round), inbox.round % plan.params.steps
     mean = inbox.sums["gradient"] / np.float32(plan.facts.num_nodes * plan.params.sampling_rate)
     after = node_caps.descent_of(plan.params).step(state.memory[stage], mean, number)
@@ -138,7 +140,7 @@ def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> 
 
 
 def predict(plan: Planned, state: base.State[_Memory], graph: Graph) -> np.ndarray:
-    """[n, c] scores on a public graph: the same pipeline, without noise."""
+    """[n, c] scores of the nodes of a public graph, whose hops have no noise."""
     return layouts.logits(plan.made.layouts["classifier"], state.model["classifier"], _in_clear(plan, state, graph))
 
 
@@ -153,7 +155,7 @@ def _in_clear(plan: Planned, state: base.State[_Memory], graph: Graph) -> learni
 
 
 def tuned(plan: Planned, state: base.State[_Memory], graph: Graph, rng: np.random.Generator) -> base.State[_Memory]:
-    """With the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
+    """The state with the classifier after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     x = _in_clear(plan, state, graph)
     own = own_models.tune(plan.made.layouts["classifier"], state.model["classifier"], x, graph.labels, rng)
     return replace(state, model={**state.model, "classifier": own})

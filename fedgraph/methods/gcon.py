@@ -2,10 +2,10 @@
 
     X = clip(encoder(features)),  Z = (1/s)[Z_{m₁} ⊕ … ⊕ Z_{m_s}],  Θ = argmin F(Θ; Z, Y) + (Λ′/2)‖Θ − Θ₀‖² + ⟨B, Θ⟩/n₁
 
-Z holds the features after s walks with restart of m₁ … m_s steps (``learning.propagation.walks``), Y the labels of the n₁
-labelled nodes, F the mean loss with the regulariser Λ. B is the noise. Its columns have a Gamma-distributed length
-(``mechanisms.objective_perturbation``; constants in ``mechanisms.gcon_noise``). With ``noise: gaussian`` its entries are
-normal, and several times smaller if rows are wide (``mechanisms.gaussian_objective``). Λ′ ≥ 0 is what the proof adds to Λ.
+Z holds the features after s walks with restart of m₁ … m_s steps (``learning.walks``), Y the labels of the n₁ labelled nodes,
+F the mean loss with the regulariser Λ. B is the noise. Its columns have a Gamma-distributed length
+(``privacy.objective_perturbation``; constants in ``privacy.gcon_noise``). With ``noise: gaussian`` its entries are normal, and
+several times smaller if rows are wide (``privacy.gaussian_objective``). Λ′ ≥ 0 is what the proof adds to Λ.
 
 Each client releases Θ once. Edges are private; features and labels are public, so the encoder costs nothing. Published and
 provable ε agree (Theorem 1) for the exact minimiser; the distance to it gets noise of its own and is priced. As published,
@@ -14,12 +14,12 @@ public, and the proof changes only in c_θ, which grows by ‖Θ₀‖.
 
 * Predictions on the private graph: a node reads its own edges, in one step Z′ = (1−α)ÃX + αX for every m > 0.
 * Predictions on a public test graph (protocol ``inductive-edges``): the whole walk.
-* ``release: nothing``: Θ = Θ₀ and ε = 0; own edges alone, which shows what a release is worth.
+* ``release: nothing``: Θ = Θ₀ and ε = 0, for comparison: only own edges are read.
 
-Federated: the server sees each client's Θ (or their weighted sum), and clients see X. Each client perturbs its own objective on
-its own edges (parallel composition: one client holds an inner edge), and the server averages by numbers of labelled nodes. A
-client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or (``cut_edges: protected``) are in
-both clients' walks, where each changes one row: one end costs at most (ε/2, δ/2) at its client.
+**Who sees what.** The server sees each client's Θ (or their weighted sum), and clients see X. Each client perturbs its own
+objective on its own edges (parallel composition: one client holds an inner edge), and the server averages by numbers of
+labelled nodes. A client with few of them needs more noise and a larger Λ. Edges between clients are dropped, or (``cut_edges:
+protected``) are in both clients' walks, where each changes one row: one end costs at most (ε/2, δ/2) at its client.
 """
 
 import math
@@ -69,8 +69,9 @@ class Params(Settings):
     hidden: int = Field(64, ge=1, description="hidden units of the encoder")
     epochs: int = Field(100, ge=1, description="Adam steps of the encoder")
     folds: int = Field(5, ge=1, description="folds of the out-of-fold rows (classes); 1: none, rows then saw their labels")
-    inference: ClassVar[str] = "auto"  # test graph: public where it is, else own edges
-    inference_restart: ClassVar[str] = "same"  # α with own edges
+    # two constants that nothing reads; they are part of the names of noise streams
+    inference: ClassVar[str] = "auto"
+    inference_restart: ClassVar[str] = "same"
 
     @model_validator(mode="after")
     def _prior_reads_classes(self) -> Self:
@@ -95,10 +96,10 @@ class Params(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """What the plan keeps of the public facts."""
+    """What the plan made of public facts."""
 
     attributes: Graph  # public features and labels of every node, without edges
-    own_edges: bool  # whether a node reads its own edges to predict, because the test nodes are those that trained
+    own_edges: bool  # whether an answer reads the node's own edges, because test nodes are in the training graph
 
 
 _GRADIENT_NORM = 1e-9  # largest gradient norm of an accepted minimiser
@@ -108,7 +109,7 @@ _LEAST_REGULARISER = 0.02  # smallest Λ of ``auto``
 def _of_minimiser(
     params: Params, facts: PublicFacts, budget: Budget, client: int, labels: np.ndarray, weight: float
 ) -> privacy.PlannedRelease:
-    """The planned release of one client: Λ, noise and price. labels: int64 [n₁]. weight: share of all labelled nodes."""
+    """The planned release of one client: Λ, noise and price. labels: int64 [n₁]. weight: its share of all labelled nodes."""
     c, s = facts.num_classes, len(params.steps)
     d = s * {"classes": c, "hidden": params.hidden, "none": facts.num_features}[params.encoder]
     event: privacy.Event = privacy.Unprotected("the minimiser without noise")
@@ -144,7 +145,7 @@ def _regulariser(params: Params, least: float) -> float:
 
 
 def prior(params: Params, num_classes: int) -> np.ndarray:
-    """Θ₀, [s·c, c], which reads every part of a row of Z as class scores."""
+    """Θ₀, [s·c, c]: it reads every part of a row of Z as class scores."""
     loss = ObjectiveLoss(params.loss, num_classes, params.width)
     objective = LinearObjective(loss, np.zeros(0, np.int64), 1.0, 1.0, params.scale)
     return objective.centre(len(params.steps) * num_classes)
@@ -152,9 +153,9 @@ def prior(params: Params, num_classes: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server keeps between rounds."""
+    """What the server remembers."""
 
-    parameters: np.ndarray  # parameters of the encoder, flat float32; new nodes are encoded by them
+    parameters: np.ndarray  # parameters of the encoder, flat float32
     mean: np.ndarray | None  # float [h], mean of the rows, if it is subtracted; else None
     rows: np.ndarray  # float64 [n, h], X of all nodes
 
@@ -167,8 +168,8 @@ def _encoder(params: Params) -> public.PublicTrainingEncoder:
 def _rows_of_public(attributes: Graph, params: Params) -> Memory:
     """The trained encoder, and X of every public node.
 
-    Hidden units are positive, so unit rows of them are much alike: ``centred`` subtracts their mean over these nodes, whose
-    features are public, and scales again.
+    Hidden units are positive, so their unit rows are similar: ``centred`` subtracts their mean over these public nodes, and
+    scales again.
     """
     encoded = public.encode(attributes, _encoder(params))
     mean = encoded.own.mean(axis=0) if params.encoder == "hidden" and params.centred else None
@@ -188,7 +189,7 @@ def _scaled(rows: np.ndarray, mean: np.ndarray | None) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """What a client prepares once."""
+    """What a client prepares."""
 
     walk: sp.csr_array  # CSR [n_i, n_i], Ã among its own nodes
     away: sp.csr_array | None  # CSR [n_i, n], Ã from its nodes to those of other clients; None: such edges are dropped
@@ -200,7 +201,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One release of a perturbed minimiser for each client that has labelled nodes."""
+    """One release of a perturbed minimiser for each client with labelled nodes. ``DataError`` if there are none."""
     if facts.public_attributes is None:
         raise ScenarioError("gcon needs public features and labels: set the task's protocol: transductive, or inductive-edges")
     own_edges = facts.public_graph is None
@@ -254,7 +255,7 @@ def client(
 ) -> base.PlanSent:
     """Releases the perturbed minimiser on this client's labelled rows of Z, times its share of all labelled nodes.
 
-    The desk takes the rows, and its planned mechanism minimises: the client itself never has a minimiser without noise.
+    The mechanism at the desk minimises; the client never has a minimiser without noise.
     """
     if not any(r.client == desk.client for r in plan.schedule.releases):
         return {}
@@ -284,7 +285,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def reads(plan: Planned) -> base.MethodReads:
-    """Which edges a prediction reads."""
+    """What an answer reads: its own edges, or the public test graph."""
     return base.MethodReads.OWN_EDGES if plan.made.own_edges else base.MethodReads.PUBLIC_GRAPH
 
 

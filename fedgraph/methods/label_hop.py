@@ -1,24 +1,23 @@
-"""Label hop: private edges improve the answer to a private node, at a node-level ε that needs no promise about degrees.
+"""Label hop: private edges improve the answer to a private node, at a node-level ε without a promise about degrees.
 
-Noise on a *sum over neighbours* must hide a hub, which is in up to n − 1 sums: the best cap that reads degrees only leaves
-Δ ≈ √n/ln n (``privacy.neighbour_sums``). Here noise is put on what a node *says*, once, before any sum: every training node
-answers with its label, randomised by itself (``mechanisms.local_bits``), and the answers are public from then on. Whoever
-asks adds up the answers of its own neighbours, exactly: it knows its own edges, and its answer is shown to it alone. No edge of
-anybody else is read, so a hub changes nothing but its own answer. This is joint differential privacy (Kearns et al. 2014).
+Noise on a *sum over neighbours* must hide a hub, which is in up to n − 1 sums: the best cap by degrees leaves Δ ≈ √n/ln n
+(``privacy.neighbour_sums``). Here noise is added before any sum: every training node answers once with its own randomised label
+(``privacy.local_bits``), and these answers are public from then on. Whoever asks adds up the answers of its own neighbours
+without noise: it knows its own edges, and only it sees the result. No other edge is read, so a hub changes nothing but its own
+answer. This is joint differential privacy (Kearns et al. 2014).
 
-What is released. *Meetings*: how often classes meet along training edges, as matching numbers, of which one node changes little
-whatever its degree (``private_counts``): votes are weighed by what was measured, signed. *A short training* of a logistic
-regression on rows, clipped gradients as in ``features`` without anything public, and counts of what it *got right*. By these
-the way to spend the rest is chosen (``promises``): a training on rows alone, answered labels alone, or both in one of
-two proportions, each priced with what came before. *Labels* are pure ε, each node its own. *Margins*: where rows and answers
-are both heard, noisy counts of how sure and how right the rows' scores are, so that neither drowns the other. Where nothing is
-known of people but their ties (one column, the same for all), all but the sign of the ties is for labels; of more than ten
-classes, all.
+**Releases.** *Meetings*: how often classes meet along training edges, as matching numbers, which one node changes little
+whatever its degree is (``privacy.private_counts``); they give the weights and signs of votes. *A short training* of a logistic
+regression on rows, by clipped gradients as in ``features`` without public data, and counts of what it *got right*. By these one
+of the ways to spend the rest is chosen (``promises``): rows alone, labels alone, or both in one of two proportions; each way is
+priced with what came before. *Labels* have pure ε, for each node its own. *Margins*: if rows and answers are both used, noisy
+counts of how sure and how right the scores of rows are, which weigh the two. If nothing is known of people but their edges (one
+column, the same for all), labels get all of the budget except what the sign of meetings costs; with more than ten classes, all.
 
 A node that asks (``protocol: asking``) gets κ·scores of its own row + Σ over its neighbours of log P(answer | class)/P(answer),
 the sum divided by what neighbours have in common. A public test graph has no edge to answered labels, and no private edge is
-read: all of the budget is for rows, whose predictions spread over public edges as they themselves meet there
-(``mean_field``). One hop only: a second message would depend on its sender's edges, and so on every hub.
+read: rows get all of the budget, and their predictions spread over public edges as they agree there (``learning.mean_field``).
+There is only one hop: a second message would depend on its sender's edges, and so on every hub.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ REFERENCE = base.method_bibtex("warner1965randomized", "kearns2014mechanism")
 
 
 class Params(Settings):
-    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``optimisers.descents.full_width``)."""
+    """Settings; ``auto`` follows ε, or s = n·μ of what is left for training (``learning.descents.full_width``)."""
 
     relation: Literal["node-zero-out", "node-replace"] = Field("node-zero-out", description="neighbouring relation")
     label_epsilon: NonNegativeFloat | Literal["auto"] = Field(
@@ -74,14 +73,14 @@ class Params(Settings):
         return privacy.Relation(self.relation)
 
 
-_PARTS = (0.45, 0.72)  # of ε, for the labels of the ways that train beside them
-_LEAST_FOR_CLASSES = 3.0  # ε below which two numbers say how classes meet, and not one for each pair
-_LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which it is two numbers as well
-_FEW = 10  # classes up to which it is asked whether neighbours are unlike, where nothing but ties is known
-_STEEPER, _GENTLER = 2.0, 0.25  # how much faster than that of rows alone the noise of other ways grows where all must add some
-# Shares of the squared loss of the whole budget. Of counts: nodes for each standard deviation that is aimed at, and limits.
+_PARTS = (0.45, 0.72)  # shares of ε for the labels of the two ways with rows and labels
+_LEAST_FOR_CLASSES = 3.0  # ε below which meetings are two numbers, and not one for each pair of classes
+_LEAST_SIGNAL = 15.0  # s per class, times the squared clarity of answers, below which they are two numbers, too
+_FEW = 10  # most classes with which the sign of meetings is measured if nothing but edges is known
+_STEEPER, _GENTLER = 2.0, 0.25  # powers by which the noise of ways with rows and labels, and with labels alone, grows
+# shares of the squared loss of the whole budget; of counts: wanted standard deviation in nodes, least and largest share
 _PILOT = 0.01
-_SIGN = (20.0, 0.00002, 0.002)  # of meetings where nothing but ties is known
+_SIGN = (20.0, 0.00002, 0.002)  # of meetings if nothing but edges is known
 _MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (19.0, 0.001, 0.006), (25.0, 0.002, 0.015)
 
 
@@ -89,18 +88,19 @@ _MEETINGS, _JUDGED, _MARGINS = (20.0, 0.003, 0.025), (19.0, 0.001, 0.006), (25.0
 class _Training:
     """One descent."""
 
-    noise: float  # multiplier of each gradient; 0: none
-    steps: int  # how many
+    noise: float  # noise multiplier of each gradient; 0: none
+    steps: int
     rate: float  # step size
     clip: float  # norm to which each node's gradient is clipped
 
     @property
     def event(self) -> privacy.Event:
+        """The price of all steps."""
         return privacy.Repeated(privacy.Gaussian(self.noise), self.steps)
 
     @property
     def whole(self) -> float:
-        """Noise multiplier of all steps together."""
+        """The noise multiplier of all steps together."""
         return self.noise / math.sqrt(self.steps)
 
 
@@ -108,12 +108,13 @@ class _Training:
 class _Way:
     """One way to spend what is left."""
 
-    labels: float  # pure ε of the answers; 0: none; ∞: in clear
-    training: _Training | None  # on rows; None: none
-    margins: float = math.inf  # noise multiplier of the counts that weigh rows beside answers; 0: in clear; ∞: none
+    labels: float  # pure ε of the answers; 0: no answers; ∞: answers in clear
+    training: _Training | None  # the training on rows, or None
+    margins: float = math.inf  # noise multiplier of the counts that weigh rows against answers; 0: in clear; ∞: no counts
 
     @property
     def event(self) -> privacy.Event:
+        """The price of the way."""
         labels = (privacy.PureDP(self.labels),) if self.labels else ()
         rows = () if self.training is None else (self.training.event,)
         return privacy.Composed((*labels, *rows, *((privacy.Gaussian(self.margins),) if self.margins < math.inf else ())))
@@ -123,21 +124,22 @@ class _Way:
 class _Split:
     """How the budget is divided."""
 
-    meetings: float  # noise multiplier of how classes meet; ∞: not measured; 0: in clear
-    by_class: bool  # whether it is measured of every pair of classes, or of like and unlike ones alone
-    pilot: _Training | None  # the short training; None: none
-    judged: float  # noise multiplier of the counts of what it got right; ∞: none
-    ways: tuple[_Way, ...]  # what may be done then
-    total: float  # noise multiplier of the whole budget, were all of it for one value; 0: no noise
-    heavier: float = 1.0  # how much more of it the viewer's sums carry, since each client adds its own
+    meetings: float  # noise multiplier of meetings; ∞: not measured; 0: in clear
+    by_class: bool  # whether they are counted for every pair of classes, or only for equal and different classes
+    pilot: _Training | None  # the short training, or None
+    judged: float  # noise multiplier of the counts of what it got right; ∞: no counts
+    ways: tuple[_Way, ...]  # ways to spend the rest
+    total: float  # noise multiplier of the whole budget if it were spent on one value; 0: no noise
+    heavier: float = 1.0  # noise in the sums that the viewer sees over that of one client
 
     @property
     def choice(self) -> privacy.OneOf | None:
+        """The price of the choice between the ways; None if there is only one."""
         return privacy.OneOf(tuple(way.event for way in self.ways)) if len(self.ways) > 1 else None
 
 
 def _divided(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
-    """Noise for every release, so that all of them together cost at most the budget (searched on the price itself)."""
+    """The noise of every release; all together cost at most the budget."""
     asked = facts.asks and facts.num_classes > 1
     if not params.rows:
         if not asked:
@@ -154,18 +156,18 @@ def _divided(params: Params, facts: PublicFacts, budget: Budget) -> _Split:
 
 
 class _Budgeting:
-    """Divides a finite budget. facts: what is public. budget: of which ε is finite."""
+    """Divides a budget with finite ε."""
 
     def __init__(self, params: Params, facts: PublicFacts, budget: Budget) -> None:
         _, num_shares = gradient_std(1.0, 1.0, facts)
         self.params, self.facts, self.budget = params, facts, budget
         self.total = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-        self.heavier = math.sqrt(1 if num_shares > 1 else facts.num_clients)  # in what the viewer sees of all clients
+        self.heavier = math.sqrt(1 if num_shares > 1 else facts.num_clients)
 
     def unknown(self) -> _Split:
-        """Nothing is known of people but their ties: labels, and a little for whether like ones meet oftener than others.
+        """If nothing is known of people but their edges: labels, and a little for whether equal classes meet more often.
 
-        Of many classes all is for labels: where neighbours are unlike, one of them speaks against few.
+        With many classes all is for labels: if neighbours differ, one of them speaks against only one of the classes.
         """
         if self.facts.num_classes > _FEW:
             return _Split(math.inf, False, None, math.inf, (_Way(self.budget.epsilon, None),), self.total, self.heavier)
@@ -175,6 +177,7 @@ class _Budgeting:
         return _Split(test, False, None, math.inf, (way,), self.total, self.heavier)
 
     def known(self, asked: bool) -> _Split:
+        """If people have rows. asked: whether nodes ask, so that labels may be answered."""
         params, epsilon, relation = self.params, self.budget.epsilon, self.params.protects
         if not asked:
             way = _Way(0.0, self._trained(self._calibrated(privacy.Gaussian)))
@@ -195,7 +198,7 @@ class _Budgeting:
         judged = self._counts(_JUDGED, _rows_change(params, _JUDGED_CHANGE))
         found = privacy.Composed((privacy.Gaussian(meetings), pilot.event, privacy.Gaussian(judged)))
         alone = self._calibrated(lambda m: privacy.Composed((found, privacy.Gaussian(m))))
-        left = self._labels_alone(found, 1.0).labels  # less than 0.8 of ε only where much of it was for measuring
+        left = self._labels_alone(found, 1.0).labels  # less than 0.8 of ε only if measuring took much of it
         labels = [part * min(epsilon, left / 0.8) for part in _PARTS]
 
         def trained_beside(given: float) -> float:
@@ -218,22 +221,22 @@ class _Budgeting:
         return calibrate.noise_multiplier_of(make, self.budget.epsilon, self.budget.delta)
 
     def _labels_alone(self, found: privacy.Event, more: float) -> _Way:
-        """All that ``found`` leaves, over ``more``."""
+        """Labels with all that ``found`` leaves, with noise by the factor ``more``."""
         return _Way(1 / (self._calibrated(lambda m: privacy.Composed((found, privacy.PureDP(1 / m)))) * more**_GENTLER), None)
 
     def _trained(self, noise: float) -> _Training:
-        """noise: multiplier of the whole descent."""
+        """A training. noise: multiplier of the whole descent."""
         weakened = self.heavier * (2 if self.params.protects.replaces else 1)
         return _training(self.params, noise, self.facts.num_train * min(3.0, 1 / noise / weakened))
 
     def _counts(self, wanted: tuple[float, float, float], change: float) -> float:
-        """Noise multiplier of counts that one node changes by ``change``: as precise as is wanted, within limits."""
+        """Noise multiplier of counts that one node changes by ``change``, within the limits of ``wanted``."""
         nodes, least, most = wanted
         share = (nodes * self.total * self.heavier * change / self.facts.num_train) ** 2
         return self.total / math.sqrt(min(max(share, least), most))
 
     def _by_class(self, labels: float) -> bool:
-        """Whether ε and the nodes per class suffice to measure each pair of classes (of two classes: always)."""
+        """Whether meetings are counted for each pair of classes: if ε and nodes per class suffice, and for two classes."""
         c, replaces = self.facts.num_classes, self.params.protects.replaces
         strength = self.facts.num_train / self.total / self.heavier / (2 if replaces else 1)
         clarity = answering_at(labels, c, replaces).clarity
@@ -241,7 +244,7 @@ class _Budgeting:
 
 
 def answering_at(labels: float, classes: int, replaces: bool) -> learning.MeetingAnswers:
-    """How answers come about at pure ε ``labels``; ∞: in clear."""
+    """The law of answers at pure ε ``labels``; ∞: in clear."""
     if math.isinf(labels):
         return learning.MeetingAnswers.in_clear(classes)
     response = privacy.MaskedResponse(labels, classes, replaces)
@@ -249,7 +252,7 @@ def answering_at(labels: float, classes: int, replaces: bool) -> learning.Meetin
 
 
 def _training(params: Params, noise: float, strength: float) -> _Training:
-    """noise: multiplier of the whole descent."""
+    """A training. noise: multiplier of the whole descent. strength: s."""
     steps, rate, clip = descents.full_width(strength)
     steps = steps if params.steps == "auto" else params.steps
     rate = rate if params.learning_rate == "auto" else params.learning_rate
@@ -264,21 +267,22 @@ def _rows_change(params: Params, clip: float) -> float:
 class Made:
     """What the plan made of public facts."""
 
-    layout: learning.Layout  # of the rows' model
-    parts: _Split  # how the budget is divided
+    layout: learning.Layout  # of the model of rows
+    parts: _Split
 
     @property
     def measures(self) -> bool:
+        """Whether meetings are released."""
         return self.parts.meetings < math.inf
 
     @property
     def judges(self) -> int | None:
-        """The round in which the short training is judged; None: there is none."""
+        """The round in which the short training is judged, or None."""
         return None if self.parts.pilot is None else self.parts.pilot.steps
 
     @property
     def says(self) -> int:
-        """The first round after the way was chosen: labels are answered in it."""
+        """The first round after the way was chosen, in which labels are answered."""
         return int(self.measures) if self.judges is None else self.judges + 1
 
     def first(self, way: int) -> int:
@@ -286,17 +290,17 @@ class Made:
         return self.says + bool(self.parts.ways[way].labels)
 
     def weighs(self, way: int) -> int | None:
-        """The round in which the rows of a way are weighed; None: they are not."""
+        """The round in which the rows of a way are weighed against answers, or None."""
         found = self.parts.ways[way]
         return None if found.training is None or math.isinf(found.margins) else self.first(way) + found.training.steps
 
     def path(self, name: str, way: int) -> str:
-        """Of a release of one way."""
+        """The path of a release of one way."""
         return name if self.parts.choice is None else f"{name}_{way}"
 
 
 def _plan_for(params: Params, facts: PublicFacts, made: Made) -> tuple[privacy.PlannedRelease, ...]:
-    """What every way releases, and before that meetings, the short training and what it got right."""
+    """The planned releases of every way, and before that of meetings, the short training and its counts."""
     classes, parts, relation, nodes = facts.num_classes, made.parts, params.protects, facts.num_nodes
     releases: list[privacy.PlannedRelease] = []
     for number, way in enumerate(parts.ways):
@@ -358,46 +362,47 @@ def _gradient(
 
 
 _SEPARATIONS = np.concatenate([[0.0], np.geomspace(0.02, 200, 48)])
-_LEFT = np.geomspace(0.04, 3, 24)  # t: what rows leave open without noise, all as likely
-_PER_COLUMN = 130.0  # r, by which the noise of the whole budget adds to t, is guessed as so much per column and (σ/nodes)²
+_LEFT = np.geomspace(0.04, 3, 24)  # values of t, which rows leave without noise, all as likely
+_PER_COLUMN = 130.0  # guess of r, which the noise of the whole budget adds to t, per column and (σ/nodes)²
 _SPREAD = 0.8  # standard deviation of ln r around its guess
-_UNEXPLAINED = 0.03  # standard deviation of a short training's accuracy around what t and r say
+_UNEXPLAINED = 0.03  # standard deviation of a short training's accuracy around that of t and r
 _DRAWS = (-1.2, 0.0, 1.2)  # standard errors around a measured likeness of neighbours: three points for a normal law
 _QUANTILES = 24  # of a geometric law of degrees
 
-_EDGES = np.array([0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])  # where bins of the lead of the likeliest class begin
+_EDGES = np.array([0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4])  # lower ends of bins of the lead of the likeliest class
 _LEADS = np.sqrt(np.maximum(_EDGES, 0.05) * np.append(_EDGES[1:], 12.8)).clip(max=6.0)
-NUM_LEADS = 2 * _EDGES.size  # numbers of ``leads``
-_LEAD = 0.5  # what a lead counts for where it is released beside what is right, which decides more
+NUM_LEADS = 2 * _EDGES.size  # counts of leads
+_LEAD = 0.5  # weight of a lead beside the count of right answers, which matters more
 _SCALES = np.append(1.0, np.full(NUM_LEADS, _LEAD))
 _JUDGED_CHANGE = math.hypot(1.0, _LEAD)
-_BELIEF, _BELIEF_SPREAD = 0.7, 0.7  # of scores, before it is measured, and the standard deviation of its logarithm
+_BELIEF, _BELIEF_SPREAD = 0.7, 0.7  # κ before it is measured, and the standard deviation of its logarithm
 
 
 @dataclass(frozen=True)
 class Spending:
     """One way, as ``promises`` needs it."""
 
-    answers: learning.MeetingAnswers | None  # how answers come about; None: nobody answers
-    variance: float  # of the rows' noise, over that of the whole budget; ∞: no rows
+    answers: learning.MeetingAnswers | None  # the law of answers; None: there are none
+    variance: float  # variance of the noise of rows, over that of the whole budget; ∞: no rows
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the short training got right."""
+    """The short training, as ``promises`` needs it."""
 
     accuracy: float
-    error: float  # standard error of it, by noise
-    variance: float  # of its noise, over that of the whole budget
-    noise: float  # multiplier of the whole budget over the number of nodes
-    columns: int  # of a row
+    error: float  # standard error of the accuracy by noise
+    variance: float  # variance of its noise, over that of the whole budget
+    noise: float  # noise multiplier of the whole budget over the number of nodes
+    columns: int  # columns of a row
 
 
 def judged_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Per node, for counts of how many are guessed right and by how much: float64 [n, 1 + NUM_LEADS], 0 and 1.
+    """float64 [n, 1 + NUM_LEADS], 0 and 1: for each node what it adds to counts of right guesses and of leads.
 
-    A row has at most two ones: the first, if its class has the largest score; and at the bin of its lead, by whether the label
-    is the first class or the second. Nothing where it is another.
+    A row has at most two ones: the first column, if the label has the largest score; and the bin of the lead of the first score
+    over the second, if the label is one of these two classes (with separate bins for each).
+
     scores: [n, c] logits. labels: int64 [n]; a node with a negative label has zeros.
     """
     out = np.zeros((len(scores), 1 + NUM_LEADS))
@@ -413,11 +418,12 @@ def judged_counts(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def confidence_of(leads: np.ndarray, std: float) -> float:
-    """κ ≥ 0 by which scores are multiplied so that they are as sure as they are right; 0: they tell nothing.
+    """κ ≥ 0 by which scores are multiplied to be as sure as they are right; 0: they tell nothing.
 
-    Of two classes of which one leads by m, it is right with probability 1/(1 + e^(−κm)). κ explains the counts best, and is
-    drawn towards what is usual where noise covers them.
-    leads: float64 [NUM_LEADS], noisy counts (``judged``).
+    Of two classes, one that leads by m is right with probability 1/(1 + e^(−κm)). κ explains the counts best; the more noise
+    covers them, the nearer it is to its usual value.
+
+    leads: float64 [NUM_LEADS], noisy counts. std: standard deviation of their noise.
     """
     first, second = leads.reshape(2, -1)
     total = np.maximum(first + second, 0)
@@ -429,15 +435,15 @@ def confidence_of(leads: np.ndarray, std: float) -> float:
 
 
 def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correlation: float, rows: Seen) -> np.ndarray:
-    """The accuracy that each way promises: float64 [ways]; all of it post-processing.
+    """float64 [ways], the accuracy that each way promises, by post-processing.
 
-    What rows tell and what answers tell is put on one scale, the separation s: c classes are told apart as well as by scores
-    s·1[own class] + √s·N(0, I), and separations of independent sources add up. c is one over the chance that two people have
-    one class. Of answers the separation follows from how classes were measured to meet, from the mean degree and from ε
-    (``meetings.information_of``). Of rows trained with noise of variance v, 1/s = t(1 + r·v), since noise adds to a spread
-    that no budget mends, and both weigh the more the nearer classes are. Neither t nor r is known before rows are trained, so
-    each pair is weighed by how well it explains what a short training, with a small part of the budget, got right.
-    Each way is judged by its accuracy over all of these and over what noise leaves open of the meetings: no threshold decides.
+    Rows and answers are put on one scale, the separation s: c classes are told apart as well as by scores s·1[own class] +
+    √s·N(0, I), and separations of independent sources add up. c is one over the chance that two people have the same class.
+
+    The separation of answers follows from the measured meetings, the mean degree and ε (``meetings.information_of``). For rows
+    trained with noise of variance v, 1/s = t(1 + r·v): noise adds to a spread that no budget removes, and both matter more the
+    nearer classes are. t and r are unknown, so each pair gets a weight by how well it explains what the short training got
+    right. A way's accuracy is the mean over these pairs and over the noise of the meetings.
     """
     curve = _accuracies(round(1 / float(((reading.shares / reading.shares.sum()) ** 2).sum()), 1))
     off = np.linspace(-2, 2, 9)
@@ -468,15 +474,15 @@ def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correla
 
 @cache
 def _accuracies(classes: float) -> np.ndarray:
-    """P(the own class has the largest score) at each separation: ∫ φ(z − √s) Φ(z)^(c − 1) dz, for any real c ≥ 1."""
+    """P(the own class has the largest score) for each of ``_SEPARATIONS``: ∫ φ(z − √s) Φ(z)^(c − 1) dz, for real c ≥ 1."""
     z = np.linspace(-9, 26, 4000)
     density = norm.pdf(z - np.sqrt(_SEPARATIONS)[:, None])
     return np.asarray((density * norm.cdf(z) ** (classes - 1)).sum(axis=1) * (z[1] - z[0]))
 
 
-_SURE = 1.5  # standard errors below chance from which neighbours are taken for unlike, where nothing but ties is known
-_CLEAR = 3.0  # squared standard errors per class that sizes of classes must be apart before they count for much
-_MOST_HEARD = 4.0  # as in features: log-odds that a sure neighbour may bring on a public graph, × mean doubt
+_SURE = 1.5  # standard errors below chance with which neighbours count as different, if nothing but edges is known
+_CLEAR = 3.0  # squared standard errors per class by which class sizes must differ before they count for much
+_MOST_HEARD = 4.0  # as in ``features``: log-odds that a sure neighbour may add on a public graph, times mean doubt
 
 
 @dataclass(frozen=True, eq=False)
@@ -484,9 +490,9 @@ class Work:
     """What a client prepares."""
 
     x: learning.FeatureMatrix  # its rows, at unit length
-    labels: torch.Tensor  # int64 [n], −1 where unknown
-    said: np.ndarray  # int64 [n], the answers that its nodes will give: their labels, or −2 for nodes that only ask
-    nodes: np.ndarray  # int64 [n], their global ids
+    labels: torch.Tensor  # int64 [n], −1: unknown
+    said: np.ndarray  # int64 [n], labels that are answered; −2 for nodes that only ask
+    nodes: np.ndarray  # int64 [n], global ids
     adjacency: sp.csr_array  # CSR [n, n], its edges
 
 
@@ -494,22 +500,20 @@ class Work:
 class Memory:
     """What the server remembers."""
 
-    descent: learning.Descended  # where it is
-    way: int = 0  # which of the ways is gone; 0 before one is chosen
-    # float32 [p], the model of the short training; None before it ended, or where there is none
-    pilot: np.ndarray | None = None
-    meetings: np.ndarray | None = None  # float64, as released; None before they came
-    judged: np.ndarray | None = None  # float64, what the short training got right, as released; None before it came
-    # float64, how sure and how right the rows' scores are, as released; None before they came
-    margins: np.ndarray | None = None
-    answers: np.ndarray | None = None  # [num_nodes, c], 1 where a class was named; None before they came
+    descent: learning.Descended  # state of the descent
+    way: int = 0  # number of the way; 0 before it is chosen
+    pilot: np.ndarray | None = None  # float32 [p], the model of the short training
+    meetings: np.ndarray | None = None  # float64, noisy
+    judged: np.ndarray | None = None  # float64, noisy counts of what the short training got right
+    margins: np.ndarray | None = None  # float64, noisy counts of leads
+    answers: np.ndarray | None = None  # [num_nodes, c], 1: the class was named
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """What decides first, then the ways; all of it priced from public numbers alone."""
+    """Meetings, the short training, and every way, priced from public facts."""
     parts, layout = _divided(params, facts, budget), (facts.num_features, facts.num_classes)
     made = Made(learning.Layout(layout, bias_scale=0.1), parts)
     planned = _plan_for(params, facts, made)
@@ -536,7 +540,7 @@ def _begun(plan: Planned) -> learning.Descended:
 
 
 def _state(plan: Planned, memory: Memory, round_: int) -> base.State[Memory]:
-    """What is broadcast in ``round_``: the averaged parameters where they are judged or weighed."""
+    """The state before ``round_``; its model has averaged parameters if they are judged or weighed."""
     counted = round_ in (plan.made.judges, plan.made.weighs(memory.way) if round_ >= plan.made.says else None)
     parameters = memory.descent.average if counted else memory.descent.parameters
     return base.State({"parameters": parameters, "way": np.array([memory.way])}, memory)
@@ -552,7 +556,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(
     plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
-    """Meetings, and a short training with what it got right; then what the chosen way releases."""
+    """Releases meetings, the short training and its counts; then what the chosen way releases."""
     made, facts, way = plan.made, plan.facts, int(model["way"][0])
     if not 0 <= way < len(made.parts.ways):
         raise PrivacyError(f"label_hop: a way is refused: found {way}; allowed: 0 to {len(made.parts.ways) - 1}")
@@ -594,7 +598,7 @@ def client(
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """Keep what was measured and answered, and choose; then one step on the mean over the public number of training nodes."""
+    """Keeps what was measured and answered, chooses the way, and takes one step along the mean gradient."""
     memory, made = state.memory, plan.made
     if "meetings" in inbox.sums:
         memory = replace(memory, meetings=inbox.sums["meetings"])
@@ -615,7 +619,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def _most_promising(plan: Planned, memory: Memory) -> int:
-    """Of the ways, by meetings and by what the short training got right."""
+    """The number of the way that promises most, by meetings and by what the short training got right."""
     parts, facts, params = plan.made.parts, plan.facts, plan.params
     pilot, counts = base.require_received(plan, parts.pilot), base.require_received(plan, memory.judged)
     reading = _meetings_of(plan, memory)
@@ -633,7 +637,7 @@ def _most_promising(plan: Planned, memory: Memory) -> int:
 
 
 def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
-    """[num_nodes, c]: 1 where a class was named. Labels in clear come as −2 + … + −2 + k of K clients."""
+    """[num_nodes, c]: 1 if a class was named. In clear, the sum over K clients is the label − 2·(K − 1)."""
     total = np.asarray(inbox.sums["labels"])
     if not math.isinf(plan.made.parts.ways[0].labels):
         return np.minimum(total, 1)
@@ -642,12 +646,12 @@ def _answers(plan: Planned, inbox: base.PlanInbox) -> np.ndarray:
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:
-    """[n, c] class probabilities. Nodes that ask: own row and the answers of own neighbours. A public graph: spread over it."""
+    """[n, c] class probabilities, by own row and answers of own neighbours; on a public graph spread over its edges."""
     memory, facts = state.memory, plan.facts
     way = plan.made.parts.ways[memory.way]
     training, parameters = (way.training, memory.descent.average) if way.training else (plan.made.parts.pilot, memory.pilot)
     if training is None or parameters is None:
-        if graph.num_nodes < facts.num_nodes:  # people who have no tie to anybody that answered
+        if graph.num_nodes < facts.num_nodes:  # people without an edge to anybody who answered
             return np.tile(_shares(plan, memory), (graph.num_nodes, 1))
         answers = base.require_received(plan, memory.answers)
         return np.asarray(softmax(_sign(plan, memory) * (graph.adjacency @ _of_all(answers, graph)), axis=1))
@@ -674,7 +678,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
 
 
 def _sign(plan: Planned, memory: Memory) -> float:
-    """−1 where neighbours were surely measured to be unlike."""
+    """−1 if neighbours were measured to differ, by at least ``_SURE`` standard errors; else 1."""
     if memory.meetings is None:
         return 1.0
     reading = _meetings_of(plan, memory)
@@ -682,7 +686,7 @@ def _sign(plan: Planned, memory: Memory) -> float:
 
 
 def _confidence(plan: Planned, memory: Memory) -> float:
-    """How far the rows' scores are believed beside answers."""
+    """κ, the factor of the scores of rows beside answers."""
     if memory.margins is not None:
         return confidence_of(memory.margins, _std(plan, plan.made.path("margins", memory.way)))
     counts = base.require_received(plan, memory.judged)
@@ -690,7 +694,7 @@ def _confidence(plan: Planned, memory: Memory) -> float:
 
 
 def _shares(plan: Planned, memory: Memory) -> np.ndarray:
-    """[c], of the classes, by the answers; drawn towards equal shares by as much as the coins of the answers explain."""
+    """[c], shares of the classes by the answers, shrunk to equal shares as far as the noise of answers explains."""
     by, answers = _answering(plan, memory), base.require_received(plan, memory.answers)
     classes = plan.facts.num_classes
     named, answered = answers.sum(axis=0), max(int(answers.any(axis=1).sum()), 1)
@@ -703,12 +707,12 @@ def _shares(plan: Planned, memory: Memory) -> np.ndarray:
 
 
 def _of_all(answers: np.ndarray, graph: Graph) -> np.ndarray:
-    """``answers`` of all nodes of ``graph``: who came later said nothing."""
+    """``answers`` for all nodes of ``graph``; newcomers have none."""
     return np.pad(answers, ((0, graph.num_nodes - len(answers)), (0, 0)))
 
 
 def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random.Generator) -> base.State[Memory]:
-    """With the rows' weights after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
+    """The state with the weights of rows after a client's own steps on ``graph``, in clear (``learning.own_models``)."""
     memory, x = state.memory, learning.FeatureMatrix(learning.unit_matrix_rows(graph.features))
     pilot = plan.made.parts.ways[memory.way].training is None
     if pilot and memory.pilot is None:
@@ -720,7 +724,7 @@ def tuned(plan: Planned, state: base.State[Memory], graph: Graph, rng: np.random
 
 
 def _tempered(plan: Planned, training: _Training, parameters: np.ndarray, x: learning.FeatureMatrix) -> np.ndarray:
-    """Scores [n, c], less sure by the standard deviation that noise alone gives them on a unit row (MacKay 1992, eq. 9)."""
+    """Scores [n, c], divided to be less sure by the standard deviation that noise gives them (MacKay 1992, eq. 9)."""
     std, _ = base.gradient_std(training.noise, training.clip * (2 if plan.params.protects.replaces else 1), plan.facts)
     clients = plan.facts.num_clients
     noise = _descent(plan, training).gain() * std * math.sqrt(2 * clients) / plan.facts.num_train
@@ -728,7 +732,7 @@ def _tempered(plan: Planned, training: _Training, parameters: np.ndarray, x: lea
 
 
 def _std(plan: Planned, path: str) -> float:
-    """Standard deviation of the noise in a sum of all clients; small where there is none."""
+    """Standard deviation of the noise in the sum of all clients on a path; 10⁻³ if there is none."""
     noise = next(r.mechanism for r in plan.schedule.releases if r.path == path)
     return noise.std * math.sqrt(plan.facts.num_clients) if isinstance(noise, privacy.GaussianNoise) else 1e-3
 
@@ -739,7 +743,7 @@ def _answering(plan: Planned, memory: Memory) -> learning.MeetingAnswers:
 
 
 def _meetings_of(plan: Planned, memory: Memory) -> learning.MeetingReading:
-    """How classes meet, as was measured; all of it post-processing."""
+    """How classes meet, by the noisy counts."""
     facts = plan.facts
     counted = privacy.MeetingCounts(facts.num_nodes, facts.num_classes, plan.made.parts.by_class)
     found = np.zeros(counted.length) if memory.meetings is None else memory.meetings
@@ -751,7 +755,7 @@ def _descent(plan: Planned, training: _Training) -> learning.Descent:
 
 
 def reads(plan: Planned) -> base.MethodReads:
-    """What an answer reads: on a public graph the others' rows, too; for who asks, the answers of its own neighbours."""
+    """What an answer reads: on a public graph all rows; else the own row and, if labels are answered, own edges."""
     if plan.facts.public == "test-graph":
         return base.MethodReads.PUBLIC_GRAPH
     hears = plan.facts.asks and any(way.labels for way in plan.made.parts.ways)

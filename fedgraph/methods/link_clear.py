@@ -1,8 +1,7 @@
-"""Links without privacy: shared neighbours, or a trained graph convolutional encoder. What privacy is compared
-with.
+"""Links without privacy, for comparison: shared neighbours, or a trained graph convolutional encoder.
 
-Every client shows its edges as they are, so ε = ∞. Shared neighbours are strong where friends of friends meet (Liben-Nowell
-and Kleinberg 2007); the encoder also reads features (Kipf & Welling 2016).
+Every client sends its edges as they are, so ε = ∞. Shared neighbours are strong if friends of friends meet (Liben-Nowell and
+Kleinberg 2007); the encoder also reads features (Kipf & Welling 2016).
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from fedgraph.types import Graph, Subgraph
 
 REFERENCE = base.method_bibtex("liben2007link")
 
-_BLOCK = 200_000  # pairs that are held in memory at once
-# of the encoder; tried on Cora and CiteSeer without privacy: 300 steps and 128 units gain nothing there
+_BLOCK = 200_000  # pairs in memory at once
+# units, steps and step size of the encoder; 300 steps and 128 units gain nothing on Cora and CiteSeer
 _UNITS, _STEPS, _RATE = 64, 150, 0.01
 
 
@@ -39,8 +38,8 @@ class Memory:
     """What the server remembers."""
 
     seed: int  # of the encoder's training
-    graph: Graph | None = None  # all edges that the clients hold, once they came; else None
-    rows: np.ndarray | None = None  # float [n, 64], of the trained encoder; None where none is trained
+    graph: Graph | None = None  # with all edges of the clients; None before they were received
+    rows: np.ndarray | None = None  # float [n, 64], rows of the trained encoder; None if none is trained
 
 
 Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features
@@ -61,7 +60,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
-    """int64 [m, 2], the client's edges by global ids, with those to nodes of others where it knows them."""
+    """int64 [m, 2], the client's edges by global ids, with those to nodes of others if it knows them."""
     return np.concatenate(links.list_known(subgraph))
 
 
@@ -72,7 +71,7 @@ def client(
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """The union of all edges, and the encoder if it is asked for."""
+    """Joins all edges, and trains the encoder if it is asked for."""
     every = np.concatenate([np.asarray(each, dtype=np.int64) for each in inbox.each["edges"]])
     graph = replace(plan.made, adjacency=links.adjacency_of(every, plan.facts.num_nodes))
     rows = encoder_rows(graph, state.memory.seed, plan.params.model) if plan.params.model in {"gcn", "sage"} else None
@@ -80,7 +79,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m]."""
+    """float64 [m], inner products of the encoder's rows, or weighted counts of shared neighbours."""
     memory = state.memory
     if memory.graph is None:
         raise RuntimeFailure("link_clear was asked for scores before it had the edges")
@@ -91,6 +90,7 @@ def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.nd
 
 def adamic_adar(adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
     """float64 [m], shared neighbours weighed by 1/log degree (Liben-Nowell & Kleinberg 2007, section 3).
+
     adjacency: CSR [n, n], symmetric, ones. pairs: int64 [m, 2].
     """
     weights = 1.0 / np.log(np.maximum(np.diff(adjacency.indptr).astype(np.float64), 2.0))
@@ -103,9 +103,10 @@ def adamic_adar(adjacency: sp.csr_array, pairs: np.ndarray) -> np.ndarray:
 
 
 def encoder_rows(graph: Graph, seed: int, model: str = "gcn") -> np.ndarray:
-    """float32 [n, 64], whose inner products score pairs: of an encoder (``gcn`` or ``sage``) that is trained on the graph's own
-    edges, without variation (Kipf & Welling 2016), against random negatives, as the Open Graph Benchmark trains it.
-    Without features a node's row is random.
+    """float32 [n, 64], the rows of an encoder (``gcn`` or ``sage``), whose inner products score pairs.
+
+    It is the graph autoencoder without variation (Kipf & Welling 2016), trained on the graph's own edges against random pairs,
+    as in the Open Graph Benchmark. Without features a node's input is random.
     """
     rng = np.random.default_rng(seed)
     pairs = links.list_all(graph.adjacency)

@@ -1,27 +1,26 @@
-"""Links from noisy hops: sums over neighbours are released with noise, and pairs are scored by what the released rows say of
-them.
+"""Links from noisy hops: noisy sums over neighbours are released, and pairs are scored by the released rows of their ends.
 
-Rows of hop 0 are public: directions of public features, and random signs (so that a sum over neighbours is a sketch of the
-adjacency matrix, and inner products of two sketches count shared neighbours). Round k: the server broadcasts unit rows, a
-client adds up those of its nodes' neighbours and sends the sums with noise, as GAP does (Sajadmanesh et al. 2023). Then
-*supervision* edges teach how to score a pair from the released rows of its ends:
+Rows of hop 0 are public: directions of public features, and random signs (a sum of these over neighbours is a sketch of the
+adjacency matrix, and inner products of two sketches count shared neighbours). In each round the server broadcasts unit rows,
+and clients release noisy sums over neighbours, as in GAP (Sajadmanesh et al. 2023). Then *supervision* edges teach how to score
+a pair from the released rows of its ends:
 
-    decoder: sum      one round: how many they are, and the sum of what the rows say of them. The server turns it into Fisher's
-                      discriminant against random pairs
-    decoder: steps    DP-SGD on pairs: in each step every edge is drawn by a fresh, secret coin, and the sum of the drawn
-                      edges' clipped gradients is released (``learning.pair_scorer``). With ``hops: 0`` it is nothing else
+    decoder: sum      one round: the number of these edges, and the sum of the columns that describe them. The server turns it
+                      into Fisher's discriminant against random pairs
+    decoder: steps    DP-SGD on pairs: in each step a secret coin draws each edge, and the sum of the drawn edges' clipped
+                      gradients is released (``learning.pair_scorer``). With ``hops: 0`` these are the only releases
 
-Random pairs stand for pairs without an edge. They are drawn from ids alone, so no negative has a price.
+Random pairs stand for pairs without an edge. They are drawn from ids alone, so they cost nothing.
 
-Public coins split all pairs of nodes: edges of some pairs are summed over in hops, those of the others supervise, because an
-edge that is in a hop looks more alike than an edge that is not.
+Public coins split all pairs of nodes: edges of some pairs are summed in hops, edges of the others supervise, because the ends
+of an edge in a hop are more similar than those of an edge outside.
 
 **Guarantee.** Edge level, for one undirected edge more or less (or one direction of it); features and who exists are public. An
-edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``neighbour_sums``). It is one row of the last sum: Δ₂ =
-``LINK_ROW_LENGTH`` and the 1 that counts it (``EdgeRows``), or one row of a step where its coin falls so: Δ₂ = 1
-(``EdgeClippedSum``, a Gaussian with Poisson sampling). Hops and what follows are composed, although the coins put each edge in
-only one of them: the price is an upper bound. Of an edge between clients each counts half of a sum; a step draws it at one of
-them. A score is computed from released values, so any pair may be asked, and answers may be shown.
+edge changes two rows of each hop by at most one unit row: Δ₂ = √2 (``neighbour_sums``). It is one row of the last sum, of
+length √(1 + ``LINK_ROW_LENGTH``²) (``EdgeRows``), or one row of a step if its coin draws it, Δ₂ = 1 (``EdgeClippedSum``, a
+Gaussian with Poisson sampling). Hops and supervision are composed, although each edge is in only one of them: the price is an
+upper bound. An edge between clients counts half at each client in a sum; in steps only one client draws it. Scores are computed
+from released values, so any pair may be asked, and answers may be shown.
 """
 
 import math
@@ -45,8 +44,8 @@ from fedgraph.types import Subgraph
 
 REFERENCE = base.method_bibtex("sajadmanesh2023gap", "huang2025relational")
 
-_CLIP = math.hypot(1.0, links.LINK_ROW_LENGTH)  # the row of one edge: a 1 that counts it, and what is known of it
-_BLOCK = 200_000  # pairs that are held in memory at once
+_CLIP = math.hypot(1.0, links.LINK_ROW_LENGTH)  # length of an edge's row: a 1 that counts it, and its columns
+_BLOCK = 200_000  # pairs in memory at once
 _RANDOM = 20_000  # random pairs that stand for pairs without an edge
 
 
@@ -76,18 +75,18 @@ class Made:
     """What the plan made of public facts."""
 
     public: np.ndarray  # float32 [n, w], hop 0
-    split: int  # how many of its columns are features; the others are random signs
-    key: int  # of the public coins and the random pairs
-    std: float  # standard deviation of the noise in the whole sum that teaches the decoder; 0: none
+    split: int  # number of its columns that are features; the others are random signs
+    key: int  # seed of the public coins and the random pairs
+    std: float  # standard deviation of the noise in the sum, over all clients, that teaches the decoder; 0: none
 
 
 @dataclass(frozen=True, eq=False)
 class Work:
     """A client's edges."""
 
-    adjacency: sp.csr_array  # CSR of those that are summed over, [n_i, n_i], or [n_i, num_nodes] with those that leave it
-    supervision: np.ndarray  # int64 [m, 2], global ids of those that supervise
-    shares: np.ndarray  # float64 [m], how much of each this client counts
+    adjacency: sp.csr_array  # CSR of the edges in hops, [n_i, n_i], or [n_i, num_nodes] with edges to other clients
+    supervision: np.ndarray  # int64 [m, 2], global ids of the edges that supervise
+    shares: np.ndarray  # float64 [m], the weight of each at this client
     nodes: np.ndarray  # int64 [n_i], global ids of its nodes
 
 
@@ -95,8 +94,8 @@ class Work:
 class Memory:
     """What the server remembers."""
 
-    direction: np.ndarray | None = None  # float64 [d], of the discriminant, once it is there
-    learnt: pair_scorer.PairScorerState | None = None  # where DP-SGD is, once it began
+    direction: np.ndarray | None = None  # float64 [d], of the discriminant; None before the sum
+    learnt: pair_scorer.PairScorerState | None = None  # of DP-SGD; None before its first step
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -104,7 +103,7 @@ _Priced: TypeAlias = tuple[privacy.NoiseMechanism, privacy.Event]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """Every hop and the discriminant, priced."""
+    """Every hop and what teaches the decoder, priced. ``ScenarioError`` without public features or for misfits of settings."""
     attributes = facts.public_attributes
     if attributes is None:
         raise ScenarioError("link_hops needs public features: use it in task: link_prediction")
@@ -137,7 +136,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _noise(params: Params, facts: base.PublicFacts, budget: base.Budget) -> tuple[_Priced, _Priced, int]:
-    """(of a hop, of the sum that teaches the decoder, clients that must finish); of shared edges events price one end."""
+    """(noise of a hop, noise of what teaches the decoder, clients that must finish). Events price one end of shared edges."""
     if not budget.private:
         return base.PLAN_WITHOUT_NOISE, base.PLAN_WITHOUT_NOISE, 1
     whole = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
@@ -170,15 +169,15 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
-    """The client's edges by the public coins of their pairs; of an edge to another client's node it counts one half.
+    """The client's edges, split by the public coins of their pairs. An edge to another client counts one half.
 
-    Steps draw such an edge at one client alone, which has the node of the smaller id.
+    For steps such an edge is only at the client that holds the smaller id.
     """
     aggregation.require_simple(subgraph.graph.adjacency)
     nodes, own = subgraph.nodes, links.list_all(subgraph.graph.adjacency)
     inner, away = links.list_known(subgraph)
     everything = not plan.params.hops
-    teach, teach_away = (everything | supervises(plan, pairs) for pairs in (inner, away))
+    teach, teach_away = (everything | _supervises(plan, pairs) for pairs in (inner, away))
     adjacency = links.adjacency_of(own[~teach], nodes.size)
     if subgraph.cut is not None:
         adjacency = aggregation.with_cut(adjacency, nodes, subgraph.cut[~teach_away], plan.facts.num_nodes)
@@ -189,17 +188,15 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
     return Work(adjacency, supervision, shares, nodes)
 
 
-def supervises(plan: Planned, pairs: np.ndarray) -> np.ndarray:
-    """bool [m], whether a pair would supervise if it were an edge: a public coin of each pair, which no edge changes.
-    pairs: int64 [m, 2], global ids.
-    """
+def _supervises(plan: Planned, pairs: np.ndarray) -> np.ndarray:
+    """bool [m], by a public coin of each pair, whether it supervises if it is an edge. pairs: int64 [m, 2], global ids."""
     return seeds.coins(plan.made.key, "supervision", things=np.sort(pairs, axis=1)) < plan.params.supervision
 
 
 def client(
     plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
-    """One noisy hop over the client's edges (behind secure aggregation: on the rows of all nodes), or what teaches."""
+    """One noisy hop over the client's edges (behind secure aggregation with a row for every node), or what teaches."""
     if round_ >= plan.params.hops:
         if plan.params.decoder == "sum":
             return {"supervision": desk.release("supervision", partial(_supervised, plan, work, model))}
@@ -209,35 +206,36 @@ def client(
 
 
 def _gradient(plan: Planned, work: Work, model: base.Model, streams: base.PlanStreams) -> np.ndarray:
-    """float [1 + p], of the supervision edges that are drawn in this step."""
+    """float [1 + p], the number of supervision edges drawn in this step, and the sum of their clipped gradients."""
     drawn = streams.drawn("batch", work.supervision, plan.params.sampling_rate)
     return pair_scorer.clipped_sum(model["scorer"], _read(plan, model), work.supervision[drawn], 1.0)
 
 
 def _read(plan: Planned, model: base.Model) -> np.ndarray:
-    """float32 [n, (K + 1)·w], what the scorer reads: unit rows of all hops."""
+    """float32 [n, (K + 1)·w], the input of the scorer: unit rows of all hops."""
     hops = _hops(plan, model["rows"])
     return np.concatenate([scale_to_unit_length(rows) for rows in hops], axis=1) / np.float32(math.sqrt(len(hops)))
 
 
 def _supervised(plan: Planned, work: Work, model: base.Model) -> np.ndarray:
-    """float64 [m, 1 + d]: of each supervision edge a 1 and what released rows say, times the share that the client counts."""
+    """float64 [m, 1 + d]: for each supervision edge a 1 and its columns, times its weight at the client."""
     known = _known(plan, model, work.supervision)
     return np.concatenate([np.ones((len(known), 1)), known], axis=1) * work.shares[:, None]
 
 
 def _hops(plan: Planned, rows: np.ndarray) -> list[np.ndarray]:
-    """[n, w] each. rows: [n, (k + 1)·w], hop 0 and the k released ones beside each other."""
+    """Hop 0 and the k released hops, [n, w] each. rows: [n, (k + 1)·w], all of them in one."""
     return np.split(rows, rows.shape[1] // plan.made.public.shape[1], axis=1)
 
 
 def likenesses(hops: Sequence[np.ndarray], split: int, pairs: np.ndarray) -> np.ndarray:
-    """What rows of every node say of pairs: float64 [m, d], in an order that depends on K and the widths alone.
+    """float64 [m, d], columns that describe pairs by the rows of their ends; d depends only on K and the widths.
 
-    Of features the cosine of every two hops. Of random rows the inner products that count paths (hops 1·1: shared neighbours),
-    but not those that count the pair's own edge (0·1); and both ends' degrees, as the rows' lengths show them.
-    hops: float32 [n, w] each, of hop 0 (public) to hop K. split: how many of the w columns come from features; the others come
-    from random rows. pairs: int64 [m, 2].
+    From features: the cosine for every two hops. From random rows: the inner products that count paths (hops 1·1: shared
+    neighbours), without those that count the pair's own edge (0·1); and the degrees of both ends, by the lengths of rows.
+
+    hops: float32 [n, w] each, of hop 0 (public) to hop K. split: number of the w columns that come from features. pairs:
+    int64 [m, 2].
     """
     parts = [_likenesses(hops, split, pairs[at : at + _BLOCK]) for at in range(0, max(1, len(pairs)), _BLOCK)]
     return np.concatenate(parts)
@@ -270,7 +268,7 @@ def _random_rows(num_nodes: int, width: int, seed: int) -> np.ndarray:
 
 
 def _known(plan: Planned, model: base.Model, asked: np.ndarray) -> np.ndarray:
-    """[m, d], what the rows of ``model`` say of pairs, on the scale of random pairs."""
+    """[m, d], the columns of pairs by the rows of ``model``, on the scale of random pairs."""
     return links.LinkScale(model["centre"], model["spread"]).apply(
         likenesses(_hops(plan, model["rows"]), plan.made.split, asked)
     )
@@ -281,7 +279,7 @@ def _random(plan: Planned) -> np.ndarray:
 
 
 def _broadcast(plan: Planned, rows: np.ndarray, hops: int) -> base.State[Memory]:
-    """All rows so far; of a sum how random pairs look in them, of steps the scorer, once all ``hops`` are there."""
+    """The state with all rows so far; for a sum the scale of random pairs, for steps the scorer after the last hop."""
     if plan.params.decoder == "sum":
         scale = links.LinkScale.of_random(likenesses(_hops(plan, rows), plan.made.split, _random(plan)))
         return base.State({"rows": rows, "centre": scale.centre, "spread": scale.spread}, Memory())
@@ -296,7 +294,7 @@ def _learner(plan: Planned) -> pair_scorer.PairScorer:
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """Keep the noisy hop and broadcast it; then find the discriminant, or take one step with the scorer."""
+    """Keeps and broadcasts the noisy hop; after the last one finds the discriminant, or takes one step of the scorer."""
     if inbox.round < plan.params.hops:
         sums = noisy_hops.receive(plan, inbox)
         rows = np.concatenate([state.model["rows"], sums], axis=1).astype(np.float32)
@@ -309,7 +307,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def scores(plan: Planned, state: base.State[Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], by the discriminant or the scorer: computed from released values alone."""
+    """float64 [m], by the discriminant or the scorer, from released values and public facts."""
     if state.memory.learnt is not None:
         return pair_scorer.score(state.memory.learnt.descended.average, _read(plan, state.model), pairs)
     return np.asarray(_known(plan, state.model, pairs) @ base.require_received(plan, state.memory.direction))

@@ -1,22 +1,21 @@
 """Links where all edges of a person are private: one noisy sum over edges, in which nobody counts more than D times.
 
-What is said of a pair is public: how alike its ends' features are (their cosine), and the products of their coordinates along
-a few directions of the features, each in units of random pairs and drawn into 0 … 1. Every client adds this up over its edges,
-with a 1 that counts them, and sends the sum with noise. The server turns it into Fisher's discriminant against random pairs,
-which cost nothing: they are drawn without looking at any edge. No negative is computed from an edge, so none has a price.
+A pair is described by public columns: the cosine of its ends' features, and the products of their coordinates along a few
+directions of the features, each in units of random pairs and mapped to 0 … 1. Every client adds these up over its edges, with a
+1 that counts them, and sends the sum with noise. The server turns it into Fisher's discriminant against random pairs, which are
+drawn without looking at any edge and cost nothing.
 
-**Guarantee.** ``unit: node``: all edges of one node. ``unit: entity``: all records that one owner has a part in, as the data's
-owners say; an edge may have several, and an owner may have edges of many nodes. Who exists, features and (entity level) which
-owner numbers there are is public. Each column of the sum is a largest weighed sum in which nobody counts more than D times, so
-one person changes it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns
-(``privacy/owned_rows.py``, with the proof). A node is held by one client. An owner may have edges at all of them, so at entity
-level each client's release is priced as what all of them together tell of one owner: √clients times the noise where messages
-are seen, clients times where sums are. A score is computed from the released sum and public features, so any pair may be
-asked, and answers may be shown.
+**Guarantee.** ``unit: node``: all edges of one node. ``unit: entity``: all records in which one owner has a part; an edge may
+have several owners, and an owner may have edges of many nodes. Who exists, features and (entity level) the numbers of owners
+are public. Each column of the sum is the largest weighted sum in which nobody counts more than D times, so one person changes
+it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns (proof: ``privacy/owned_rows.py``).
+A node is at one client. An owner may have edges at all clients, so at entity level the noise of each client hides what all of
+them together tell of one owner: √clients times the noise if messages are seen, clients times if sums are. Scores are computed
+from the released sum and public features, so any pair may be asked, and answers may be shown.
 
-**Why one sum and no steps.** The log-linear model of pairs has these sums as its sufficient statistic, so descent in T steps
-over the same pairs would pay √T times for what one release says. Entity-level clipping (Huang et al. 2025, arXiv:2506.08347)
-bounds a sum of gradients of coupled pairs in each step; here the bound is on the statistic itself.
+**Why one sum and no steps.** These sums are the sufficient statistic of a log-linear model of pairs, so T steps of descent over
+the same pairs would pay √T times for what one release tells. Entity-level clipping (Huang et al. 2025, arXiv:2506.08347) bounds
+a sum of gradients of coupled pairs in each step; here the statistic itself is bounded.
 """
 
 import math
@@ -37,7 +36,7 @@ REFERENCE = base.method_bibtex("kasiviswanathan2013node")
 
 _RANDOM = 20_000  # random pairs that stand for pairs without an edge
 _COSINE = 128  # directions of features that the cosine reads
-_SPREADS = 2.0  # of random pairs, to either side, is what a column tells apart
+_SPREADS = 2.0  # standard deviations of random pairs, to either side, that a column covers
 
 
 class Params(Settings):
@@ -52,31 +51,31 @@ class Made:
     """What the plan made of public facts."""
 
     rows: np.ndarray  # float32 [n, ≤ 128], unit rows, for the cosine
-    few: np.ndarray  # float32 [n, ≤ width], whose products are learnt from
-    centre: np.ndarray  # float64 [d], mean of what is said of random pairs
-    spread: np.ndarray  # float64 [d], standard deviation of it; 1 where it does not vary
-    key: int  # of the random pairs
-    std: float  # standard deviation of the noise in the whole sum; 0: none
+    few: np.ndarray  # float32 [n, ≤ width], coordinates whose products are columns
+    centre: np.ndarray  # float64 [d], mean of each column over random pairs
+    spread: np.ndarray  # float64 [d], its standard deviation; 1 if it is constant
+    key: int  # seed of the random pairs
+    std: float  # standard deviation of the noise in the sum over all clients; 0: none
 
     def said_of(self, pairs: np.ndarray) -> np.ndarray:
-        """float64 [m, d] in 0 … 1, from public features alone."""
+        """float64 [m, d], the columns of pairs in 0 … 1."""
         return np.asarray(np.clip(0.5 + self.spreads_of(pairs) / (2 * _SPREADS), 0.0, 1.0))
 
     def spreads_of(self, pairs: np.ndarray) -> np.ndarray:
-        """float64 [m, d], the same in units of random pairs, without bounds."""
+        """float64 [m, d], the columns in units of random pairs, without bounds."""
         return np.asarray((_raw(self.rows, self.few, pairs) - self.centre) / self.spread)
 
     def random(self) -> np.ndarray:
-        """float64 [q, d], what is said of random pairs."""
+        """float64 [q, d], the columns of random pairs."""
         return self.said_of(_random(len(self.rows), self.key))
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
-_Memory: TypeAlias = np.ndarray | None  # float64 [d], the direction of the discriminant, once it is there
+_Memory: TypeAlias = np.ndarray | None  # float64 [d], the direction of the discriminant; None before the sum
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """The one sum, priced."""
+    """The sum, priced. ``ScenarioError`` without public features, or with shared edges between clients."""
     attributes = facts.public_attributes
     if attributes is None or not attributes.num_features:
         raise ScenarioError("link_owners learns from public features, and there are none here: use it in task: link_prediction")
@@ -96,7 +95,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
     min_clients, whole = 1, 0.0
     if budget.private:
         multiplier = calibrate.gaussian_multiplier(1, budget.epsilon, budget.delta)
-        # by what more clients that hold edges of one owner move what the viewer sees, in units of one client's noise
+        # factor by which one owner changes what the viewer sees of all clients, against one client alone
         summed, clients = facts.viewer is Viewer.SERVER_SECURE_AGGREGATION, facts.num_clients
         holders = (float(clients) if summed else math.sqrt(clients)) if entity else 1.0
         change = bound.sensitivity_l2(owned) * holders
@@ -128,7 +127,7 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[_Memory]:
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
-    """float64 [m, 1 + d + k], the client's edges, at entity level its records: a 1, what is said of them, and their owners."""
+    """float64 [m, 1 + d + k], the client's edges, or at entity level its records: a 1, their columns, and their owners."""
     entity = plan.params.unit == "entity"
     own, owners = _records_of(subgraph.graph) if entity else (links.list_all(subgraph.graph.adjacency), None)
     ids = subgraph.nodes[own] if len(own) else own
@@ -139,7 +138,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> np.ndarray:
 
 
 def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
-    """int64 [m, k], the owners of the edges ``pairs``; −1 where there is no further one. k is 0 where the data name none."""
+    """int64 [m, k], the owners of the edges ``pairs``; −1: no further one. k is 0 if the data name no owners."""
     if not graph.edge_owners or not len(pairs):
         return np.zeros((len(pairs), len(graph.edge_owners)), dtype=np.int64)
     columns = [np.asarray(owners[pairs[:, 0], pairs[:, 1]]).ravel().astype(np.int64) - 1 for owners in graph.edge_owners]
@@ -149,8 +148,8 @@ def owners_of(graph: Graph, pairs: np.ndarray) -> np.ndarray:
 def _records_of(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """(int64 [r, 2], the edge of each record; int64 [r, k], its owners). A record is an edge with all its owners.
 
-    Where each owner has a record of its own (``graph.one_owner_a_record``), an edge is there once for each owner. One owner's
-    records then go without the edge, and without what others own of it.
+    If each owner has a record of its own (``Graph.one_owner_a_record``), there is a record for each owner of an edge. Without
+    an owner's records the edge, and the records of its other owners, remain.
     """
     pairs = links.list_all(graph.adjacency)
     owners = owners_of(graph, pairs)
@@ -168,14 +167,14 @@ def client(
 
 
 def server(plan: Planned, state: base.State[_Memory], inbox: base.PlanInbox) -> base.State[_Memory]:
-    """The discriminant of all clients' sums against random pairs."""
+    """Finds the discriminant of all clients' sums against random pairs."""
     if not plan.params.learns:
         return state
     return base.State({}, links.fit_direction(plan.made.random(), inbox.sums["sum"], plan.made.std))
 
 
 def scores(plan: Planned, state: base.State[_Memory], pairs: np.ndarray) -> np.ndarray:
-    """float64 [m], the discriminant of each pair, tails drawn in (arsinh): from the released sum and public features."""
+    """float64 [m], the discriminant of each pair, of columns under arsinh, from the released sum and public features."""
     return np.asarray(np.arcsinh(plan.made.spreads_of(pairs)) @ base.require_received(plan, state.memory))
 
 

@@ -2,28 +2,27 @@
 
 Clients train a shared GCN or GIN: R rounds of FedAvg or FedProx with E full-batch steps each (Algorithm 3). A client is one
 small graph with node labels (an ego-network), or holds several graphs, with a label each (scores are pooled) or node labels.
-Every s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) through an encoder. Algorithm 3 trains
-once more first; then every row depends on all that the client holds, so that is done only where all of it is priced as one
+Every s rounds, or once at the end, each client sends its embedding in [0, 1]^(n×h) through an encoder. Algorithm 3 trains once
+more before that. Then every row depends on all that the client holds, so this is done only if that is priced as one
 (``client``).
 
-Two paths, priced apart and together. **model**: the updates, ε = ∞ in the paper (``training: fedavg``); protected, or not sent
-at all, under the other values of ``training``; **embedding**, by an encoder; retrievals add up.
+Two paths are priced apart and together: **model**, the updates, by ``training``; and **embedding**, where retrievals add up.
 
-    fedavg      the paper's own: updates in clear, ε = ∞
-    dp_fedavg   client-level DP-FedAvg (McSherry, Ramage, Talwar & Zhang 2018): every client's whole update is clipped to norm C
+    fedavg      as in the paper: updates in clear, ε = ∞
+    dp_fedavg   client-level DP-FedAvg (McMahan, Ramage, Talwar & Zhang 2018): every client's whole update is clipped to norm C
     dp_sgd      one step a round: every graph's gradient is clipped to norm C, and a client sends the sum over its graphs
     public      no update leaves a client: the encoder is trained on public labelled nodes
     none        no update leaves a client: the encoder is its random start
 
-Who takes part is drawn by public coins, fixed before the run, so that every release can be planned. A client leaves for good
-before a round with the drop-out probability (never before round 0). Of those still there a share trains; all of them are asked
-for embeddings in retrieval rounds. Who has left keeps, at the server, what it sent last.
+Public coins draw who takes part before the run, so every release can be planned. Before each round but the first, a client
+leaves for good with the drop-out probability. Of the others a share trains; all of them are asked for embeddings in retrieval
+rounds. For a client that left, the server keeps its last embedding.
 
-The unit is the graph where clients hold whole graphs (graph-replace of known size; graphs of one client are apart, the worst
-counts), or where ``unit: graph`` says so: then all that a client holds is one unit. Otherwise it is the node: a node may be in
-several ego-networks, and its loss adds up over all of them. Under ``fedavg`` the budget is each graph's, as the paper has it,
-so a node may pay more; under every other training the budget is the unit's, for all that is released. What text, proof and
-released code disagree on stands at ``EncoderSettings``.
+The unit is the graph if clients hold whole graphs (graph-replace of known size; each graph is priced alone, and the worst
+counts), or if ``unit: graph`` is set: then all that a client holds is one unit. Otherwise it is the node, which may be in
+several ego-networks, and pays for all of them. Under ``fedavg`` the budget is each graph's, as in the paper, so a node may pay
+more; under every other training it is the unit's, for all releases. ``EncoderSettings`` says where text, proof and released
+code disagree.
 """
 
 from __future__ import annotations
@@ -53,16 +52,18 @@ REFERENCE = base.method_bibtex("jin2022gromov", "sajadmanesh2021locally")
 
 def claimed_entries(epsilon: float, num_entries: int) -> int:
     """m* = max(1, min(d, ⌊ε/2.18⌋)) (Sajadmanesh & Gatica-Perez 2021, Proposition 3.3).
-    epsilon: ε > 0, finite. num_entries: d ≥ 1. Raises ``PrivacyError``: ε is not finite and > 0.
+
+    epsilon: ε > 0, finite, else ``PrivacyError``. num_entries: d ≥ 1.
     """
     require_positive("epsilon", epsilon)
     return max(1, min(num_entries, math.floor(epsilon / 2.18)))
 
 
 def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_total: bool) -> privacy.Event:
-    """Algorithm 1 at ε/(m·n) per bit.
+    """The price of Algorithm 1 at ε/(m·n) per bit.
+
     epsilon: ε > 0, finite. num_sampled: m ≥ 1, entries that are sent. num_rows: n ≥ 1. in_total: m bits in all (literal
-    reading); else m bits in each row. Raises ``PrivacyError``: a number out of its range.
+    reading); else m bits in each row. ``PrivacyError`` if a number is out of its range.
     """
     require_positive("epsilon", epsilon)
     if num_sampled < 1 or num_rows < 1:
@@ -71,9 +72,10 @@ def claimed_encoder_event(epsilon: float, num_sampled: int, num_rows: int, in_to
 
 
 def claimed_code_event(noise_std: float, num_rows: int, num_columns: int, softmax: bool) -> privacy.Event:
-    """H + N(0, noise_std²) with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
-    noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. Raises ``PrivacyError``: a
-    number out of its range.
+    """The price of H + N(0, noise_std²), with Δ₂ = √(2n) for softmax rows, √(n·h) for entries in [0, 1].
+
+    noise_std: standard deviation per entry, finite and > 0. num_rows: n ≥ 1. num_columns: h ≥ 1. ``PrivacyError`` if a number
+    is out of its range.
     """
     require_positive("noise_std", noise_std)
     if num_columns < 1 or num_rows < 1:
@@ -89,20 +91,20 @@ _IN_CLEAR = privacy.Disclose("no noise: the graph's own vector")
 
 @dataclass(frozen=True)
 class _PooledEncoder:
-    """How one vector of a whole graph is sent, a histogram of classes: replacing the graph may make it any point of it.
+    """How one vector of a whole graph, a histogram of classes, is sent; another graph may have any other histogram.
 
         gaussian    + N(0, s²), Δ₂ = √2 (``SimplexRows(1)``)                                        the multiplier is s/√2
         multi-bit   m of the c entries, one bit each at ε/m (``MultiBitEncoder`` on one row)         pure ε
         response    the largest class alone, through c-ary randomised response                      pure ε
 
-    One release of the unit ``graph``; for the unit ``node``, each client that holds the node is priced whole.
+    The price is that of one graph; for the unit ``node``, each client that holds the node is priced whole.
     """
 
     by: _PooledEncoderName  # the mechanism
-    epsilon: float  # of one release; ∞: in clear
-    mu: float  # what it may spend of μ, where it is Gaussian
+    epsilon: float  # ε of one release; ∞: in clear
+    mu: float  # μ of one release, if it is Gaussian
     width: int  # c, entries of the vector
-    bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
+    bits: int | None = None  # m, entries that are sent; None: by ``claimed_entries``
 
     def of_client(self) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
         """Bound, mechanism and price of one graph's release."""
@@ -122,7 +124,7 @@ class _PooledEncoder:
         return simplex, privacy.MultiBitEncoder(self.epsilon / m, m), privacy.MultiBit(self.epsilon / m, m)
 
     def value(self, vector: np.ndarray) -> np.ndarray:
-        """What is handed to the desk, of a vector float64 [c]: itself as one row, or its largest class."""
+        """What is released of a vector float64 [c]: the vector as one row, or its largest class."""
         if self.by == "response" and math.isfinite(self.epsilon):
             return np.array([int(vector.argmax())], dtype=np.int64)
         return np.asarray(vector, dtype=np.float64)[None, :]
@@ -151,7 +153,7 @@ _NO_ENCODING = privacy.Disclose("no encoding: the embedding itself")
 
 @dataclass(frozen=True)
 class EncoderSettings:
-    """How the embedding of every node is sent: that of a graph of n nodes in [0, 1]^(n×h), at ε_n = ε, or ε/n by rule "1/n".
+    """How the embedding of a graph of n nodes, in [0, 1]^(n×h), is sent, at ε_n = ε, or ε/n by rule "1/n".
 
         multi-bit          m bits of every row at ε_n/(m·n) each: ε_n per graph (Jin & Chen, Algorithm 1 as its proof counts)
         multi-bit-total    m bits of the whole matrix at ε_n/(m·n) each (Algorithm 1 read literally): ε_n/n per graph
@@ -159,22 +161,22 @@ class EncoderSettings:
         gaussian-as-coded  H + N(0, ε_n²), the released code: no ε-LDP; (ε, δ) with Δ₂ = √(2n) (softmax rows) or √(n·h)
         none               in clear: ε = ∞
 
-    Each sent bit at budget a has likelihood ratio at most e^a; bits of the protected unit add up.
+    Each bit that is sent at budget a has likelihood ratio at most e^a; bits of the protected unit add up.
     """
 
-    encoder: _LocalEncoderName  # one of the table above
+    encoder: _LocalEncoderName
     epsilon: float  # ε of one release of a graph, before ``rule``
     rule: _EncoderRule  # ``epsilon``, or ``1/n`` of it for a graph of n nodes
     width: int  # h, numbers per node
-    softmax: bool  # rows are probability vectors
-    bits: int | None = None  # m, entries that are sent; None: by the rule of LPGNN
+    softmax: bool  # whether rows are probability vectors
+    bits: int | None = None  # m, entries that are sent; None: by ``claimed_entries``
 
     def epsilon_of(self, num_nodes: int) -> float:
         """ε_n of a graph of this size."""
         return self.epsilon / num_nodes if self.rule == "1/n" else self.epsilon
 
     def of_graph(self, num_nodes: int) -> tuple[privacy.NoiseMechanism, privacy.Event]:
-        """One graph's mechanism, and what it costs the protected unit."""
+        """(mechanism, price) of one graph's release."""
         if self.encoder == "none" or math.isinf(self.epsilon):
             return _NO_ENCODING, privacy.Unprotected("the embedding is sent without encoding")
         epsilon = self.epsilon_of(num_nodes)
@@ -189,7 +191,7 @@ class EncoderSettings:
         return privacy.MultiBitEncoder(epsilon / (m * num_nodes), m, in_total), event
 
     def of_client(self, sizes: Sequence[int]) -> tuple[privacy.SensitivityBound, privacy.NoiseMechanism, privacy.Event]:
-        """Bound, mechanism and price of the release of a client that holds graphs of these sizes."""
+        """Bound, mechanism and price of the release of a client with graphs of these sizes."""
         on_simplex = self.softmax and self.encoder == "gaussian-as-coded"
         bound: privacy.SensitivityBound = privacy.SimplexRows(sum(sizes)) if on_simplex else privacy.Box(0.0, 1.0)
         made = {n: self.of_graph(n) for n in sorted(set(sizes))}
@@ -202,9 +204,7 @@ class EncoderSettings:
         )
 
     def pure_losses(self, sizes: Sequence[Sequence[int]], retrievals: Sequence[int]) -> list[list[float]]:
-        """Per client and graph, the pure ε of all its retrievals together, of the whole graph whatever the unit of the price; ∞
-        where there is none.
-        """
+        """For each client and graph the pure ε of all its retrievals, of the whole graph whatever the unit is; ∞: not pure."""
 
         def of_all_bits(num_nodes: int) -> float:
             mechanism = self.of_graph(num_nodes)[0]
@@ -217,6 +217,7 @@ class EncoderSettings:
 
 
 def _worst(events: Sequence[privacy.Event]) -> privacy.Event:
+    """The price of the worst of several graphs."""
     gaussian = [e.noise_multiplier for e in events if isinstance(e, privacy.Gaussian)]
     pure = [e.epsilon_per_bit * e.num_bits for e in events if isinstance(e, privacy.MultiBit)]
     if len(gaussian) == len(events):
@@ -225,7 +226,7 @@ def _worst(events: Sequence[privacy.Event]) -> privacy.Event:
 
 
 def _part_of(mechanism: privacy.NoiseMechanism, index: int) -> privacy.NoiseMechanism:
-    """What graph ``index`` of the client goes through."""
+    """The mechanism of graph ``index`` of the client."""
     return mechanism.parts[index] if isinstance(mechanism, privacy.PerBlock) else mechanism
 
 
@@ -237,18 +238,18 @@ _VOCABULARY = privacy.Disclose("plain FedAvg: which features the client's nodes 
 class _Attendance:
     """Who takes part in which round."""
 
-    training: tuple[tuple[int, ...], ...]  # per update round, the clients (sorted) that send updates
-    present: tuple[tuple[int, ...], ...]  # per round 0 … R, those still there
+    training: tuple[tuple[int, ...], ...]  # for each round of updates the clients, sorted, that send one
+    present: tuple[tuple[int, ...], ...]  # for each round 0 … R the clients that have not left
     retrievals: tuple[int, ...]  # rounds in which embeddings are sent
-    trains: tuple[tuple[int, ...], ...]  # per client, the rounds of its updates
-    sends: tuple[tuple[int, ...], ...]  # per client, the rounds of its embeddings
-    everyone: bool  # nobody is ever missing
+    trains: tuple[tuple[int, ...], ...]  # for each client the rounds of its updates
+    sends: tuple[tuple[int, ...], ...]  # for each client the rounds of its embeddings
+    everyone: bool  # whether no client is ever missing
 
 
 def _draw_attendance(
     num_clients: int, rounds: int, period: int | None, fraction: float, dropout: float, seed: int
 ) -> _Attendance:
-    """R = ``rounds`` updates, then a last retrieval (round R); one every ``period`` rounds before that, too."""
+    """R = ``rounds`` rounds of updates, then a retrieval in round R; also one every ``period`` rounds before."""
     retrievals = (*(r for r in range(rounds) if period and (r + 1) % period == 0), rounds)
     if fraction == 1.0 and dropout == 0.0:
         every, updates = tuple(range(num_clients)), tuple(range(rounds))
@@ -271,13 +272,13 @@ def _draw_attendance(
 
 
 def _idle_attendance(num_clients: int, dropout: float, seed: int) -> _Attendance:
-    """Nobody trains: an idle round, in which the encoder becomes known to all, and one retrieval."""
+    """Nobody trains: a round in which the encoder is broadcast, and one retrieval."""
     table = _draw_attendance(num_clients, 1, None, 1.0, dropout, seed)
     return replace(table, training=((),), trains=((),) * num_clients)
 
 
 def _updates_in_clear(table: _Attendance) -> list[privacy.PlannedRelease]:
-    """What the model path releases: nothing of it is protected."""
+    """The releases of the model path of ``fedavg``, without noise."""
     event = privacy.Unprotected("FedAvg updates are sent in clear")
     whose: list[tuple[int | None, range | tuple[int, ...]]] = [(c, own) for c, own in enumerate(table.trains) if own]
     if table.everyone:
@@ -299,19 +300,17 @@ _NO_NOISE = privacy.Unprotected("updates are sent without noise")
 
 @dataclass(frozen=True)
 class _Shares:
-    """ε and μ of the updates and of the embeddings. squares: both paths are Gaussian, and parts of μ²; else they are parts of
-    ε, δ being the model's alone.
-    """
+    """The budgets of the updates and of the embeddings."""
 
-    training: float
-    embedding: float
+    training: float  # ε
+    embedding: float  # ε
     training_mu: float = 0.0
     embedding_mu: float = 0.0
-    squares: bool = False
+    squares: bool = False  # whether both paths are Gaussian, and share μ²; else they share ε, and only updates have δ
 
 
 def _split_budget(training: _UpdateTraining, share: float, budget: Budget, gaussian_embedding: bool) -> _Shares:
-    """The model's part and the rest; all of it for the embedding where no update leaves a client, or all go in clear."""
+    """The budget, divided; embeddings get all of it if updates are not protected."""
     part = share if training in ("dp_fedavg", "dp_sgd") else 0.0
     if not budget.private:
         return _Shares(math.inf, math.inf, math.inf, math.inf)
@@ -321,7 +320,7 @@ def _split_budget(training: _UpdateTraining, share: float, budget: Budget, gauss
 
 
 def _most_entered(counts: np.ndarray, facts: PublicFacts, unit: _UpdateUnit) -> int:
-    """M: the largest number of releases that one unit enters, ``counts`` int64 [clients] being each client's."""
+    """M, the largest number of releases that one unit enters. counts: int64 [clients], number of releases of each client."""
     if unit == "graph" or facts.holdings is None:
         return int(counts.max(initial=0))
     return int(np.asarray(facts.holdings.T @ counts).max(initial=0))
@@ -337,16 +336,15 @@ def _plan_protected(
     given: _Shares,
     delta: float,
 ) -> tuple[list[privacy.PlannedRelease], int]:
-    """(what the model path of ``dp_fedavg`` or ``dp_sgd`` releases, how many clients every sum must hold; 0: no sum).
+    """(releases of the model path of ``dp_fedavg`` or ``dp_sgd``, least number of clients in every sum; 0: no sum).
 
     One graph changes one client's clipped value by at most 2C (unit ``graph``); a node that k clients hold changes all their
     values, each by at most 2C. M is the largest number of values that a unit enters, over rounds and holders. Each is priced as
     one Gaussian release of multiplier z, so a unit pays √M/z in μ, and z follows from the budget of the path.
 
-        updates: each   the server sees every noisy value: std = 2C·z at each client; k values of a round compose, k·(1/z)²
-        updates: sum    it sees one sum a round: there k changes add up *before* the noise, (k·2C)², which is the k·(1/z)² that
-                        is charged where the whole sum has std 2C·z·√k; each of the n − 1 clients that are no colluder adds its
-                        share
+        updates: each   the server sees every noisy value: std = 2C·z at each client; k values of a round compose to k·(1/z)²
+        updates: sum    the server sees one sum a round. k changes add up *before* the noise, (k·2C)², and cost the charged
+                        k·(1/z)² if the sum has std 2C·z·√k; each of n − 1 clients (one may collude) adds its share
     """
     counts = np.array([len(own) for own in table.trains], dtype=np.int64)
     entered = _most_entered(counts, facts, unit)
@@ -378,7 +376,7 @@ def _plan_protected(
     return found, least if seen == "sum" else 0
 
 
-_OF_ENCODING = (  # no update needs these
+_OF_ENCODING = (  # settings that no update reads
     "bits_per_row",
     "encoder",
     "epsilon_rule",
@@ -388,7 +386,7 @@ _OF_ENCODING = (  # no update needs these
     "pooled_by",
     "client_epsilons",
 )
-_MERGING = {"client_momentum": 0.0, "aggregate": "mean", "trim": 0.2}  # the server's rule: no settings, but in names of streams
+_MERGING = {"client_momentum": 0.0, "aggregate": "mean", "trim": 0.2}  # no settings, but a part of names of streams
 
 
 _OwnEpsilon = Annotated[float, Field(gt=0)]
@@ -447,7 +445,7 @@ class Params(Settings):
     embedding: shared_gnn.SharedGnnSource = Field(
         "softmax", description="softmax output, or hidden: x/(1 + x) of the last hidden layer"
     )
-    personal: ClassVar[bool] = True  # one graph per client: embed after one more local training (Algorithm 3)
+    personal: ClassVar[bool] = True  # read by nothing, as ``promised_degree``, but a part of names of streams
     release: _EncoderReleaseKind = Field(
         "rows", description="rows: every node's embedding; one graph per client: mean of them, or labels: shares of its classes"
     )
@@ -465,20 +463,18 @@ class Params(Settings):
         "auto", description="entries of each row (or of the matrix) that are sent; auto: max(1, min(h, floor(ε/2.18)))"
     )
     rectify: bool = Field(False, description="the server makes multi-bit embeddings unbiased before it compares them")
-    promised_degree: ClassVar[None] = None  # no promise
+    promised_degree: ClassVar[None] = None
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Without own ε where nobody has one: then they shape no noise. How updates are merged is no setting, but names
-        random streams.
-        """
+        """The settings with ``_MERGING``, without ``client_epsilons`` if there are none, as names of streams need them."""
         given = [(k, v) for k, v in super().__repr_args__() if k != "client_epsilons" or v is not None]
         return [*given, *_MERGING.items()]
 
     @property
     def training_key(self) -> str:
-        """What shapes the updates: rows with one key share their training, and its random streams.
+        """The settings that shape updates: rows with the same key share their training.
 
-        The key names these streams, so a field more or less draws the noise of every training anew.
+        The key names its random streams, so another field changes the noise of every training.
         """
         merging = json.dumps(_MERGING, separators=(",", ":"))[1:-1]
         given = self.model_dump_json(exclude=set(_OF_ENCODING))
@@ -491,15 +487,17 @@ class Params(Settings):
 
     @property
     def on_simplex(self) -> bool:
+        """Whether each row of an embedding is a distribution over classes."""
         return self.embedding == "softmax"
 
     @property
     def releases_labels(self) -> bool:
+        """Whether a graph is sent as the shares of its classes."""
         return self.release == "labels"
 
     @property
     def norm(self) -> GinNorm:
-        """Of gin's layers."""
+        """The normalisation of gin's layers."""
         return "batch" if self.normalise == "batch" else "rows" if self.normalise else "none"
 
     @model_validator(mode="after")
@@ -522,8 +520,8 @@ class Params(Settings):
 
 
 def _own_epsilon(params: Params, client: int, num_clients: int, budget: float) -> float:
-    """ε of one client's releases: its own where it states one, else the row's. ``ScenarioError`` for one above the row's, which
-    would break the row's promise, and for clients that are not there.
+    """ε of one client's releases: its own if it states one, else the row's. ``ScenarioError`` if it is above the row's, or for
+    clients that do not exist.
     """
     own = params.client_epsilons or {}
     if not set(own) <= set(range(num_clients)):
@@ -574,15 +572,15 @@ class Made:
     """What the plan made of settings and public facts."""
 
     network: shared_gnn.SharedGnn  # the shared model
-    projection: np.ndarray | None  # public, of the features before it, [d, k]; or None
-    public: Graph | None  # the graph that it trains on where it trains on public nodes alone; else None
-    attendance: _Attendance  # who takes part in which round
-    sent: tuple[privacy.PlannedRelease, ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
-    sizes: tuple[tuple[int, ...], ...]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    projection: np.ndarray | None  # public projection of features, [d, k], or None
+    public: Graph | None  # the public graph that trains (``training: public``), else None
+    attendance: _Attendance
+    sent: tuple[privacy.PlannedRelease, ...]  # this and the next one as in ``method_kinds.EmbedderMethodMade``
+    sizes: tuple[tuple[int, ...], ...]
     encoding: EncoderSettings  # how rows are encoded
-    pooled: _PooledEncoder | None  # how a graph is sent as one vector; None where every node has a row
-    personal: bool  # a client embeds with the model that it has trained once more
-    graph_epsilons: list[list[float]]  # as ``methods.base.method_kinds.EmbedderMethodMade`` says
+    pooled: _PooledEncoder | None  # how a graph is sent as one vector; None: every node has a row
+    personal: bool  # whether a client embeds with parameters that it has trained once more
+    graph_epsilons: list[list[float]]  # as in ``method_kinds.EmbedderMethodMade``
 
 
 Planned: TypeAlias = Plan[Params, Made]
@@ -593,21 +591,20 @@ _MOMENTUM = 0.9  # heavy ball at clients
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """One graph, ready for the network over the features in use. where: int64, its parameters' places among all."""
+    """One graph, ready for the network of the features that it has."""
 
     inputs: shared_gnn.SharedGnnInputs
     network: shared_gnn.SharedGnn
-    where: np.ndarray
+    where: np.ndarray  # int64, places of this network's parameters among those of the shared model
 
 
 @dataclass(frozen=True, eq=False)
 class Work(_Part):
     """All that a client holds, as one graph."""
 
-    weight: float  # in the average; in (0, 1]
-    # draws some of the graphs for each step; None where steps see all of them
-    batches: shared_gnn.SharedGnnBatches | None = None
-    graphs: tuple[_Part, ...] = ()  # each of its graphs apart (``dp_sgd``), else empty
+    weight: float  # in the average, in (0, 1]
+    batches: shared_gnn.SharedGnnBatches | None = None  # draws some graphs for each step; None: steps read all
+    graphs: tuple[_Part, ...] = ()  # each of its graphs (``dp_sgd``), else empty
 
 
 def prepare(plan: Planned, subgraph: Subgraph) -> Work:
@@ -635,7 +632,7 @@ def _viewed(plan: Planned, graph: Graph) -> Graph:
 
 
 def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Tensor:
-    """``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull towards it."""
+    """The parameters after ``local_epochs`` steps (or passes, with ``batch_size``) from ``before``, with FedProx's pull."""
     vector, first, second, step = before, torch.zeros_like(before), torch.zeros_like(before), 0
     for epoch in range(params.local_epochs):
         parts = [work.inputs]
@@ -656,7 +653,7 @@ def train_locally(params: Params, work: Work, before: torch.Tensor) -> torch.Ten
 
 
 def update_of(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """float32 [parameters]: how local training changes the model, zero where the client has nothing; not yet clipped."""
+    """float32 [parameters], the change by local training, not clipped; zero for parameters that the client does not use."""
     before = layouts.to_device(parameters[work.where])
     update = np.zeros_like(parameters)
     update[work.where] = (train_locally(params, work, before) - before).cpu().numpy()
@@ -664,7 +661,7 @@ def update_of(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
 
 
 def clip_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """float32 [parameters]: the sum over the client's graphs of their gradients, each scaled down to norm ``clip``."""
+    """float32 [parameters], the sum of the gradients of the client's graphs, each clipped to norm ``clip``."""
     total = np.zeros_like(parameters)
     for graph in work.graphs:
         total[graph.where] += clip_gradient(params, graph, parameters)
@@ -672,14 +669,14 @@ def clip_gradients(params: Params, work: Work, parameters: np.ndarray) -> np.nda
 
 
 def clip_gradient(params: Params, graph: _Part, parameters: np.ndarray) -> np.ndarray:
-    """float32: of one graph, scaled down to norm ``clip``, over the parameters in ``graph.where``."""
+    """float32, the gradient of one graph, clipped to norm ``clip``, for the parameters in ``graph.where``."""
     before = layouts.to_device(parameters[graph.where])
     found = shared_gnn.gradient(graph.network, before, graph.inputs).cpu().numpy()
     return privacy.L2Ball(params.clip).enforce(found)
 
 
 def embedding_of(plan: Planned, work: Work, parameters: np.ndarray) -> np.ndarray:
-    """What is handed to the desk in a retrieval round: rows, or one vector of the graph. parameters: the broadcast model's."""
+    """The value that is released in a retrieval round: rows, or one vector of the graph. parameters: the broadcast ones."""
     pooled, params = plan.made.pooled, plan.params
     if pooled is not None and params.release == "labels":
         return pooled.value(histogram(work.inputs.labels.cpu().numpy(), pooled.width))
@@ -701,7 +698,7 @@ def _on_public(plan: Planned, parameters: np.ndarray, public: Graph) -> np.ndarr
 
 
 def _step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarray:
-    """The change of the parameters: the mean noisy update (or minus the mean noisy gradient, over graphs), with momentum."""
+    """The change of the parameters, with momentum: the mean noisy update, or minus the mean noisy gradient of graphs."""
     params = plan.params
     training = plan.made.attendance.training[inbox.round]
     if params.training == "dp_sgd":
@@ -714,9 +711,10 @@ def _step_of(plan: Planned, velocity: np.ndarray, inbox: PlanInbox) -> np.ndarra
 def merged(
     plan: Planned, before: np.ndarray, training: tuple[int, ...], changes: list[np.ndarray], where: Mapping[int, np.ndarray]
 ) -> np.ndarray:
-    """The parameters after a round in clear: FedAvg's weighted average over those who trained.
-    before: float32 [p]. changes: of each who trained, float32, weighted by its share of all clients. where: per client, which
-    entries of ``before`` it changes.
+    """The parameters after a round in clear: FedAvg's weighted average over the clients that trained.
+
+    before: float32 [p]. changes: for each client that trained, float32, weighted by its share of all clients. where: client →
+    entries of ``before`` that it changes.
     """
     counts = np.array([len(s) if plan.facts.graphs else sum(s) for s in plan.made.sizes], dtype=np.float64)
     missing = len(training) < plan.facts.num_clients
@@ -728,7 +726,7 @@ def merged(
 
 
 def _received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.ndarray:
-    """As the server takes it: bits made unbiased where the settings say so."""
+    """The server's estimate of an embedding: bits are made unbiased if the settings say so."""
     pooled, mechanism = plan.made.pooled, plan.made.sent[client].mechanism
     if pooled is not None:
         return pooled.read(received)
@@ -745,15 +743,14 @@ def _received_embedding(plan: Planned, client: int, received: np.ndarray) -> np.
 class Memory:
     """What the server remembers."""
 
-    embeddings: tuple[np.ndarray | None, ...]  # per client the latest one, as received or made unbiased; None where none came
-    kept: np.ndarray  # float32 [copies, num_parameters], the model every ``keep_every`` rounds (all clients were sent them)
-    # per client that has trained in clear, where its parameters are, int64
-    where: Mapping[int, np.ndarray] = field(default_factory=dict)
+    embeddings: tuple[np.ndarray | None, ...]  # for each client the latest one, as received or made unbiased; None: none
+    kept: np.ndarray  # float32 [copies, num_parameters], the broadcast model every ``keep_every`` rounds
+    where: Mapping[int, np.ndarray] = field(default_factory=dict)  # client → places of its parameters, int64 (``fedavg``)
     velocity: np.ndarray | None = None  # of protected updates, float32 [num_parameters]; else None
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """What the updates release, and per client an encoded embedding in each of its retrieval rounds."""
+    """The releases of updates, and for each client an encoded embedding in each of its retrieval rounds."""
     clients = facts.num_clients
     if params.training in ("public", "none"):
         table = _idle_attendance(clients, params.dropout, params.attendance_seed)
@@ -807,7 +804,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
 
 
 def _network(params: Params, facts: base.PublicFacts) -> tuple[shared_gnn.SharedGnn, np.ndarray | None]:
-    """The shared model, and the public projection [d, k] of the features before it (None: as they are)."""
+    """(the shared model, the public projection [d, k] of its features, or None)."""
     if params.training == "public" and facts.public_graph is None:
         raise ScenarioError("training: public needs labelled public nodes: write public_share in the task")
     if facts.graphs and params.release != "rows":
@@ -832,10 +829,10 @@ def _encoders(
     given: _Shares,
     whole: bool,
 ) -> tuple[EncoderSettings, _PooledEncoder | None]:
-    """(how rows are encoded; how one vector of a graph is sent, None where rows are).
+    """(how rows are encoded; how one vector of a graph is sent, or None).
 
-    A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's own release has the whole
-    of it, as in the paper. given: how the budget is divided. whole: all that a client holds is one unit.
+    A unit's budget is divided among all the embeddings that it enters. Under ``fedavg`` each graph's release has all of it, as
+    in the paper. given: the budgets. whole: whether the unit is a graph.
     """
     width = shared_gnn.embedding_width(net, params.embedding)
     bits = None if params.bits_per_row == "auto" else params.bits_per_row
@@ -851,7 +848,7 @@ def _encoders(
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
-    """Random parameters, or those of public training."""
+    """Random parameters, or those after training on public nodes."""
     parameters = plan.made.network.layout.start(rng)
     if plan.made.public is not None:
         parameters = _on_public(plan, parameters, plan.made.public)
@@ -864,11 +861,11 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 def client(
     plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
-    """The change of the parameters, and in retrieval rounds its encoded embedding.
+    """The change of the parameters, and in retrieval rounds the encoded embedding.
 
-    Algorithm 3 embeds with the locally trained parameters, which depend on every node the client holds. Where the price
-    is that of one graph among several, or of one node, the broadcast model embeds: a row then depends on its own
-    neighbourhood only. In clear, only the parameters that a client touches are sent; protected, all of them.
+    Algorithm 3 embeds with locally trained parameters, which depend on every node of the client. If clients hold several
+    graphs, or nobody trains, the broadcast model embeds, and a row depends only on its own neighbourhood. In clear, only
+    parameters that a client uses are sent; protected, all of them.
     """
     table, params = plan.made.attendance, plan.params
     trains, sends = table.trains[desk.client], table.sends[desk.client]
@@ -890,7 +887,7 @@ def client(
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """The next model, and the latest embedding of every client as received (or made unbiased)."""
+    """The next model, and the latest embedding of every client."""
     table, known = plan.made.attendance, state.memory
     where, embeddings, kept, velocity = dict(known.where), list(known.embeddings), known.kept, known.velocity
     before, model = state.model["parameters"], state.model
@@ -911,12 +908,12 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
 
 
 def answers(plan: Planned, parameters: np.ndarray, graph: Graph, sizes: tuple[int, ...]) -> np.ndarray:
-    """[graphs, c] scores that a shared model gives several graphs in clear, whose nodes follow one another in ``graph``."""
+    """[graphs, c] scores of several graphs in clear, whose nodes follow one another in ``graph``."""
     return shared_gnn.score_graphs(plan.made.network, parameters, graph, sizes)
 
 
 def in_clear(plan: Planned, state: base.State[Memory], subgraph: Subgraph) -> np.ndarray:
-    """float64 [n, h]: what the trained model says of all nodes of a client, before any encoding."""
+    """float64 [n, h], the embedding of all nodes of a client by the trained model, not encoded."""
     work = prepare(plan, subgraph)
     parameters = layouts.to_device(state.model["parameters"][work.where])
     return shared_gnn.embed(work.network, parameters, work.inputs, plan.params.embedding)

@@ -1,18 +1,18 @@
-"""LPGNN: every node randomises its own features and label. The server knows the graph, and learns from averages.
+"""LPGNN: every node randomises its own features and label; the server knows the graph and learns from averages.
 
     features  m of d entries, one bit each at ε_x/m (multi-bit encoder);  KProp: x̂ = P^K x′, the mean over K hops
     label     k-ary randomised response at ε_y; Drop: labels are denoised by the same kind of averaging (§3.3)
 
-Nobody is trusted (viewer: world), a node's features and label are protected and its edges are *public*. Both randomisers
-are pure, each node's rows depend on that node alone: ε = ε_x + ε_y per node, published and provable. Everything after them
-is post-processing, also the training, which happens when predictions are asked for (only then are the edges needed).
+Nobody is trusted (viewer: world). A node's features and label are protected, and its edges are *public*. Both randomisers are
+pure, and each node's rows depend on that node alone: ε = ε_x + ε_y per node, published and provable. Everything after them is
+post-processing, also the training, which is done when predictions are asked for.
 
-Ablations, in which no feature leaves and ε_y = ε: ``features: random`` invents dense Gaussian features, ``random-bits`` the
-bits that the encoder would have sent, by fair coins. What LPGNN's features are worth is what it has above these rows.
+Two ablations send no features, with ε_y = ε: ``features: random`` draws dense Gaussian features, ``random-bits`` draws the bits
+of the encoder by fair coins. LPGNN's features are worth what its rows have above these.
 
-What the server trains on has unit mean square (±√(d/m) where a bit was sent): rows of one ±1 in d columns are too small to be
-learnt from in the given number of steps. ``rows: rectified`` is the paper's unbiased rectifier, which differs from it by a
-factor and a shift that are the same for every node with neighbours; the factor grows with 1/ε_x.
+The server trains on bits of unit mean square (±√(d/m) for a bit that was sent): rows of one ±1 in d columns are too small to
+learn from in the given number of steps. ``rows: rectified`` is the paper's unbiased rectifier, which differs by a factor and a
+shift that are the same for every node with neighbours; the factor grows with 1/ε_x.
 """
 
 import math
@@ -34,7 +34,7 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.method_bibtex("sajadmanesh2021locally")
 
 
-_RANDOM_WIDTH = 64  # invented features of the ablation
+_RANDOM_WIDTH = 64  # columns of random features
 
 
 class Params(Settings):
@@ -42,7 +42,8 @@ class Params(Settings):
     features: Literal["encoded", "random", "random-bits"] = Field(
         "encoded", description="random, random-bits: ablations without any feature"
     )
-    bits: ClassVar[str] = "auto"  # entries a node sends, m: max(1, min(d, floor(ε_x/2.18)))
+    # nothing reads it, but it is part of the names of noise streams: m = max(1, min(d, floor(ε_x/2.18))) bits
+    bits: ClassVar[str] = "auto"
     rows: Literal["unit", "rectified"] = Field(
         "unit", description="what is learnt from: bits of unit mean square, or the unbiased rectifier's estimate, as published"
     )
@@ -62,14 +63,14 @@ class Work:
     """A client's nodes."""
 
     features: sp.csr_array  # CSR [n, d]
-    labels: np.ndarray  # int64, of those that have one
+    labels: np.ndarray  # int64, labels of its nodes that have one
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
     """What the plan made of public facts."""
 
-    labelled: np.ndarray  # bool [n], which nodes have a label; nothing else of a node is public here but its edges
+    labelled: np.ndarray  # bool [n], which nodes have a label; only this and the edges are public
     keep: float  # probability that a label is sent as it is
 
 
@@ -78,8 +79,8 @@ class Memory:
     """What the server remembers."""
 
     seed: int  # of the training
-    labels: np.ndarray | None = None  # int64 [n], as received, −1 where there is none; None until the messages are there
-    features: sp.csr_array | None = None  # CSR [n, d], as received; None where none were sent
+    labels: np.ndarray | None = None  # int64 [n], as received, −1: none; None before the messages
+    features: sp.csr_array | None = None  # CSR [n, d], as received; None if none were sent
 
 
 Planned: TypeAlias = base.Plan[Params, Made]
@@ -133,13 +134,13 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 def client(
     plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: privacy.Desk
 ) -> base.PlanSent:
-    """The randomised features and labels of this client's nodes, each by its own coins."""
+    """The randomised features and labels of this client's nodes."""
     values = {"features": work.features.toarray, "labels": lambda: work.labels}
     return {r.path: desk.release(r.path, values[r.path]) for r in plan.schedule.releases}
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """Put the received rows at their nodes' places."""
+    """Puts the received rows at their nodes' places."""
     facts = plan.facts
     labels = np.full(facts.num_nodes, -1, dtype=np.int64)
     for nodes, received in zip(facts.members, inbox.each["labels"], strict=True):

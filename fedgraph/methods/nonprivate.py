@@ -1,27 +1,26 @@
-"""The method without privacy: the accuracy of the same data when nothing is protected, for comparison.
+"""The method without privacy, for comparison: the accuracy on the same data if nothing is protected.
 
-Any network (``learning.baselines.networks``) trained by FedAvg (McMahan et al. 2017). Clients take full-batch steps; the
-average is weighted by labelled nodes. Adam's moments persist: they travel with the parameters and are averaged as they are, so
-a client that joins, or one whose machine starts again, goes on where the federation is, and Adam never begins anew. One client
-is central training, bit for bit, however it is cut into rounds.
+Any network (``learning.networks``) trained by FedAvg (McMahan et al. 2017). Clients take full-batch steps; the average is
+weighted by labelled nodes. Adam's moments travel with the parameters and are averaged like them, so a client that joins or is
+restarted goes on where the federation is. One client is central training, bit for bit, however it is cut into rounds.
 
-**Early stopping.** A share of the training nodes (or the split's own validation mask) trains nothing; every round the clients
-report how the broadcast model does there, on a graph with as few edges per node as a separate test graph has. A
+**Early stopping.** A share of the training nodes (or the split's own validation mask) does not train. In every round clients
+report the broadcast model's accuracy and loss there, on a graph with as few edges per node as a separate test graph. A
 candidate ends after ``patience`` rounds without a better validation accuracy or loss, and its best round counts. ``model:
-ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and lets those within a standard
-error of the best answer together; one that is two standard errors below the best after 100 steps is not
-trained to its end. With ``refit`` the chosen ones are trained again on all training nodes, for as many rounds as were best;
-with a validation mask of the split they are not, as published work does not.
+ceiling`` trains each candidate of a small grid, on small graphs with several folds in turn, and those within a standard error
+of the best answer together. A candidate two standard errors below the best after 100 steps stops. With ``refit`` the chosen
+ones are trained again on all training nodes, for as many rounds as were best; not so with a validation mask of the split, as in
+published work.
 
-**Phases.** A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates are
-tried with the first fold; those within two standard errors of the best go on to the next one, until one is left or the folds
-are through. What a candidate showed is added up over folds, round by round, so that one number of rounds is chosen on all
-validation nodes together: a choice on 150 nodes follows chance. The last phases train the chosen ones on all training nodes.
-Phases that end early leave rounds over; they pass with empty messages at the end.
+**Phases.** A phase is the training of one candidate while one fold validates, at most ``rounds`` rounds. All candidates train
+with the first fold. Those within two standard errors of the best go on to the next fold, until one is left or all folds are
+used. Results of a candidate are added up over folds, round by round, so that one number of rounds is chosen on all validation
+nodes together: a choice on 150 nodes follows chance. The last phases train the chosen ones on all training nodes. Rounds that
+are left when phases end early pass with empty messages.
 
-**The training graph at inference.** Inductive: the model reads the test graph alone. Transductive: the whole graph, since it is
-the graph that is asked. Where nodes ask, one candidate of ``model: ceiling`` reads the labels of their neighbours, too, as a
-private row may (``label_hop``). Test labels are seen by nobody.
+**The training graph at inference.** Inductive: the model reads only the test graph. Transductive: the whole graph, which is the
+asked graph. If nodes ask, one candidate of ``model: ceiling`` also reads the labels of their neighbours, as a private row may
+(``label_hop``). Nobody sees test labels.
 """
 
 from __future__ import annotations
@@ -49,24 +48,23 @@ from fedgraph.types import Graph, Subgraph
 REFERENCE = base.method_bibtex("mcmahan2017communication", "kipf2017semi")
 
 _CHOSEN = "ceiling"
-_ENOUGH, _MOST_FOLDS = 1000, 5  # validation nodes that folds: auto asks for, over all folds; and the most folds it takes
-# validation nodes of all folds below which every labelled node validates once, and no early round is trusted
-_CEILING_FEW = 100
+_ENOUGH, _MOST_FOLDS = 1000, 5  # validation nodes over all folds that ``folds: auto`` wants; the most folds that it takes
+_CEILING_FEW = 100  # validation nodes of all folds, below which every labelled node validates and no early round is trusted
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One network with its training."""
+    """One network and how it is trained."""
 
-    model: str  # its name
+    model: str  # name of the network
     hidden: int  # hidden units
     dropout: float  # on hidden layers
-    input_dropout: float  # on the features
+    input_dropout: float  # on features
     rate: float  # step size
     decay: float  # L2 penalty
-    alpha: float = 1.0  # teleport of the spread of its scores over the asked graph; 1: no spread
+    alpha: float = 1.0  # teleport probability of the spread of its scores over the asked graph; 1: no spread
     columns: bool = False  # as in ``NetworkShape``
-    hears: bool = False  # it reads the labels of a node's neighbours beside its row, when it answers, too
+    hears: bool = False  # whether it reads the labels of a node's neighbours beside its row, also at inference
 
     def shape(self, num_features: int, num_classes: int, arguments: dict[str, Any]) -> learning.NetworkShape:
         sizes = (num_features + num_classes * self.hears, num_classes, self.hidden, self.dropout, self.input_dropout)
@@ -83,16 +81,15 @@ class Candidate:
 class Made:
     """What the plan made of public facts."""
 
-    # nodes of the graph that will be asked over those that train, where it is a graph of its own; at most 1, and 1 where it is
-    # the training graph or unknown
+    # nodes of a separate test graph over training nodes, at most 1; 1 if the training graph is asked, or the size is unknown
     share: float
-    candidates: tuple[Candidate, ...]  # what is trained, in order
+    candidates: tuple[Candidate, ...]  # in the order in which they are trained
     folds: int = 1  # parts of the training nodes that validate in turn
-    validation: float = 0.1  # the share of the labelled nodes that is in each of them
+    validation: float = 0.1  # share of the labelled nodes in each of them
 
 
-# Small on purpose: two ways to read features alone, four for graphs where neighbours agree, two for graphs where they do not.
-# In the order of their cost: a later one that is far behind is left early.
+# Small on purpose: networks of features alone (logistic, mlp), for neighbours that agree, and for neighbours that do not
+# (gprgnn, sage, gcn-jk), in the order of their cost: a later one that is far behind stops early.
 CEILING_GRID = (
     Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4),
     Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, alpha=0.25),
@@ -105,7 +102,7 @@ CEILING_GRID = (
     Candidate("gcn-jk", 64, 0.5, 0.2, 0.01, 1e-5),
     Candidate("gat", 64, 0.5, 0.5, 0.01, 5e-4),
 )
-_HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # where nodes ask, and neighbours' labels are known
+_HEARING = Candidate("logistic", 1, 0.0, 0.0, 0.05, 1e-4, hears=True)  # for protocol asking
 
 
 class Params(Settings):
@@ -141,7 +138,7 @@ class Params(Settings):
     refit: bool = Field(
         True, description="train again on all training nodes for the rounds found (not with a given validation mask)"
     )
-    client_optimiser: ClassVar[str] = "adam"  # its moments persist, averaged over clients
+    client_optimiser: ClassVar[str] = "adam"  # nothing reads it, but it is part of the names of streams
 
     @model_validator(mode="after")
     def _network_exists(self) -> Self:
@@ -170,7 +167,7 @@ class Params(Settings):
         return self
 
     def divided(self, num_labelled: int, tried: int) -> tuple[int, float]:
-        """(parts of ``num_labelled`` nodes that validate in turn, share of each); one part where a single model is tried."""
+        """(number of parts of ``num_labelled`` nodes that validate in turn, share of each); one part for a single candidate."""
         if self.model != _CHOSEN or tried == 1:
             return 1, self.validation
         if self.folds != "auto":
@@ -180,7 +177,7 @@ class Params(Settings):
         return folds, max(self.validation, 1 / folds) if folds * of_one < _CEILING_FEW else self.validation
 
     def candidates(self, asking: bool) -> tuple[Candidate, ...]:
-        """What is trained, in order. asking: nodes ask, so that the ceiling may read the labels of their neighbours."""
+        """The candidates in order. asking: whether nodes ask, so that the ceiling may read the labels of their neighbours."""
         columns = self.features == "columns"
         if self.model == _CHOSEN:
             grid = (*CEILING_GRID, _HEARING) if asking else CEILING_GRID
@@ -193,10 +190,8 @@ class Params(Settings):
 Planned: TypeAlias = Plan[Params, Made]
 
 
-_PROBATION, _FAR = 100, 2.0  # steps before a candidate may be left early; standard errors behind the best one that it takes
-
-
-NEAR_CANDIDATES = 1.0  # standard errors below the best within which a candidate answers too
+_PROBATION, _FAR = 100, 2.0  # steps before a candidate may stop early; standard errors below the best with which it does
+NEAR_CANDIDATES = 1.0  # standard errors below the best within which a candidate answers, too
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,32 +202,32 @@ class BestCandidate:
     accuracy: float  # on validation nodes
     loss: float  # mean over validation nodes
     updates: int  # rounds that led there
-    parameters: np.ndarray  # float32 [p]; empty where they need not be kept
-    # rounds that must have led there; before, a network is hardly trained, and a handful of nodes praises it by chance
-    least: int = 1
+    parameters: np.ndarray  # float32 [p]; empty if they are not kept
+    least: int = 1  # least number of rounds: before, a few nodes may be right by chance
 
     @property
     def rank(self) -> tuple[bool, float, float]:
-        """The larger the better. A network that is hardly trained is the last choice."""
+        """Larger is better. A network of too few rounds is the last choice."""
         return self.updates >= self.least, self.accuracy, -self.loss
 
     def beats(self, other: BestCandidate | None) -> bool:
+        """Whether it has a larger rank than ``other``, or there is no other."""
         return other is None or self.rank > other.rank
 
 
 @dataclass(frozen=True, eq=False)
 class TriedCandidate:
-    """What a candidate showed."""
+    """Validation results of a candidate."""
 
-    # float64 [rounds, 3], right answers, summed loss and number of validation nodes of the model after so many rounds, summed
-    # over folds; a fold that stopped earlier counts with its last row
+    # float64 [rounds, 3], right answers, summed loss and number of validation nodes after each number of rounds, summed over
+    # folds; a fold that stopped earlier counts with its last row
     curve: np.ndarray
-    folds: int  # how many
+    folds: int  # number of folds
     first: BestCandidate  # the best round of the first fold
 
     @property
     def best(self) -> BestCandidate:
-        """The best round by what all folds say together; its parameters are those of the first fold's best round."""
+        """The best round by all folds together; its parameters are those of the first fold's best round."""
         if self.folds == 1:
             return self.first
         rounds = (replace(self.first, accuracy=r / n, loss=loss / n, updates=t) for t, (r, loss, n) in enumerate(self.curve))
@@ -244,7 +239,7 @@ class TriedCandidate:
         return float(self.curve[0, 2])
 
     def after(self, curve: np.ndarray) -> TriedCandidate:
-        """With one more fold, whose ``curve`` is float64 [rounds, 3]."""
+        """The results with one more fold, whose ``curve`` is float64 [rounds, 3]."""
         length = max(len(curve), len(self.curve))
         return replace(self, curve=_lengthened(self.curve, length) + _lengthened(curve, length), folds=self.folds + 1)
 
@@ -254,13 +249,13 @@ def _lengthened(curve: np.ndarray, length: int) -> np.ndarray:
 
 
 def _standard_error(accuracy: float, count: float) -> float:
-    """Of an accuracy on ``count`` nodes, as if one more had been right and one more wrong: two right of two are not sure."""
+    """The standard error of an accuracy on ``count`` nodes, as if one more had been right and one more wrong."""
     likely = (accuracy * count + 1) / (count + 2)
     return math.sqrt(likely * (1 - likely) / count)
 
 
 def candidates_within(tried: Mapping[int, TriedCandidate], errors: float) -> list[int]:
-    """Candidates at most ``errors`` standard errors below the best, from the best on; of those that saw the most folds."""
+    """Candidates at most ``errors`` standard errors below the best, the best first, of those with the most folds."""
     if not tried:
         return []
     folds = max(t.folds for t in tried.values())
@@ -283,52 +278,55 @@ def candidates_together(scores: Sequence[np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class PhaseTraining:
-    """What the server knows."""
+    """What the server remembers."""
 
-    seed: int  # of everything that is drawn
+    seed: int  # of all random draws
     last: np.ndarray  # the latest parameters, float32 [p]
     in_phase: BestCandidate | None = None  # the best round of this phase
     curve: tuple[np.ndarray, ...] = ()  # [right, loss, count] after each round of this phase
     waited: int = 0  # rounds without progress
     lowest: float = np.inf  # lowest loss of this phase
-    tried: Mapping[int, TriedCandidate] = field(default_factory=dict)  # candidate → what it showed in finished phases
-    going: tuple[int, ...] = ()  # who is trained in this fold
-    members: tuple[BestCandidate, ...] = ()  # who answers
-    fitted: int = 0  # so many of the members are trained again already, or need not be
+    tried: Mapping[int, TriedCandidate] = field(default_factory=dict)  # candidate → results of finished phases
+    going: tuple[int, ...] = ()  # candidates of this fold
+    members: tuple[BestCandidate, ...] = ()  # the chosen ones, which answer
+    fitted: int = 0  # number of members that were trained again, or need not be
 
 
 @dataclass(frozen=True)
 class PhasePlace:
-    """Where the training is."""
+    """The state of the phases, which is broadcast."""
 
-    candidate: int  # that is trained
-    steps: int  # that every client has taken in this phase
+    candidate: int  # the candidate that is trained
+    steps: int  # steps of every client in this phase
     seed: int  # of the run
-    refits: bool  # the phase trains a chosen one again, on all training nodes
-    going: bool  # false once all is done
-    fold: int = 0  # which part of the training nodes validates
+    refits: bool  # whether the phase trains a chosen one again, on all training nodes
+    going: bool  # whether there are rounds left to train
+    fold: int = 0  # the part of the training nodes that validates
 
     @classmethod
     def of(cls, model: Mapping[str, np.ndarray]) -> PhasePlace:
+        """The place in a broadcast model."""
         candidate, steps, seed, refits, going, fold = (int(v) for v in model["place"])
         return cls(candidate, steps, seed, bool(refits), bool(going), fold)
 
     def broadcast(self, parameters: np.ndarray, moments: np.ndarray) -> dict[str, np.ndarray]:
+        """The model with this place."""
         place = np.array([self.candidate, self.steps, self.seed, self.refits, self.going, self.fold], dtype=np.int64)
         return {"parameters": parameters, "moments": moments, "place": place}
 
     def step_seed(self, client: int, step: int) -> int:
-        """Of the dropout of one step of a client."""
+        """The seed of the dropout of one step of a client."""
         return seed_of_step(self.seed, client, self.candidate, step, *_later(self.fold))
 
 
 def shape_of(plan: Planned, index: int) -> learning.NetworkShape:
+    """The shape of the network of candidate ``index``."""
     facts = plan.facts
     return plan.made.candidates[index].shape(facts.num_features, facts.num_classes, plan.params.arguments)
 
 
 def seed_of_step(*path: int) -> int:
-    """The seed of the dropout of one step: of (run, client, candidate, step), and the fold after the first one."""
+    """The seed of the dropout of one step. path: (run, client, candidate, step), and the fold unless it is the first."""
     return int(np.random.SeedSequence(path).generate_state(1)[0])
 
 
@@ -337,8 +335,9 @@ def _later(fold: int) -> tuple[int, ...]:
 
 
 def divide_labels(graph: Graph, share: float, drawn: np.ndarray, fold: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """(labels that train, labels that validate), int64 [n], −1 elsewhere: the graph's own mask, or a share of its labels.
-    drawn: [n], uniform in [0, 1). fold: which share; different ones have no node in common.
+    """(labels that train, labels that validate), int64 [n], −1 elsewhere: by the graph's own mask, or a share of its labels.
+
+    drawn: [n], uniform in [0, 1). fold: number of the share; different shares have no node in common.
     """
     if graph.validation is not None:
         return graph.labels, graph.validation
@@ -355,7 +354,7 @@ def count_validation(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def answering(state: State[PhaseTraining]) -> list[tuple[int, np.ndarray]]:
-    """(candidate, parameters) of every network that answers: the chosen ones, or the one that is being trained."""
+    """(candidate, parameters) of every network that answers: the chosen ones, or before that the one in training."""
     if "members" not in state.model:
         return [(PhasePlace.of(state.model).candidate, state.model["parameters"])]
     candidates, sizes = state.model["members"]
@@ -373,7 +372,7 @@ def _phase(
 
 
 def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> State[PhaseTraining]:
-    """The weighted average, and whether the phase goes on; the next candidate when one is done."""
+    """Averages the messages, judges the model, and goes on with the phase or begins the next one."""
     model, place = state.model, PhasePlace.of(state.model)
     training = state.memory
     if not place.going:
@@ -387,7 +386,7 @@ def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> Stat
         mean = (total[:p] / weight).astype(np.float32)
         moments = (total[p:at] / weight).astype(np.float32).reshape(2, -1)
     training = replace(training, last=mean)
-    done = place.steps // plan.params.local_epochs  # rounds that led to the model which was just judged
+    done = place.steps // plan.params.local_epochs  # rounds of the model that was just judged
     if count:
         best = BestCandidate(place.candidate, right / count, loss / count, done, old, _least(plan, count))
         training = _noted(training, best, total[at + 1 : at + 4])
@@ -400,17 +399,17 @@ def server(plan: Planned, state: State[PhaseTraining], inbox: PlanInbox) -> Stat
 
 
 def _least(plan: Planned, count: float) -> int:
-    """Rounds before which a choice by ``count`` validation nodes in this fold, and as many in each other one, trusts nobody."""
+    """The least number of rounds that a choice trusts, with ``count`` validation nodes in each fold."""
     surely = len(plan.made.candidates) == 1 or plan.made.folds * count >= _CEILING_FEW
     return 1 if surely else max(1, _PROBATION // plan.params.local_epochs)
 
 
 def _noted(training: PhaseTraining, found: BestCandidate, row: np.ndarray) -> PhaseTraining:
-    """A better round is the best of the phase; a better accuracy or a lower loss gives the phase new patience."""
+    """Notes a round: a better rank or a lower loss gives the phase new patience."""
     better = found.beats(training.in_phase)
     waited = 0 if better or found.loss < training.lowest else training.waited + 1
     in_phase = found if better else training.in_phase
-    unheard = found.updates - len(training.curve)  # rounds in which no validation node answered
+    unheard = found.updates - len(training.curve)  # rounds without an answer from a validation node
     curve = (*training.curve, *(training.curve[-1:] or (row,)) * unheard, row)
     return replace(training, in_phase=in_phase, curve=curve, waited=waited, lowest=min(training.lowest, found.loss))
 
@@ -467,25 +466,25 @@ def _over(training: PhaseTraining) -> State[PhaseTraining]:
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """The graph of one client. What is computed from it is kept while it is needed."""
+    """The graph of one client, with caches of what is computed from it."""
 
     graph: Graph  # of the client
     rows: fitting.FittingScaling  # how feature rows are scaled
-    # candidate → network, built when first needed (its parameters are always broadcast)
-    networks: dict[int, learning.Network] = field(default_factory=dict)
-    # of the latest run's seed, phase and fold, the labels that train and those that validate
+    networks: dict[int, learning.Network] = field(default_factory=dict)  # candidate → network; its parameters are broadcast
+    # (seed, refits, fold) → the labels that train and those that validate; the latest only
     divided: dict[tuple[int, bool, int], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
-    # of the latest run's seed and fold, the graph on which nodes validate
+    # (seed, fold) → the graph on which nodes validate; the latest only
     thinned: dict[tuple[int, int], Work] = field(default_factory=dict)
-    # of the latest labels that train, rows with the labels of neighbours
+    # labels that train → rows with the labels of neighbours; the latest only
     heard: dict[bytes, fitting.FittingInputs] = field(default_factory=dict)
 
     @cached_property
     def inputs(self) -> fitting.FittingInputs:
+        """The inputs of networks that read no labels."""
         return fitting.prepare_fitting_inputs(self.graph, self.rows)
 
     def read_by(self, candidate: Candidate, training: np.ndarray) -> fitting.FittingInputs:
-        """Its inputs. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
+        """The inputs of a candidate. training: int64 [n], the labels that it may read of neighbours, −1 elsewhere."""
         if not candidate.hears:
             return self.inputs
         if (key := training.tobytes()) not in self.heard:
@@ -498,7 +497,7 @@ def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numb
     """What client ``number`` sends, one float64 vector whose parts add up over clients.
 
     Parameters [p] and Adam's moments [2p], both times the number of labelled nodes; that number; then right answers, summed
-    loss and number of validation nodes of the broadcast model; and 1 where the client has a validation mask of the split.
+    loss and number of validation nodes of the broadcast model; and 1 if the client has a validation mask of the split, else 0.
     """
     place = PhasePlace.of(model)
     if not place.going:
@@ -525,7 +524,7 @@ def _message_of(plan: Planned, work: Work, model: Mapping[str, np.ndarray], numb
 def _scores_of(
     plan: Planned, index: int, network: learning.Network, parameters: np.ndarray, graph: Graph, given: fitting.FittingInputs
 ) -> np.ndarray:
-    """[n, c] of ``graph``, spread over its edges where the candidate says so."""
+    """[n, c], scores of the nodes of ``graph``, spread over its edges if the candidate spreads."""
     found, alpha = fitting.score_after_fitting(network, parameters, given), plan.made.candidates[index].alpha
     if alpha == 1:
         return found
@@ -533,7 +532,7 @@ def _scores_of(
 
 
 def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, rng: np.random.Generator) -> np.ndarray:
-    """One client's own weights: steps of the candidate on ``graph`` from the shared ones, with its rate, decay and dropout."""
+    """A client's own weights: steps of the candidate on ``graph`` from the shared weights."""
     candidate, shape = plan.made.candidates[index], shape_of(plan, index)
     network, seed = fitting.build_network_for_fitting(shape, 0), int(rng.integers(2**31))
 
@@ -553,14 +552,14 @@ def _tuned_weights(plan: Planned, index: int, shared: np.ndarray, graph: Graph, 
     def answers(weights: np.ndarray) -> np.ndarray:
         return fitting.score_after_fitting(network, weights, known)
 
-    known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may hear all others
+    known = given(graph.labels)  # a node's own label is not in its own row, so held-out nodes may read all others
     return own_models.choose_steps(descended, answers, shared, graph.labels, rng)
 
 
 def _trained(
     plan: Planned, work: Work, model: Mapping[str, np.ndarray], training: np.ndarray, number: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    """(parameters, moments, labelled nodes), the first two times the third; float64."""
+    """(parameters, moments, number of labelled nodes) after a round, the first two times the third; float64."""
     params, place = plan.params, PhasePlace.of(model)
     candidate = plan.made.candidates[place.candidate]
     how = fitting.FittingSteps(params.local_epochs, place.steps, candidate.rate, candidate.decay)
@@ -572,10 +571,10 @@ def _trained(
 
 
 def _like_asked(plan: Planned, work: Work, validation: np.ndarray, place: PhasePlace, number: int) -> Work:
-    """The graph on which validation nodes are judged: with as few edges per node as the graph that will be asked.
+    """The graph on which validation nodes are judged, with as few edges per node as the graph that will be asked.
 
-    Where the test graph is a graph of its own, most neighbours of its nodes are missing from it. So are they here: edges stay
-    between validation nodes and so many others, drawn once, that as many nodes have edges as the test graph has.
+    A separate test graph has few of its nodes' neighbours. So here only edges among validation nodes and a share of the other
+    nodes, drawn once, are kept.
     """
     if plan.made.share == 1:
         return work
@@ -603,7 +602,7 @@ _IN_CLEAR = Disclose("plain FedAvg: the updated parameters")
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One unprotected release per client and round; the budget is ignored, and the price says so: ε = ∞."""
+    """One unprotected release per client and round, at ε = ∞ whatever the budget is."""
     assumed = (Assumption.COUNTS_PUBLIC, *base.assume_public_facts(facts))
     if params.model == _CHOSEN and "features" not in params.model_fields_set:
         if not isinstance(facts, base.ClearFacts):
@@ -636,12 +635,12 @@ def prepare(plan: Planned, subgraph: Subgraph) -> Work:
 
 
 def client(plan: Planned, work: Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk) -> base.PlanSent:
-    """Locally trained parameters and moments times the labelled nodes, and how the broadcast model does on validation nodes."""
+    """Trains locally and judges the broadcast model on validation nodes (``_message_of``)."""
     return {"update": desk.release("model", _message_of(plan, work, model, desk.client))}
 
 
 def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np.ndarray:
-    """float [n, c] scores on the asked graph, of all networks that answer."""
+    """float [n, c] scores on the asked graph, by all networks that answer."""
     found = []
     for index, parameters in answering(state):
         network = fitting.build_network_for_fitting(shape_of(plan, index), 0)
@@ -652,7 +651,7 @@ def predict(plan: Planned, state: base.State[PhaseTraining], graph: Graph) -> np
 
 
 def tuned(plan: Planned, state: base.State[PhaseTraining], graph: Graph, rng: np.random.Generator) -> base.State[PhaseTraining]:
-    """With the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
+    """The state with the weights after a client's own steps on ``graph`` (``learning.own_models``)."""
     own = [_tuned_weights(plan, index, parameters, graph, rng) for index, parameters in answering(state)]
     return replace(state, model={**state.model, "parameters": np.concatenate(own)})
 

@@ -1,16 +1,16 @@
-"""ProGAP at edge level: a network that grows by one stage with every noisy hop, which is released once and kept.
+"""ProGAP at edge level: a network that grows by one stage with every noisy hop.
 
-Stage 0 is trained on public features and labels. Round k: clients sum the unit rows that stage k − 1 makes of what is known,
-with noise (``methods.base.noisy_hops`` says who sees what), and the server trains stage k on features and all sums so far
-(``learning.baselines.gap_networks``). So later sums are of rows that have learnt from earlier ones, where GAP sums the rows of
-one encoder K times; what is paid is the same.
+Stage 0 is trained on public features and labels. In round k clients sum the unit rows of stage k − 1 with noise
+(``methods.base.noisy_hops`` says who sees what), and the server trains stage k on features and all sums so far
+(``learning.gap_networks``). So later sums are of rows that learnt from earlier sums, while GAP sums the rows of one encoder K
+times; the price is the same.
 
-**Guarantee.** One undirected edge changes two rows of a hop, Δ₂ = √2, and K hops are Gaussians of one composition. Published
-(and in the released code): Δ = 1. That code (sisaman/ProGAP at 3ccad59e) adds up Rényi divergences; GAP composes exactly,
-so noise as published is 5 to 7 % above GAP's. Training between two hops reads public values and what was released.
+**Guarantee.** One undirected edge changes two rows of a hop, Δ₂ = √2, and the K hops compose as Gaussians. Published (and in
+the released code): Δ = 1. That code (sisaman/ProGAP at 3ccad59e) adds up Rényi divergences, while GAP composes exactly, so
+noise as published is 5 to 7 % above GAP's. Training between two hops reads public values and what was released.
 
-* Transductive: predictions are the last stage's on the kept sums; inference reads no edge.
-* New nodes (protocol ``inductive-edges``): the public test graph goes through all stages in clear.
+* Transductive: the last stage reads the kept sums; inference reads no edge.
+* New nodes (protocol ``inductive-edges``): the public test graph passes all stages without noise.
 """
 
 from dataclasses import dataclass, replace
@@ -40,9 +40,9 @@ class Params(NoisyHopSettings):
 class Memory:
     """What the server remembers."""
 
-    seed: int  # of every stage
-    sent: tuple[np.ndarray, ...] = ()  # the rows that were broadcast for each hop
-    sums: tuple[np.ndarray, ...] = ()  # the noisy sums that came back
+    seed: int  # of all stages
+    sent: tuple[np.ndarray, ...] = ()  # the broadcast rows of each hop
+    sums: tuple[np.ndarray, ...] = ()  # the noisy sums as received
     stages: tuple[np.ndarray, ...] = ()  # parameters of each stage so far, flat float32
 
 
@@ -60,13 +60,13 @@ def start(plan: Planned, rng: np.random.Generator) -> base.State[Memory]:
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """Keep the noisy hop, and train the next stage on it."""
+    """Keeps the noisy hop, and trains the next stage on it."""
     memory = state.memory
     return _grown(plan, replace(memory, sums=(*memory.sums, noisy_hops.receive(plan, inbox))))
 
 
 def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
-    """The state with the next stage, and with the rows that it makes where another hop follows."""
+    """The state with the next stage, and with its rows if another hop follows."""
     from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
     p = plan.params

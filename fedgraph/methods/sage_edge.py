@@ -1,9 +1,9 @@
 """SAGE and DPGCN at edge level: one perturbed list of edges per client, and a network trained on the noisy graph.
 
-Federated, who sees what: the server sees every client's noisy list, nothing is broadcast. Each client answers for the pairs of
-its own nodes, and edges between clients are dropped; or (``cut_edges: protected``) for all pairs whose smaller id it holds
-(``EdgeCells``). Both clients know an edge between them, one of them reports it, by a rule about public ids, through its
-mechanism, and the other never uses it: any edge is one cell of one ε-DP release.
+**Who sees what.** The server sees every client's noisy list; nothing is broadcast. A client releases the pairs of its own
+nodes, and edges between clients are dropped; or (``cut_edges: protected``) all pairs whose smaller id it holds
+(``privacy.EdgeTriangle``). Of an edge between clients only that one reports it, and the other never uses it. So each edge is
+one cell of one ε-DP release.
 """
 
 from dataclasses import dataclass
@@ -39,23 +39,25 @@ class Params(Settings):
         return privacy.Relation(self.relation)
 
 
-_KEPT = 5_000_000  # entries of a noisy graph that the server still keeps after training
+_KEPT = 5_000_000  # most entries of a noisy graph that the server keeps after training
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """What the server remembers. Scores and graph are None until the edges are there."""
+    """What the server remembers. Scores and graph are None before the edges were received."""
 
     seed: int  # of the training
     scores: np.ndarray | None = None  # float [n, c]
-    received: sp.csr_array | None = None  # CSR [n, n], the noisy graph, where it is not too large to keep
+    received: sp.csr_array | None = None  # CSR [n, n], the noisy graph, if it has at most ``_KEPT`` entries
 
 
 Planned: TypeAlias = base.Plan[Params, Graph]  # made: every node's public features and labels
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One perturbed graph per client; refuses what does not fit into memory, from public numbers alone."""
+    """One perturbed graph per client. ``ScenarioError`` behind secure aggregation, or without public attributes;
+    ``PrivacyError`` if the noisy graph would not fit into memory.
+    """
     attributes = base.require_public_attributes("sage_edge", facts)
     if facts.viewer is privacy.Viewer.SERVER_SECURE_AGGREGATION:
         raise ScenarioError(
@@ -106,7 +108,7 @@ def client(
 
 
 def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> base.State[Memory]:
-    """Put the noisy edges together and train on them."""
+    """Joins the noisy edges and trains on them."""
     n, p = plan.facts.num_nodes, plan.params
     parts = inbox.each["edges"]
     if not plan.facts.cut_edges_shared:

@@ -1,20 +1,20 @@
 """A network of one's own, trained privately: noisy sums of clipped gradients, one for each root that was drawn.
 
 ``model`` is any module whose ``forward(x, edge_index)`` or ``forward(x)`` gives each node its class scores: a class of
-``torch_geometric.nn``, or ``mypackage.nets:Net``. Before private data are touched it is looked at whether the gradient of an
-example follows from that example alone (``learning.own_networks.isolation``); if not it is refused, with the layer's name.
+``torch_geometric.nn``, or ``mypackage.nets:Net``. Before private data are read, ``learning.isolation`` checks that the gradient
+of an example follows from that example alone; otherwise it refuses the network, with the name of the layer.
 
-A step: a secret coin draws each root; a root is trained with what it reads of nodes around it that were not drawn
-(``occurrences``); its gradient is clipped; the sum is noised. By default roots read nobody (``mentions: 0``), so a node is in
-one example, and edges come in where they are free: at the public graph that is asked. A layer with self-loops (GCN, SGC, APPNP)
-is then trained as a network without edges, and used as one with them (Yang et al., ICLR 2023, arXiv:2212.09034).
+In each step secret coins draw the roots. A root trains with the nodes around it that it reads (``base.occurrences``), its
+gradient is clipped, and the sum gets noise. By default roots read no other node (``mentions: 0``): a node is in one example,
+and edges are used only at inference, on the public graph. A layer with self-loops (GCN, SGC, APPNP) is then trained as a
+network without edges, and used as one with edges (Yang et al., ICLR 2023, arXiv:2212.09034).
 
-``unit: edge``: features and labels are public. Class rows of a network that read them are added up along the private edges: K
-noisy hops, each released once (``base.noisy_hops``, as in ``gap_edge``). The network is called with a node's features, class
-row and noisy hops, without any edge, and trained in clear on these. Of a public test graph hops are made in clear.
+``unit: edge``: features and labels are public. A network of these makes class rows, which are summed along the private edges in
+K noisy hops, each released once (``base.noisy_hops``, as in ``gap_edge``). The network reads a node's features, class row and
+noisy hops, without any edge, and is trained on these without noise. Hops of a public test graph have no noise.
 
-**Guarantee.** Node level, zero-out or replace, for every graph without a promise (``cap: all``). Sums over clients, each of
-which holds its own subgraph; priced at each client's own size. Edge level under ``unit: edge``.
+**Guarantee.** Node level, zero-out or replace, for every graph without a promise (``cap: all``); each client is priced at its
+own number of nodes. Edge level under ``unit: edge``.
 """
 
 from __future__ import annotations
@@ -92,31 +92,31 @@ class Params(Settings):
 class Made(examples.ExamplesMade):
     """What the plan made of public facts."""
 
-    isolated: isolation.IsolatedNetwork  # what the look at the network found
-    attributes: Graph | None = None  # of ``unit: edge``: every node's public features and labels
-    new_nodes: bool = True  # predictions are for the nodes of a public graph, and not for those that were trained on
+    isolated: isolation.IsolatedNetwork  # result of the check of the network
+    attributes: Graph | None = None  # every node's public features and labels; None unless ``unit: edge``
+    new_nodes: bool = True  # whether predictions are for nodes of a public graph, and not for those that trained
 
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Where the descent is; all of it follows from released sums."""
+    """What the server remembers: the state of the descent."""
 
     parameters: np.ndarray  # float32 [p]
     first: np.ndarray  # Adam's first moments, [p]
     second: np.ndarray  # Adam's second moments, [p]
-    average: np.ndarray  # float32 [p], of the last iterates so far
+    average: np.ndarray  # float32 [p], mean of the last iterates so far
 
 
 @dataclass(frozen=True, eq=False)
 class HopMemory:
-    """What the server remembers under ``unit: edge``: released sums and what followed from them."""
+    """What the server remembers under ``unit: edge``."""
 
     seed: int  # of the first weights
     encoder: np.ndarray  # parameters of the network that makes class rows, flat
     inputs: tuple[np.ndarray, ...]  # public features, class rows, and noisy hops so far, float32 [n, h] each
-    sent: tuple[np.ndarray, ...]  # the rows that were broadcast for each hop
-    sums: tuple[np.ndarray, ...] = ()  # the noisy sums that came back
-    average: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))  # [p], trained; empty before the last hop
+    sent: tuple[np.ndarray, ...]  # the broadcast rows of each hop
+    sums: tuple[np.ndarray, ...] = ()  # the noisy sums as received
+    average: np.ndarray = field(default_factory=lambda: np.zeros(0, np.float32))  # [p], weights; empty before the last hop
     scores: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), np.float32))  # [n, c], of the training graph
 
 
@@ -207,7 +207,7 @@ def start(plan: Planned, rng: np.random.Generator) -> State:
 
 
 def _after_hop(plan: Planned, memory: HopMemory) -> State:
-    """The next broadcast, or the trained network and its scores when every hop is there."""
+    """The state with the next broadcast, or after the last hop with the trained network and its scores."""
     if len(memory.sums) < plan.params.hops:
         return base.State({"rows": memory.sent[-1]}, memory)
     spec, x, labels = plan.made.network, np.concatenate(memory.inputs, axis=1), cast(Graph, plan.made.attributes).labels
@@ -227,14 +227,14 @@ def prepare(plan: Planned, subgraph: Subgraph) -> examples.Work | noisy_hops.Wor
 def client(
     plan: Planned, work: examples.Work | noisy_hops.Work, model: base.Model, round_: int, streams: base.PlanStreams, desk: Desk
 ) -> base.PlanSent:
-    """The noisy sum of the clipped gradients of this step's roots; under ``unit: edge`` a noisy hop."""
+    """The noisy sum of the clipped gradients of this step's roots, or a noisy hop."""
     if isinstance(work, noisy_hops.Work):
         return noisy_hops.client(plan, work, model, round_, streams, desk)
     return examples.client(plan, work, model, round_, streams, desk)
 
 
 def server(plan: Planned, state: State, inbox: base.PlanInbox) -> State:
-    """One step on the mean over the public expected number of roots; under ``unit: edge`` the noisy hop is kept and sent on."""
+    """One step along the mean over the expected number of roots, or keeps the noisy hop and broadcasts it."""
     params, memory = plan.params, state.memory
     if isinstance(memory, HopMemory):
         sums = noisy_hops.receive(plan, inbox)
@@ -255,9 +255,9 @@ def server(plan: Planned, state: State, inbox: base.PlanInbox) -> State:
 
 
 def predict(plan: Planned, state: State, graph: Graph) -> np.ndarray:
-    """[n, c] scores. On a public graph each node reads all its neighbours; elsewhere each row is answered by itself.
+    """[n, c] scores. On a public test graph each node reads all its neighbours; else each row is answered alone.
 
-    Under ``unit: edge`` they are those of the released hops (``graph`` is not read), or of the hops of a public ``graph``.
+    Under ``unit: edge`` scores come from the released hops (``graph`` is not read), or from the hops of a public ``graph``.
     """
     if isinstance(state.memory, HopMemory):
         if not plan.made.new_nodes:
@@ -273,12 +273,12 @@ def predict(plan: Planned, state: State, graph: Graph) -> np.ndarray:
 
 
 def module_of(plan: Planned, state: State) -> torch.nn.Module:
-    """The trained torch module, its weights those that answer."""
+    """The trained torch module, with the weights that answer."""
     return own_network.with_weights(plan.made.network, state.memory.average)
 
 
 def reads(plan: Planned) -> base.MethodReads:
-    """A network without edges answers from its own row, and so does one where the asked graph is not public."""
+    """What an answer reads: its own row, if the network reads no edges or the asked graph is not public."""
     if plan.params.unit == "edge":
         return base.MethodReads.PUBLIC_GRAPH if plan.made.new_nodes else base.MethodReads.NOTHING
     own = plan.facts.public != "test-graph" or not own_network.reads_edges(plan.made.network)
@@ -290,7 +290,7 @@ def reads_rounds(plan: Planned) -> bool:
 
 
 def evidence(plan: Planned, state: State, graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """``examples.evidence``, or that of noisy hops; None where a node is in several examples."""
+    """``examples.evidence``, or that of noisy hops; None if a node may be in several examples."""
     if isinstance(state.memory, HopMemory):
         return noisy_hops.evidence(plan, base.State(state.model, state.memory), graph, units)
     if any(one.most > 1 for one in plan.made.rules):

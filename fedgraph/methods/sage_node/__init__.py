@@ -1,8 +1,8 @@
 """SAGE at node level: noisy sums of clipped subgraph gradients, one release per step.
 
-A row is a training node with its neighbourhood. How many rows one node touches, and so what a step's noise must hide, is
-``caps``: by default a bound that holds for every graph. The clip is a public number and batches are fresh, two things that the
-released code does otherwise; its cut of neighbourhoods is ``cap: promised``. The training is that of ``base.examples``.
+A row is a training node with its neighbourhood. ``caps`` bounds how many rows one node changes, which the noise of a step must
+hide; by default the bound holds for every graph. The released code cuts neighbourhoods as ``cap: promised`` does. Unlike it,
+the clip is a public number, and every step draws a new batch. The training is that of ``base.examples``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Planned: TypeAlias = base.Plan[Params, Made]
 
 
 def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planned:
-    """One noise multiplier for all steps; each client's event is priced for its own number of rows."""
+    """One noise multiplier for all steps; each client's event is that of its own number of rows."""
     base.require_public_test_graph("sage_node", facts)
     made = caps.made_of(params, facts, budget)
     *noise, published = _noise(params, facts, budget, made)
@@ -63,7 +63,7 @@ def _noise(
 
 
 def start(plan: Planned, rng: np.random.Generator) -> base.State[Descended]:
-    """From the layers' own draws; a single layer, whose loss is convex, from zeros."""
+    """Parameters as the layers draw them; zeros for a single layer, whose loss is convex."""
     vector = own_network.start(plan.made.network, rng) * np.float32(not plan.made.joined)
     memory = node_caps.descent_of(plan.params).start(vector)
     return base.State({"parameters": memory.parameters}, memory)
@@ -75,7 +75,7 @@ def prepare(plan: Planned, subgraph: Subgraph) -> examples.Work:
 
 
 def _limited(plan: Planned, vector: np.ndarray) -> np.ndarray:
-    """Parameters within the ball that the proof of the log cap speaks of, whatever was broadcast."""
+    """Parameters within the ball that the proof of the log cap needs, whatever was broadcast."""
     if plan.made.cap is None:
         return vector
     return neighbour_rows.limit_weights(vector, plan.made.network.inputs, plan.params.bound)
@@ -94,20 +94,20 @@ def server(plan: Planned, state: base.State[Descended], inbox: base.PlanInbox) -
 
 
 def predict(plan: Planned, state: base.State[Descended], graph: Graph) -> np.ndarray:
-    """[n, c] scores on a public graph, its neighbourhoods bounded in the same way."""
+    """[n, c] scores on a public graph, with neighbourhoods bounded in the same way."""
     rows, adjacency = plan.made.read(graph, np.arange(graph.num_nodes), held=False)
     return own_network.scores(plan.made.network, state.memory.average, rows, adjacency)
 
 
 def reads_rounds(plan: Planned) -> bool:
-    """Whether the rounds of a run should be kept: one layer, everybody in every batch, and a viewer who sees them."""
+    """Whether rounds are kept: if there is one layer, all nodes are in every batch, and the viewer sees rounds."""
     return plan.params.sampling_rate >= 1 and examples.reads_rounds(plan)
 
 
 def evidence(plan: Planned, state: base.State[Descended], graph: Graph, units: np.ndarray) -> np.ndarray | None:
-    """``examples.evidence`` of a canary without edges, which touches its own row only.
+    """``examples.evidence`` of a canary without edges, which is only in its own row.
 
-    The proof prices more than this shows: a node with edges touches other rows, too (``benchmarks.one_run_limits --rows``).
+    The proof prices more: a node with edges is in other rows, too (``benchmarks.one_run_limits --rows``).
     """
     return examples.evidence(plan, state, graph, units, lambda part, ids: plan.made.read(part, ids)[0])
 

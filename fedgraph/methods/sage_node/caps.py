@@ -1,10 +1,13 @@
 """SAGE at node level: how many rows one node can change, which the noise of a step has to hide.
 
-log        one layer: weights of ``privacy.neighbour_sums`` and its bound of gradients; two layers: every
-           row counts as touched. Proven for every graph, no promise; what it costs grows with the number of nodes
-limit      the platform enforces at most M neighbours: nothing is cut, a node touches at most k(M) rows
-promised   as published: neighbourhoods are cut to D by public coins, k(D) rows; provable only where no node has more than D
-           neighbours, for a slot that a removed node frees is filled again
+log        one layer: weights of ``privacy.neighbour_sums`` and its bound of gradients; two layers: every row counts as changed.
+           Proven for every graph, no promise; the cost grows with the number of nodes
+limit      the platform enforces at most M neighbours: nothing is cut, and a node changes at most k(M) rows
+promised   as published: neighbourhoods are cut to D by public coins, and a node changes k(D) rows. This is provable only if no
+           node has more than D neighbours, because others fill a slot that a removed node frees
+
+A row is a training node with its neighbours up to L steps away, so with degrees of at most D a node lies in at most
+k(D) = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two.
 """
 
 import json
@@ -59,20 +62,19 @@ class Params(Settings):
 class Made(examples.ExamplesMade):
     """What the plan made of public facts."""
 
-    cap: PricedDegreeCap | None = None  # where rows hold weighted sums, the rule of the largest client; else None
-    scale: float = 1.0  # c, what sums over neighbours are divided by (``log``)
+    cap: PricedDegreeCap | None = None  # if rows hold weighted sums, the rule of the largest client; else None
+    scale: float = 1.0  # c, by which sums over neighbours are divided (``log``)
     sensitivity: float = 0.0  # Δ₂ of a step (``log``)
-    # whether a row holds what one layer reads of the neighbours, so that the network is linear and roots are alone
-    joined: bool = True
+    joined: bool = True  # whether a row holds what one layer reads of neighbours, so that the network is linear
     promised: int | None = None  # maximum degree D that the data promise, or None
-    assumptions: tuple[Assumption, ...] = ()  # what the guarantee rests on
-    notes: tuple[str, ...] = ()  # what a statement must say
+    assumptions: tuple[Assumption, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences for the report
 
     def read(self, graph: Graph, ids: np.ndarray, held: bool = True) -> tuple[np.ndarray, sp.csr_array]:
-        """(rows [n, k], neighbourhoods that roots read). held: a client's own graph.
+        """(rows [n, k], neighbourhoods that roots read). held: whether it is a client's own graph.
 
-        Rows are unit rows, or their coordinates along public directions; with one layer each is beside the weighed sum, or
-        the mean, of its neighbours', and nothing is left for roots to read.
+        Rows are unit rows, or their coordinates along public directions. With one layer each row is followed by the weighted
+        sum, or the mean, of its neighbours' rows, and roots read no other node.
         """
         if self.cap is not None:
             weights = node_caps.edge_weights(graph.adjacency, self.cap)
@@ -84,8 +86,8 @@ class Made(examples.ExamplesMade):
 
 
 def made_of(params: Params, facts: PublicFacts, budget: Budget) -> Made:
-    """The rule that ``params.cap`` asks for, from public sizes, and the network: ``torch_geometric.nn.SAGEConv`` as a linear
-    layer of joined rows, or two layers of ``torch_geometric.nn.GraphSAGE``.
+    """The rule of ``params.cap``, from public sizes, and the network: PyG's ``SAGEConv`` as a linear layer of joined rows, or
+    two layers of its ``GraphSAGE``.
     """
     one = params.layers == 1
     model = "torch.nn.Linear" if one else "torch_geometric.nn.GraphSAGE"
@@ -120,7 +122,7 @@ def made_of(params: Params, facts: PublicFacts, budget: Budget) -> Made:
 
 
 def _log(params: Params, largest: int, made: Made) -> Made:
-    """largest: nodes of the largest client."""
+    """``made`` with the rule ``log`` of one layer. largest: number of nodes of the largest client."""
     cap = neighbour_sums.priced_log_cap(largest, params.knee)
     scale = neighbour_sums.gradient_scale(cap, params.clip, params.bound) if params.scale == "auto" else params.scale
     delta = neighbour_sums.gradient_sensitivity(cap, params.clip, params.bound, scale, params.protects.replaces)

@@ -1,28 +1,16 @@
-"""Node-level DP SAGE (Daigavane et al. 2021) and edge-level SAGE by adjacency perturbation (Wu et al. 2021).
+"""The ε of node-level SAGE as published (Daigavane et al. 2021).
 
-Node level, published: a node lies in at most k training subgraphs, k = K + 1 (one layer) or K² + K + 1
-(two layers); batches of B of N subgraphs without replacement; per step
+A node lies in at most k training subgraphs, k = K + 1 (one layer) or K² + K + 1 (two layers; K of these are the way back, see
+``caps``); batches of B of N subgraphs without replacement; per step
 
     RDP(α) = 1/(α−1) · ln E_{j ~ Hypergeometric(N, k, B)} exp(2α(α−1)j²/σ²),       σ = std / C,
 
-read off at the orders 1.1 … 9.9 as RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1): so the released code has it
+read off at the orders 1.1 … 9.9 as RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1), as in the released code
 (google-research/google-research at 4c429948, differentially_private_gnns/privacy_accountants.py; its multiplier is σ/2k). The
-orders end early, so that a small ε takes far more noise than it needs, or cannot be reached.
+orders end early, so a small ε takes far more noise than it needs, or cannot be reached.
 
-Provable: the same event by loss distributions, replace, under ``promised-degree`` (the published edge
-sampler depends on neighbours, and clip thresholds are percentiles of private gradients: both must be
-changed). As released, batches are drawn **with** replacement: j ~ Bin(B, k/N), which costs more.
-
-Edge level: EdgeRand flips each undirected cell with probability 1/(e^ε + 1); LapGraph adds Laplace noise.
-Both are ε-DP on the upper triangle; perturbing (u, v) and (v, u) separately costs 2ε.
-
-**Edge cases.** Arguments must be finite and > 0 (``PrivacyError``).
-
-**Rows of a node.** A row is a training node together with its neighbours up to L steps away. With degrees of at most D a node
-lies in at most k = 1 + D·(1 + (D − 1) + … + (D − 1)^{L−1}) rows: D + 1 with one layer, D² + 1 with two (of the D² + D + 1 that
-are published, D are the way back). Zero-out removes one row and changes k − 1 (2k − 1 clips if all are in the batch). A node
-that is replaced has other neighbours in the other world: 2k − 1 rows change, by two clips each. Batches are drawn by coins, and
-``methods.base.occurrences`` prices them; of whole batches the price is that of batches without replacement.
+It is no proof: the published edge sampler depends on neighbours, clip thresholds are percentiles of private gradients, and the
+code draws batches *with* replacement, j ~ Bin(B, k/N), which costs more. ``methods.base.occurrences`` prices what runs here.
 """
 
 import math
@@ -37,14 +25,9 @@ _ORDERS = 1 + np.arange(1, 90) / 10
 
 
 def claimed_sage_subgraphs(degree: int, layers: int) -> int:
-    """As published: 1 + K + … + K^layers subgraphs that hold one node.
+    """1 + K + … + K^layers, the published number of subgraphs that hold one node.
 
-    Args:
-        degree: K ≥ 1.
-        layers: ≥ 1.
-
-    Raises:
-        PrivacyError: a number below 1.
+    degree: K ≥ 1. layers: ≥ 1. ``PrivacyError`` for a number below 1.
     """
     if degree < 1 or layers < 1:
         require_positive("degree and layers", 0.0)
@@ -59,11 +42,11 @@ def claimed_sage_epsilon(
     Args:
         noise_multiplier: σ = std / C, > 0.
         batch_size: B.
-        num_rows: N subgraphs.
-        touched: k of them hold one node.
+        num_rows: N, number of subgraphs.
+        touched: k, number of subgraphs that hold one node.
         steps: T.
         delta: δ in (0, 1).
-        replacement: True: batches as the released code draws them, with replacement.
+        replacement: Whether batches are drawn with replacement, as in the released code.
 
     Raises:
         PrivacyError: σ is not finite and > 0.
@@ -85,7 +68,7 @@ def claimed_sage_epsilon(
 
 
 def epsilon_of_paper(multiplier: float, rate: float, touched: int, sizes: Sequence[int], steps: int, delta: float) -> float:
-    """The paper's ε, for the client where it is largest: batches of B = ⌈q·n⌉.
+    """The paper's ε with batches of B = ⌈q·n⌉, the largest of all clients.
 
     Args:
         multiplier: σ = std / C.
