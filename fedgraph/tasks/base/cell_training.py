@@ -8,7 +8,7 @@ import functools
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Federation, WorldKind, rounds, world_of_trust
 from fedgraph.methods import Plan, column_ranks, method_kinds
 from fedgraph.partition import base as partitions
-from fedgraph.tasks.base.grid import Grid
 from fedgraph.types import Graph, Partition
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
@@ -145,7 +144,20 @@ def graph_of(context: CellContext) -> Graph:
     return context.data
 
 
-def deal_federation(whole: Federation, params: Grid, key: tuple[Hashable, ...], seed: int, context: CellContext) -> Federation:
+class _Deals(Protocol):
+    """The settings of a task about its clients (those of ``grid.Grid``, which imports this package)."""
+
+    @property
+    def partition(self) -> SettingsSpec: ...
+    @property
+    def cut_edges(self) -> methods.PublicCutEdgeFacts: ...
+    @property
+    def owners(self) -> bool: ...
+
+
+def deal_federation(
+    whole: Federation, params: _Deals, key: tuple[Hashable, ...], seed: int, context: CellContext
+) -> Federation:
     """``whole`` dealt to the clients of a seed; with ``owners`` all seeds have the same. key: cache key of ``whole``."""
 
     def make() -> Federation:
@@ -158,7 +170,7 @@ def deal_federation(whole: Federation, params: Grid, key: tuple[Hashable, ...], 
 
 
 def world_of(
-    whole: Federation, params: Grid, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
+    whole: Federation, params: _Deals, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
 ) -> Federation:
     """The federation of a cell, in the cell's world.
 
@@ -177,7 +189,7 @@ def world_of(
     return found if found.world == cell.world else replace(found, world=cell.world)
 
 
-def held_key(params: Grid, cell: Cell, client: int = 0) -> Hashable:
+def held_key(params: _Deals, cell: Cell, client: int = 0) -> Hashable:
     """A key for who holds which node; it does not depend on the trust. client: as for ``world_of``."""
     dealt = None if cell.world.kind is WorldKind.WHOLE else (partition_key(params.partition), params.cut_edges)
     return (cell.dataset, cell.world.holding, dealt, cell.seed, client if cell.world.kind is WorldKind.ALONE else None)
