@@ -15,6 +15,7 @@ from ray.exceptions import ObjectStoreFullError, OutOfDiskError, RayError
 from fedgraph import runtime
 from fedgraph.errors import RuntimeFailure
 from fedgraph.runtime import process
+from fedgraph.runtime import ray as engines
 from fedgraph.runtime.base import RuntimeClients
 from fedgraph.runtime.ray import actor, cluster, places
 from fedgraph.runtime.ray.places import PlaceNode
@@ -53,6 +54,25 @@ def test_a_ray_that_does_not_start_is_one_line(
             cluster.connect(2)
         assert sys.stderr is terminal
     assert capfd.readouterr().err == "55 cells to run\n"
+
+
+class _Importing(str):
+    """The name of a module. While it is looked at, another thread imports a module, as a run does beside the start of Ray."""
+
+    def startswith(self, *args: object) -> bool:
+        sys.modules[f"late_{len(sys.modules)}"] = sys
+        return False
+
+
+def test_modules_are_imported_while_ray_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stops(workers: int | None) -> None:
+        raise RuntimeFailure("far enough")
+
+    monkeypatch.setattr(sys, "modules", {**sys.modules, _Importing("one"): sys})
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(cluster, "connect", stops)
+    with pytest.raises(RuntimeFailure, match="far enough"):
+        engines.RayRuntime()
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ class RayRuntime(CuratorConductor, Runtime):
         self._actors: dict[RuntimeKind, list[_Watched]] = {kind: [] for kind in _KINDS}
         self._lost, self._silence, self._looked = 0, silence, time.monotonic()
         self._versions = process.own_versions()
-        self._modules = tuple(sorted(name for name in sys.modules if name.startswith((*_METHODS, "fedgraph.tasks."))))
+        self._modules = tuple(sorted(name for name in list(sys.modules) if name.startswith((*_METHODS, "fedgraph.tasks."))))
         try:
             if self._owns_ray:
                 cluster.connect(workers)
