@@ -22,12 +22,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing.facts import QUESTIONS, Facts, Table, Tree, fault, model_of, scalar, table
+from fedgraph.pricing.facts import QUESTIONS, Facts, Table, Tree, WrongKeyError, read_options, scalar, table
 
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
 _DEEPEST = 60
@@ -46,7 +45,7 @@ class System:
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
-    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.model_of``)
+    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.read_options``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
 
 
@@ -55,12 +54,6 @@ def catalogue() -> Mapping[str, System]:
     """Every entry of ``catalogue.yaml``, by its key."""
     text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
     return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
-
-
-@cache
-def _model(system: str, part: str) -> type[BaseModel]:
-    entry = catalogue()[system]
-    return model_of(entry.parts[part] if part else entry.options)
 
 
 @dataclass(frozen=True)
@@ -95,14 +88,14 @@ class Document:
             part: The entry of ``parts`` that describes it, where it is not the whole.
         """
         held = self.data if data is None else data
-        if isinstance(held, dict):
-            held = {key: value for key, value in held.items() if value is not None}
-        model = _model(self.system, part)
+        if not isinstance(held, dict):
+            raise self.error(f"{at[-1]}: found {held!r}; a mapping of keys is expected", *at)
+        system = catalogue()[self.system]
+        described = system.parts[part] if part else system.options
         try:
-            return model.model_validate(held)
-        except ValidationError as error:
-            keys, words = fault(model, error)
-            raise self.error(words, *at, *keys) from None
+            return read_options(described, {key: value for key, value in held.items() if value is not None})
+        except WrongKeyError as error:
+            raise self.error(str(error), *at, *error.keys) from None
 
     def ask(self, name: str, known: float | None = None, **about: object) -> float:
         """``known`` where the file says it; else what the user says, or a question of ``questions.yaml``."""

@@ -2,7 +2,7 @@
 
 A reader asks ``Facts`` for each number that it needs. Where the file leaves it open, an answer of the user (``--given``) takes
 its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the reader reads again.
-``model_of`` makes a model of the keys of a mapping that ``catalogue.yaml`` describes.
+``read_options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import SimpleNamespace
+from typing import Any
 
 import yaml
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 
-from fedgraph.documents import nearest_model
 from fedgraph.errors import PricingError
 from fedgraph.plugins import suggest_plugin_name
 
@@ -110,95 +109,101 @@ def table(value: object, *keys: str) -> Table:
 # Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
 
-def _number(least: float = 0.0, above: bool = False, most: float = math.inf, whole: bool = False, words: str = "") -> Any:
-    """Reads a number, also one that is quoted. None passes: where a key may be left out, its type says so."""
-    allowed = words or f"allowed: {'>' if above else '≥'} {least:g}"
+class WrongKeyError(ValueError):
+    """What is wrong with a mapping of another system, and the keys on the way there."""
 
-    def read(value: object) -> object:
-        found = scalar(value) if isinstance(value, str) else value
-        if found is None:
-            return None
-        if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
-            raise ValueError(f"found {found!r}; a number is allowed")
-        if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
-            raise ValueError(f"found {found:g}; numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced")
-        if found < least or (above and found == least) or found > most:
-            raise ValueError(f"found {found:g}; {allowed}")
-        if whole and not (found <= _MOST_WHOLE and found == int(found)):
-            raise ValueError(f"found {found:g}; a whole number up to {_MOST_WHOLE:,} is allowed")
-        return int(found) if whole else float(found)
-
-    return int if whole else float, BeforeValidator(read)
+    def __init__(self, words: str, *keys: str) -> None:
+        super().__init__(words)
+        self.keys = keys
 
 
-# The kinds of ``catalogue.yaml``: a type, and what reads it.
-_KINDS: Mapping[str, tuple[Any, Any]] = {
-    "amount": _number(), "positive": _number(above=True), "number": _number(-1.0), "times": _number(whole=True),
-    "count": _number(1, whole=True), "share": _number(most=1.0, words="a rate or a probability lies in [0, 1]"),
-    "delta": _number(most=math.nextafter(1, 0), words="a δ lies in [0, 1)"),
-    "truth": (bool, None), "word": (str, None), "words": (list[str] | str, None),
-    "mapping": (dict[str, object], None), "any": (object, None),
+# The kinds of ``catalogue.yaml``: of numbers the least, the largest, whether they are whole, and what is allowed in words.
+_NUMBERS: Mapping[str, tuple[float, float, bool, str]] = {
+    "amount": (0.0, math.inf, False, "allowed: ≥ 0"),
+    "positive": (5e-324, math.inf, False, "allowed: > 0"),
+    "number": (-1.0, math.inf, False, "allowed: ≥ -1"),
+    "times": (0.0, math.inf, True, "allowed: ≥ 0"),
+    "count": (1.0, math.inf, True, "allowed: ≥ 1"),
+    "share": (0.0, 1.0, False, "a rate or a probability lies in [0, 1]"),
+    "delta": (0.0, math.nextafter(1, 0), False, "a δ lies in [0, 1)"),
+}
+_OTHERS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "truth": (bool, "true or false is allowed"), "word": (str, "a word is expected"),
+    "words": ((str, list), "a word or a list of words is expected"), "mapping": (dict, "a mapping of keys is expected"),
+    "any": (object, ""),
 }  # fmt: skip
 
 
-class _SomeKeys(BaseModel):
-    """The keys of a mapping that a price needs."""
+def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str) -> Any:
+    """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
 
-    model_config = ConfigDict(frozen=True, extra="allow", strict=True, populate_by_name=True)
+    Args:
+        described: Key (and, after |, its other names) → what it may be: a kind, or words between | of which one is allowed, with
+            the default after =; a mapping of such keys (None where it is left out and a key of it has no default); a list of one
+            such mapping for a list of them. ``only``: other keys are refused.
+        held: The mapping.
+        at: The keys on the way to it.
 
-    @property
-    def rest(self) -> tuple[str, ...]:
-        """Others, in one line: they are told as not priced."""
-        return (", ".join(self.__pydantic_extra__),) if self.__pydantic_extra__ else ()
-
-
-class Keys(_SomeKeys):
-    """The keys of a mapping. Others are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-def model_of(options: Mapping[str, object], name: str = "options") -> type[BaseModel]:
-    """The model of a mapping: key → kind, or a mapping of such keys, or a list of one such mapping for a list of them.
-
-    A kind is a name of ``_KINDS``, or words between | of which one is allowed. A mapping that has a key without a default is
-    None where it is left out.
+    Raises:
+        WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
     """
-    fields: dict[str, Any] = {}
-    for key, said in options.items():
-        first, *others = key.split("|")
-        if isinstance(said, list):
-            fields[key] = (list[model_of(said[0], key)], Field(default_factory=list))  # type: ignore[misc]
-        elif isinstance(said, Mapping):
-            inner = model_of(said, key)
-            fields[key] = (
-                (inner | None, None) if any(f.is_required() for f in inner.model_fields.values()) else (inner, inner())
-            )
-        elif key != "only":
-            kind, equals, default = str(said).partition(" = ")
-            held, check = _KINDS.get(kind) or (Literal[tuple(kind.split("|"))], None)
-            start = scalar(default) if equals else ...
-            set_ = Field(start, validate_default=True, validation_alias=AliasChoices(first, *others))
-            fields[first] = (Annotated[held if start is not None else held | None, check], set_)
-    return create_model(name, __base__=Keys if options.get("only") else _SomeKeys, **fields)
+    left, found = dict(held), dict[str, Any]()
+    for key, kind in described.items():
+        names = key.split("|")
+        name = next((name for name in names if name in left), names[0])
+        if key != "only":
+            found[names[0]] = _option(kind, name in left, left.pop(name, None), *at, name)
+    if left and described.get("only"):
+        name, allowed = next(iter(left)), sorted(key.partition("|")[0] for key in described if key != "only")
+        words = f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
+        raise WrongKeyError(words, *at, name)
+    return SimpleNamespace(**found, rest=(", ".join(left),) if left else ())
 
 
-def fault(model: type[BaseModel], error: ValidationError) -> tuple[tuple[str, ...], str]:
-    """(keys, words) of the first fault of a mapping."""
-    found = error.errors(include_url=False)[0]
-    at = tuple(str(key) for key in found["loc"])
-    name, value = at[-1] if at else "", found["input"]
-    kind, context = found["type"], found.get("ctx", {})
-    if kind == "value_error":
-        return at, f"{name}: {context['error']}"
-    if kind == "missing":
-        return at, f"missing option {name!r}; it is needed to price this file"
-    if kind == "extra_forbidden":
-        allowed = sorted(nearest_model(model, at[:-1]).model_fields)
-        return at, f"unknown option {name!r}{suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
-    if kind == "literal_error":
-        allowed = re.findall(r"'([^']*)'", str(context["expected"]))
-        return at, f"{name}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
-    wanted = {"bool_type": "true or false is allowed", "list_type": "a list is expected", "string_type": "a word is expected",
-              "model_type": "a mapping of keys is expected"}  # fmt: skip
-    return at, f"{name}: found {value!r}; {wanted.get(kind, found['msg'])}"
+def _option(described: Any, there: bool, value: Any, *at: str) -> Any:
+    if isinstance(described, list):
+        if not isinstance(value if there else [], list):
+            raise WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)
+        return [_option(described[0], True, each, *at, str(number)) for number, each in enumerate(value or ())]
+    if isinstance(described, Mapping):
+        optional = any(isinstance(kind, str) and " = " not in kind for kind in described.values())
+        if optional and value is None:
+            return None
+        if not isinstance(value if there else {}, dict):
+            raise WrongKeyError(f"{at[-1]}: found {value!r}; a mapping of keys is expected", *at)
+        return read_options(described, value or {}, *at)
+    kind, equals, default = described.partition(" = ")
+    start = scalar(default)
+    if not there and not equals:
+        raise WrongKeyError(f"missing option {at[-1]!r}; it is needed to price this file", *at)
+    value = value if there else start
+    if value is None and equals and start is None:
+        return None
+    if kind in _NUMBERS:
+        return _number(kind, value, *at)
+    if kind not in _OTHERS:
+        if value not in (allowed := kind.split("|")):
+            words = f"{at[-1]}: found {value!r}{suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+            raise WrongKeyError(words, *at)
+        return value
+    wanted, words = _OTHERS[kind]
+    if not isinstance(value, wanted) or (kind == "words" and not all(isinstance(word, str) for word in value)):
+        raise WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
+    return value
+
+
+def _number(kind: str, value: object, *at: str) -> float:
+    """A number, also one that is quoted."""
+    least, most, whole, allowed = _NUMBERS[kind]
+    found = scalar(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
+        raise WrongKeyError(f"{at[-1]}: found {found!r}; a number is allowed", *at)
+    if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+        allowed = f"numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
+    elif least <= found <= most:
+        if not whole:
+            return float(found)
+        if found <= _MOST_WHOLE and found == int(found):
+            return int(found)
+        allowed = f"a whole number up to {_MOST_WHOLE:,} is allowed"
+    raise WrongKeyError(f"{at[-1]}: found {found:g}; {allowed}", *at)

@@ -19,7 +19,8 @@ from fedgraph.pricing.documents import Document, catalogue
 from fedgraph.pricing.facts import Facts, OpenFact, Table, fact_name, scalar
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
 from fedgraph.pricing.readings import Reading, Row
-from fedgraph.pricing.recorder import Record, Recording, replayed
+from fedgraph.pricing.readers.record import replayed
+from fedgraph.pricing.recorder import Record, Recording
 from fedgraph.privacy import Epsilon, Repeated
 
 _MOST_ROUNDS = 10**12

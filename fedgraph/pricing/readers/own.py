@@ -41,7 +41,7 @@ def neutral(document: Document) -> Reading:
     if said.unit == "example":
         open_.append("a person with several examples: k of them cost more than one")
     name = "noise_std" if said.noise_multiplier is None else "noise_multiplier"
-    settings = {name: float(said.model_dump()[name]) * document.louder}
+    settings = {name: float(vars(said)[name]) * document.louder}
     return Reading(rows, claim, tuple(open_), (), (first, readings.SECRET), settings, people=said.clients)
 
 

@@ -228,7 +228,7 @@ def flare(document: Document) -> Reading:
     claim = Claim(sum(svt.epsilon for svt in used), 0.0, "per round, option epsilon", words)
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
     names = [name for name in _SPENT if name != "noise_var" or used[0].epsilon_release is None]
-    held = {name: value for name in names if (value := used[0].model_dump()[name]) is not None}
+    held = {name: value for name in names if (value := vars(used[0])[name]) is not None}
     settings = {name: float(value) / document.louder for name, value in held.items()} if len(used) == 1 else None
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
     return Reading((row,), (claim,), open_, aside, (order,), settings)
