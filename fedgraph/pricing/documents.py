@@ -1,16 +1,23 @@
-"""Reads files of other systems as data. Nothing in them is ever executed.
+"""Files of other systems, read as data: what they hold, and what they leave open. Nothing in them is ever executed.
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
     .sh .txt …    a command line
 
-Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60,
-100,000 values with aliases written out.
+Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60, 50,000 values with
+aliases written out.
+
+A reader asks ``Document.ask`` for each number that a price needs. Where the file leaves it open, an answer of the user
+(``--given``) takes its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the
+reader reads again. ``read_options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
 """
+
+from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import shlex
 import tomllib
@@ -19,6 +26,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import yaml
@@ -26,10 +34,11 @@ import yaml
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing.facts import QUESTIONS, Facts, Table, Tree, WrongKeyError, read_options, scalar, table
 
+Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
+Table = dict[str, Tree]
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
-_DEEPEST = 60
+_DEEPEST, _MOST_WHOLE, _LARGEST = 60, 10**12, 1e60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
 _KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
 
@@ -45,20 +54,36 @@ class System:
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
-    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.read_options``)
+    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``read_options``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
+
+
+@dataclass(frozen=True)
+class OpenFact:
+    """A fact that the file does not hold."""
+
+    name: str  # what it is called; ``--given`` answers it by this name
+    question: str  # the question in words
+    values: tuple[float, ...]  # plausible values for a table, worst first
+    worst: float | None = None  # a value that bounds every other, used for the total; None: no total
 
 
 @cache
 def catalogue() -> Mapping[str, System]:
     """Every entry of ``catalogue.yaml``, by its key."""
-    text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
-    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+    return {name: System(**entry) for name, entry in _held("catalogue.yaml").items()}
 
 
-@dataclass(frozen=True)
+def _held(name: str) -> Any:
+    return yaml.safe_load(resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8"))
+
+
+QUESTIONS: Mapping[str, Mapping[str, Any]] = _held("questions.yaml")
+
+
+@dataclass
 class Document:
-    """One file, read as data; or the record of a run."""
+    """One file, read as data, or the record of a run; with what the user says of it, and what one reading of it asked."""
 
     path: Path  # the file, or the folder of a job
     kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``ledger`` or ``record``
@@ -67,18 +92,19 @@ class Document:
     text: str = ""  # of a Python program or a notebook
     lines: Mapping[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
     records: Sequence[Said] = ()  # of processes (``recorder.Record``)
-    facts: Facts = field(default_factory=Facts)  # what the user says of facts that the file leaves open
     system: str = ""  # the key of its reader; empty until that is known
+    given: Mapping[str, float] = field(default_factory=dict)  # normal name of a fact → the user's answer
+    tried: Mapping[str, float] = field(default_factory=dict)  # values that are tried one after the other, before ``given``
+    louder: float = 1.0  # what all noise of the file is multiplied by; 1 for the file as it is
+    open: dict[str, OpenFact] = field(default_factory=dict)  # what was asked, by name
+    notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
+    used: set[str] = field(default_factory=set)  # answers that were looked up
+    place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
 
     @property
     def words(self) -> Mapping[str, str]:
         """The sentences of its system."""
         return catalogue()[self.system].words
-
-    @property
-    def louder(self) -> float:
-        """What all noise of the file is multiplied by."""
-        return self.facts.louder
 
     def options(self, data: object = None, *at: str, part: str = "") -> Said:
         """The keys that a price needs, and in ``rest`` the names of others. A key of null is one that is left out.
@@ -97,14 +123,44 @@ class Document:
         except WrongKeyError as error:
             raise self.error(str(error), *at, *error.keys) from None
 
-    def ask(self, name: str, known: float | None = None, **about: object) -> float:
-        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml``."""
+    def known(self, name: str) -> float | None:
+        """The answer to a fact that is missing, if there is one."""
+        key = fact_name(name)
+        self.used |= {key} & set(self.given)
+        return self.tried.get(key, self.given.get(key))
+
+    def ask(
+        self, name: str, known: float | None = None, question: str = "", values: Sequence[float] = (), **about: object
+    ) -> float:
+        """A fact that the file may leave open.
+
+        Args:
+            name: What it is called.
+            known: What the file says; None where it says nothing.
+            question: The question; empty for that of ``questions.yaml``, which words ``about`` complete.
+            values: Plausible answers, worst first; empty for those of ``questions.yaml``.
+            about: What the words of the question name; ``worst``: an answer that bounds every other, where there is one.
+
+        Returns:
+            ``known``, else the user's answer; or the worst, or the first plausible one: then it is asked.
+        """
         if known is not None:
             return known
-        said = QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
-        if "whether" in said:
-            return float(self.facts.whether(name, said["whether"].format(**about)))
-        return self.facts.ask(name, said["ask"].format(**about), tuple(map(float, said["values"])), said.get("worst"))
+        entry = {} if question else QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
+        values = tuple(map(float, values or entry["values"]))
+        worst: Any = about.pop("worst", entry.get("worst"))
+        if (answer := self.known(name)) is None:
+            self.open.setdefault(name, OpenFact(name, question or entry["ask"].format(**about), values, worst))
+            return values[0] if worst is None else float(worst)
+        share = ("share" in name or "rate" in name) and max(values) <= 1
+        if answer < 0 or (share and answer > 1) or (name == "delta" and not 0 < answer < 1):
+            allowed = "in (0, 1)" if name == "delta" else "in [0, 1]" if share else "≥ 0"
+            raise PricingError(f"--given {name}={answer:g}: allowed is a number {allowed}")
+        return answer
+
+    def whether(self, name: str, question: str) -> bool:
+        """Yes or no; the price in the headline is that of no."""
+        return bool(self.ask(name, None, f"{question} (1 for yes, 0 for no)", (0.0, 1.0), worst=0.0))
 
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
         """An error at a key, or at the nearest one above it."""
@@ -271,3 +327,137 @@ def _mapping(path: Path, found: object) -> Table:
     if not isinstance(found, dict):
         raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
     return {str(key): value for key, value in found.items()}
+
+
+def fact_name(name: str) -> str:
+    """A name as it is compared: small letters, one kind of gap, no dashes in front."""
+    return re.sub(r"[\s_-]+", " ", name.strip().lower().lstrip("-"))
+
+
+def scalar(text: str) -> Tree:
+    """A word as a number, True, False, None or itself.
+
+    >>> scalar("1e-5"), scalar("7"), scalar("True"), scalar("gap")
+    (1e-05, 7, True, 'gap')
+    """
+    text = text.strip().strip("\"'")
+    if not text.isascii():
+        return text
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    if text.lower() in ("true", "false", "none", "null"):
+        return {"true": True, "false": False}.get(text.lower())
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def table(value: object, *keys: str) -> Table:
+    """The mapping at ``keys`` of ``value``, else an empty one: what is missing is then said by name."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+# Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
+
+
+class WrongKeyError(ValueError):
+    """What is wrong with a mapping of another system, and the keys on the way there."""
+
+    def __init__(self, words: str, *keys: str) -> None:
+        super().__init__(words)
+        self.keys = keys
+
+
+# The kinds of ``catalogue.yaml``: of numbers the least, the largest, whether they are whole, and what is allowed in words.
+_NUMBERS: Mapping[str, tuple[float, float, bool, str]] = {
+    "amount": (0.0, math.inf, False, "allowed: ≥ 0"),
+    "positive": (5e-324, math.inf, False, "allowed: > 0"),
+    "number": (-1.0, math.inf, False, "allowed: ≥ -1"),
+    "times": (0.0, math.inf, True, "allowed: ≥ 0"),
+    "count": (1.0, math.inf, True, "allowed: ≥ 1"),
+    "share": (0.0, 1.0, False, "a rate or a probability lies in [0, 1]"),
+    "delta": (0.0, math.nextafter(1, 0), False, "a δ lies in [0, 1)"),
+}
+_OTHERS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "truth": (bool, "true or false is allowed"), "word": (str, "a word is expected"),
+    "words": ((str, list), "a word or a list of words is expected"), "mapping": (dict, "a mapping of keys is expected"),
+    "any": (object, ""),
+}  # fmt: skip
+
+
+def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str) -> Any:
+    """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
+
+    Args:
+        described: Key (and, after |, its other names) → what it may be: a kind, or words between | of which one is allowed, with
+            the default after =; a mapping of such keys (None where it is left out and a key of it has no default); a list of one
+            such mapping for a list of them. ``only``: other keys are refused.
+        held: The mapping.
+        at: The keys on the way to it.
+
+    Raises:
+        WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
+    """
+    left, found = dict(held), dict[str, Any]()
+    for key, kind in described.items():
+        names = key.split("|")
+        name = next((name for name in names if name in left), names[0])
+        if key != "only":
+            found[names[0]] = _option(kind, name in left, left.pop(name, None), *at, name)
+    if left and described.get("only"):
+        name, allowed = next(iter(left)), sorted(key.partition("|")[0] for key in described if key != "only")
+        words = f"unknown option {name!r}{plugins.suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
+        raise WrongKeyError(words, *at, name)
+    return SimpleNamespace(**found, rest=(", ".join(left),) if left else ())
+
+
+def _option(described: Any, there: bool, value: Any, *at: str) -> Any:
+    if isinstance(described, list):
+        if not isinstance(value if there else [], list):
+            raise WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)
+        return [_option(described[0], True, each, *at, str(number)) for number, each in enumerate(value or ())]
+    if isinstance(described, Mapping):
+        optional = any(isinstance(kind, str) and " = " not in kind for kind in described.values())
+        if optional and value is None:
+            return None
+        if not isinstance(value if there else {}, dict):
+            raise WrongKeyError(f"{at[-1]}: found {value!r}; a mapping of keys is expected", *at)
+        return read_options(described, value or {}, *at)
+    kind, equals, default = described.partition(" = ")
+    start = scalar(default)
+    if not there and not equals:
+        raise WrongKeyError(f"missing option {at[-1]!r}; it is needed to price this file", *at)
+    value = value if there else start
+    if value is None and equals and start is None:
+        return None
+    if kind in _NUMBERS:
+        return _number(kind, value, *at)
+    if kind not in _OTHERS:
+        if value not in (allowed := kind.split("|")):
+            words = f"{at[-1]}: found {value!r}{plugins.suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+            raise WrongKeyError(words, *at)
+        return value
+    wanted, words = _OTHERS[kind]
+    if not isinstance(value, wanted) or (kind == "words" and not all(isinstance(word, str) for word in value)):
+        raise WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
+    return value
+
+
+def _number(kind: str, value: object, *at: str) -> float:
+    """A number, also one that is quoted."""
+    least, most, whole, allowed = _NUMBERS[kind]
+    found = scalar(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
+        raise WrongKeyError(f"{at[-1]}: found {found!r}; a number is allowed", *at)
+    if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+        allowed = f"numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
+    elif least <= found <= most:
+        if not whole:
+            return float(found)
+        if found <= _MOST_WHOLE and found == int(found):
+            return int(found)
+        allowed = f"a whole number up to {_MOST_WHOLE:,} is allowed"
+    raise WrongKeyError(f"{at[-1]}: found {found:g}; {allowed}", *at)

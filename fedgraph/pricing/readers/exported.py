@@ -27,8 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Table, table
+from fedgraph.pricing.documents import Document, Table, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.pricing.wheel import own_wheel, same_wheel
 from fedgraph.privacy import (

@@ -82,8 +82,8 @@ def read(document: Document) -> Reading:
             if not (value in (0, math.inf) or 1 / _LARGEST <= value <= _LARGEST) or (name == "rate" and value > 1):
                 raise PricingError(f"{document.path}: {name}: found {value}; allowed: a number ≥ 0, of a rate in [0, 1]")
     file, _, line = next((each.where for each in (*seen.clear, *seen.sums)), "").rpartition(":")
-    document.facts.place = (Path(file), int(line)) if file and line.isdigit() else None
-    document.facts.known("delta")  # given to every record, needed by none that is in pure ε alone
+    document.place = (Path(file), int(line)) if file and line.isdigit() else None
+    document.known("delta")  # given to every record, needed by none that is in pure ε alone
     delta = document.ask("delta") if seen.sums or any(m.noise for m in seen.messages) else 0.0
     claims = tuple(Claim(e, d, "total", words) for (d, words), e in seen.claims.items())
     unprotected = (
@@ -170,7 +170,7 @@ def _cells(data: Mapping[Any, Said], used: set[Any]) -> list[list[list[Any]]]:
 
 def _reasons(document: Document, seen: Said) -> Iterator[str]:
     """Why the data may have been used in clear: what was seen, unless an answer takes it back."""
-    whether = document.facts.whether
+    whether = document.whether
     for doubt in seen.doubts:
         yield f"{doubt}: let the run end, and record it again"
     private = {seen.data[s.data].base for s in seen.sums}
@@ -212,7 +212,7 @@ def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...
         units = int(seen.data[s.data].rows or 0) or None
         held[s.data].append(Sums(s.noise * document.louder, count, kind, s.rate, draws, units))
     cells = seen.cells
-    apart = len(cells) > 1 and document.facts.whether(
+    apart = len(cells) > 1 and document.whether(
         "data sets hold different people",
         f"{len(cells)} data sets or processes were trained on: does nobody stand in two of them?",
     )
@@ -223,10 +223,10 @@ def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...
     kinds = [[part for index in dict.fromkeys(cell) for part in held.get(index, ())] for cell in used]
     priced = list(dict.fromkeys(_folded(kind) for kind in kinds if kind))
     graph = next((seen.data[index].graph for index in held if seen.data[index].graph), "")
-    records = document.facts.known(_PERSON)
+    records = document.known(_PERSON)
     if graph and records is None:
         question = f"In how many examples is one person? {graph}: a person is in the examples of its neighbours, too."
-        records = document.facts.ask(_PERSON, question, (1000.0, 100.0, 10.0, 1.0))
+        records = document.ask(_PERSON, None, question, (1000.0, 100.0, 10.0, 1.0))
     people = (max(int(records), 1),) if records is not None else readings.SEVERAL
     rows = readings.rows_of_sums(priced, "example", TO_RECIPIENT, delta, people=people)
     return rows if records is None else (rows[2], *rows[:2])  # a person is the unit; one example alone stands below
@@ -249,7 +249,7 @@ def _folded(kind: Sequence[Sums]) -> tuple[Sums, ...]:
 def _of_clients(document: Document, messages: Sequence[Said], delta: float) -> tuple[Row, ...]:
     """Per filter, the client that sent most; what left without one comes first."""
     rows: list[Row] = []
-    whether = document.facts.whether
+    whether = document.whether
     plain = sum(m.count for m in messages if not m.noise and not m.epsilon)
     asked = f"{plain:,} replies of training or queries left clients without noise: were they thrown away?"
     if plain and not whether("replies without noise are unused", asked):

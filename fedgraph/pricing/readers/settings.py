@@ -11,8 +11,7 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document, Said
-from fedgraph.pricing.facts import Table, table
+from fedgraph.pricing.documents import Document, Said, Table, table
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.pricing.recorder import svt_epsilon
 from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
@@ -352,4 +351,4 @@ def _applies(document: Document, sent: str | None, svt: Said) -> bool:
         return len(kinds) == 2 or sent in kinds
     [kind] = kinds
     question = f"Do the clients send {kind} (params_transfer_type)? SVTPrivacy filters only that kind."
-    return document.facts.whether(f"clients send {kind}", question)
+    return document.whether(f"clients send {kind}", question)
