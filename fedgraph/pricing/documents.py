@@ -40,6 +40,10 @@ Table = dict[str, Tree]
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
 _DEEPEST, _MOST_WHOLE, _LARGEST = 60, 10**12, 1e60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
+_HANDED = {  # what is handed over in place of a file that is not read
+    ".conf": "HOCON: hand it over as JSON (pyhocon -i X.conf -o X.json -f json)",
+    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz"), "an archive: unpack it, and name its folder"),
+}
 _KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
 
 
@@ -178,7 +182,7 @@ def read(path: Path) -> Document:
     if path.is_dir():
         if (job := _job(path)) is not None:
             return job
-        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json")
+        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json", "config_fed_client.conf")
         if (inside := next((path / name for name in names if (path / name).is_file()), None)) is None:
             raise PricingError(f"{path}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
         path = inside
@@ -186,8 +190,7 @@ def read(path: Path) -> Document:
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
     if suffix and suffix not in _KINDS:
-        more = " (archives are unpacked, HOCON saved as JSON first)"
-        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
+        raise PricingError(f"{path}: {_HANDED.get(suffix, f'unknown file type {suffix!r}; allowed: ' + ', '.join(_KINDS))}")
     body = text(path)
     try:
         if suffix in _FORMATS:
@@ -270,18 +273,17 @@ _LOOKS: Mapping[str, Callable[[Document, set[str]], bool]] = {
 
 def _job(folder: Path) -> Document | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
-    found: list[Path] = []
-    for above in ("*/", ""):
-        ends = ("json", "yml", "yaml")
-        found = found or [p for end in ends for p in sorted(folder.glob(f"{above}config/config_fed_*.{end}"))]
+    found = sorted(folder.glob("*/config/config_fed_*")) or sorted(folder.glob("config/config_fed_*"))
     if not found:
         return None
     if len(found) > 100:
         raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
     apps: dict[str, Table] = {}
     for path in found:
-        app = path.parents[1]
-        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = read(path).data
+        app = apps.setdefault("app" if path.parents[1] == folder else path.parents[1].name, {})
+        if path.stem in app:
+            raise PricingError(f"{path}: stands there in two formats; keep one")
+        app[path.stem] = read(path).data
     meta = folder / "meta.json"
     return Document(folder, "json", {"meta": read(meta).data if meta.is_file() else {}, "apps": {**apps}})
 

@@ -251,7 +251,8 @@ def _of_clients(document: Document, messages: Sequence[Said], delta: float) -> t
     rows: list[Row] = []
     whether = document.whether
     plain = sum(m.count for m in messages if not m.noise and not m.epsilon)
-    asked = f"{plain:,} replies of training or queries left clients without noise: were they thrown away?"
+    asked = f"{plain:,} replies of training or queries left clients without noise (mods of flwr.client.mod are not counted): "
+    asked += "were they thrown away?"
     if plain and not whether("replies without noise are unused", asked):
         rows.append(readings.in_clear("client", TO_SERVER, f"{plain:,} replies left clients without noise", delta=delta))
     filters: dict[tuple[str, str], dict[str, list[Said]]] = {}
