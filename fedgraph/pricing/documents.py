@@ -394,9 +394,9 @@ def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str
     """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
 
     Args:
-        described: Key (and, after |, its other names) → what it may be: a kind, or words between | of which one is allowed, with
-            the default after =; a mapping of such keys (None where it is left out and a key of it has no default); a list of one
-            such mapping for a list of them. ``only``: other keys are refused.
+        described: Key (and, after |, its other names) → what it may be: a kind, or words between | of which one is allowed,
+            with the default after =; a mapping of such keys (None where it is left out and a key of it has no default); a list
+            of one such mapping for a list of them. ``only``: other keys are refused.
         held: The mapping.
         at: The keys on the way to it.
 
@@ -439,11 +439,12 @@ def _option(described: Any, there: bool, value: Any, *at: str) -> Any:
         return _number(kind, value, *at)
     if kind not in _OTHERS:
         if value not in (allowed := kind.split("|")):
-            words = f"{at[-1]}: found {value!r}{plugins.suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
-            raise WrongKeyError(words, *at)
+            words = f"{plugins.suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+            raise WrongKeyError(f"{at[-1]}: found {value!r}{words}", *at)
         return value
     wanted, words = _OTHERS[kind]
-    if not isinstance(value, wanted) or (kind == "words" and not all(isinstance(word, str) for word in value)):
+    mixed = kind == "words" and isinstance(value, list) and not all(isinstance(word, str) for word in value)
+    if mixed or not isinstance(value, wanted):
         raise WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
     return value
 

@@ -17,8 +17,8 @@ from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
 from fedgraph.pricing.documents import Document, OpenFact, Table, catalogue, fact_name, scalar
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
-from fedgraph.pricing.readings import Reading, Row
 from fedgraph.pricing.readers.record import replayed
+from fedgraph.pricing.readings import Reading, Row
 from fedgraph.pricing.recorder import Record, Recording
 from fedgraph.privacy import Epsilon, Repeated
 

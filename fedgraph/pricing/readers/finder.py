@@ -131,15 +131,15 @@ def _said(nodes: Sequence[ast.AST]) -> dict[str, tuple[float, ...]]:
         match node:
             case ast.Assign(targets=targets, value=value):
                 pairs = [(target.id, value) for target in targets if isinstance(target, ast.Name)]
-            case ast.Call(args=[ast.Constant(value=str() as option), *more], keywords=said):  # of argparse or absl
-                defaults = [*(k.value for k in said if k.arg == "default"), *more[:1]]
+            case ast.Call(args=[ast.Constant(value=str() as option), *more], keywords=options):  # of argparse or absl
+                defaults = [*(k.value for k in options if k.arg == "default"), *more[:1]]
                 pairs = [(option.lstrip("-").replace("-", "_"), default) for default in defaults[:1]]
-        constants |= {name: value for name, held in pairs if (value := number(held)) is not None}
+        constants |= {name: known for name, held in pairs if (known := number(held)) is not None}
     wanted = {word: fact for fact, words in _NAMES.items() for word in words} | {"target_epsilon": "epsilon"}
     found: dict[str, dict[float, None]] = {}
-    for name, value in (*((name, number(held)) for name, held in keywords), *constants.items()):
-        if name in wanted and value is not None:
-            found.setdefault(wanted[name], {})[value] = None
+    for word, said in (*((name, number(held)) for name, held in keywords), *constants.items()):
+        if word in wanted and said is not None:
+            found.setdefault(wanted[word], {})[said] = None
     return {fact: tuple(values) for fact, values in found.items()}
 
 

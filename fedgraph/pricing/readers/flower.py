@@ -33,6 +33,7 @@ _HIDDEN = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod
 _TOUCHED = re.compile(r"noise|clip|aggregate|sensitivity|epsilon|delta|strategy|stdv|__call__")
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match, ast.IfExp, ast.comprehension)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_MOST_FILES = 1000
 _HEAVIEST = "weight of the heaviest client, in equal shares"
 
 
@@ -170,7 +171,9 @@ def _app(document: Document) -> _App:
             raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *at, role)
         roots.add(files[0])
     folders = {path.parent for path in roots if path.parent.resolve() != document.path.parent.resolve()}
-    others = sorted({inner for folder in folders for inner in folder.rglob("*.py")} - roots)[:100]
+    others = sorted({inner for folder in folders for inner in folder.rglob("*.py")} - roots)
+    if len(others) > _MOST_FILES:
+        raise PricingError(f"{document.path}: an app of {len(others)} Python files and more; at most {_MOST_FILES} are read")
     trees = {path: finder.parsed(path, documents.text(path)) for path in (*sorted(roots), *others)}
     for tree in trees.values():  # names of ``from … import … as name`` are those of the module that they come from
         held = {a.asname: a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}

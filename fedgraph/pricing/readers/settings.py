@@ -114,31 +114,22 @@ def _configured(document: Document) -> Table:
     return {**documents.read(paths[0]).data, **document.data}
 
 
-_TREES = ("xgb", "gbdt", "rf")
-
-
 def federatedscope(document: Document) -> Reading:
-    """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp``."""
+    """A YAML configuration with ``nbafl`` or ``sgdmf``."""
     said = document.options()
-    cut = said.vertical
-    ranked = cut.use and cut.protect_object == "feature_order" and cut.algo in _TREES
-    used = {"nbafl": said.nbafl.use, "sgdmf": said.sgdmf.use, "dp": cut.protect_method == "dp" and ranked}
-    if sum(used.values()) > 1:
-        raise PricingError(f"{document.path}:1: several of nbafl, sgdmf and vertical dp are in use; one is priced per file")
-    if used["sgdmf"]:
+    if said.sgdmf.use and said.nbafl.use:
+        raise PricingError(f"{document.path}:1: nbafl and sgdmf are both in use; one is priced per file")
+    if said.sgdmf.use:
         return _sgdmf(document, said)
-    if used["dp"]:
-        return _buckets(document, cut, said.rest)
     rounds, reason = 1, "no option of differential privacy is in use: clients send in clear"
     claim = Claim(None, None, "none", "no ε is claimed")
-    if used["nbafl"]:
+    if said.nbafl.use:
         rounds = said.federate.total_round_num or 1
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
         words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
         claim = Claim(said.nbafl.epsilon, None, "total", words)
-    elif cut.protect_method:
-        noisy = f"dp with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
-        reason += f"; protect_method {cut.protect_method} adds no noise that is proven here ({noisy} does)"
+    elif said.vertical.protect_method:
+        reason += f"; vertical.protect_method {said.vertical.protect_method}: no noise of it is proven here"
     row = readings.in_clear("client", TO_SERVER, reason, "replace", rounds=rounds)
     return Reading(
         (row,), (claim,), ("every client's weights",), said.rest, no_fix="switch on what bounds and noises what is sent"
@@ -171,19 +162,6 @@ def _sgdmf(document: Document, said: Said) -> Reading:
     )
     settings = {"sgdmf.epsilon": held.epsilon / document.louder}
     return Reading(tuple(rows), (claim,), (open_,), said.rest, (order,), settings, people=users)
-
-
-def _buckets(document: Document, held: Said, rest: tuple[str, ...]) -> Reading:
-    given = held.protect_args[0] if isinstance(held.protect_args, list) and held.protect_args else {}
-    args = document.options(given, "vertical", "protect_args", part="buckets")
-    features, spent = int(document.ask("features")), args.bucket_num * args.epsilon / document.louder
-    why = f"ranks are cut into {args.bucket_num} buckets: a sample that moves takes one other along at each of their edges, in "
-    why += f"{features} features at ε = {spent:g} each; they add up"
-    row = Row("record", "replace", TO_SERVER, PureDP(spent), features, 0.0, why)
-    open_ = ("labels and gradients, which this option does not touch", "who is in the data set",
-             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
-    settings = {"vertical.protect_args[0].epsilon": args.epsilon / document.louder}
-    return Reading((row,), (Claim(args.epsilon, 0.0, "per feature", "protect_args epsilon"),), open_, rest, settings=settings)
 
 
 # NVIDIA FLARE
@@ -301,14 +279,14 @@ def _chains(document: Document, site: Said) -> list[Said] | str:
             filters = next((held for tasks, held in groups if "*" in tasks), None)
             if filters is None or not document.ask("filters of every task", task=task):
                 return f"{plain}; filters stand on {', '.join(covered)}: {_PLAIN}" if covered else f"{plain}: {_PLAIN}"
-        args = {name: [table(f.args) for f in filters if _class(f.name) == name] for name in ("SVTPrivacy", "PercentilePrivacy")}
-        ours = [_svt(document, each) for each in args["SVTPrivacy"]]
+        cuts = [table(f.args) for f in filters if _class(f.name) == "PercentilePrivacy"]
+        ours = [_svt(document, table(f.args)) for f in filters if _class(f.name) == "SVTPrivacy"]
         if noised := [svt for svt in ours if _applies(document, site, svt)]:
             found.append(min(noised, key=lambda svt: _svt_epsilon(svt, 1e6)))
         elif ours:
             return f"SVTPrivacy filters {', '.join(sorted(_kinds(ours[0])))}, and clients send {_sent(site) or 'another kind'}"
-        elif args["PercentilePrivacy"]:
-            cut = document.options(args["PercentilePrivacy"][0], "task_result_filters", part="percentile")
+        elif cuts:
+            cut = document.options(cuts[0], "task_result_filters", part="percentile")
             words = f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data"
             return f"{words}: there is no noise"
         else:
