@@ -106,6 +106,7 @@ def read(document: Document) -> Reading:
         rows = (*_of_examples(document, seen, delta), *rows)
         noises = {s.noise for s in seen.sums}
         settings = {"noise_multiplier": noises.pop() * document.louder} if len(noises) == 1 else None
+    rows = rows or (readings.in_clear(unit, viewer, "no message was noised", delta=delta),)
     how = [readings.COMPOSED, readings.SECRET] if seen.sums else ["Messages compose adaptively; pure ε adds up."]
     if any(s.by.startswith("Opacus") for s in seen.sums):
         how.append(document.words["divides"])
