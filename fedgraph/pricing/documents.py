@@ -1,16 +1,23 @@
-"""Reads files of other systems as data. Nothing in them is ever executed.
+"""Files of other systems, read as data: what they hold, and what they leave open. Nothing in them is ever executed.
 
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
     .sh .txt …    a command line
 
-Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60,
-100,000 values with aliases written out.
+Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60, 50,000 values with
+aliases written out.
+
+A reader asks ``Document.ask`` for each number that a price needs. Where the file leaves it open, an answer of the user
+(``--given``) takes its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the
+reader reads again. ``read_options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
 """
+
+from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 import shlex
 import tomllib
@@ -19,19 +26,24 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NoReturn
 
 import yaml
-from pydantic import BaseModel, ValidationError
 
 from fedgraph import plugins
 from fedgraph.documents import SourceLocation, YamlSource, sources
 from fedgraph.errors import PricingError, ScenarioError
-from fedgraph.pricing.facts import QUESTIONS, Facts, Table, Tree, fault, model_of, scalar, table
 
+Tree = None | bool | int | float | str | list["Tree"] | dict[str, "Tree"]
+Table = dict[str, Tree]
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
-_DEEPEST = 60
+_DEEPEST, _MOST_WHOLE, _LARGEST = 60, 10**12, 1e60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
+_HANDED = {  # what is handed over in place of a file that is not read
+    ".conf": "HOCON: hand it over as JSON (pyhocon -i X.conf -o X.json -f json)",
+    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz"), "an archive: unpack it, and name its folder"),
+}
 _KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
 
 
@@ -46,26 +58,36 @@ class System:
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
-    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``facts.model_of``)
+    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``read_options``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
+
+
+@dataclass(frozen=True)
+class OpenFact:
+    """A fact that the file does not hold."""
+
+    name: str  # what it is called; ``--given`` answers it by this name
+    question: str  # the question in words
+    values: tuple[float, ...]  # plausible values for a table, worst first
+    worst: float | None = None  # a value that bounds every other, used for the total; None: no total
 
 
 @cache
 def catalogue() -> Mapping[str, System]:
     """Every entry of ``catalogue.yaml``, by its key."""
-    text = resources.files("fedgraph.pricing").joinpath("catalogue.yaml").read_text(encoding="utf-8")
-    return {name: System(**entry) for name, entry in yaml.safe_load(text).items()}
+    return {name: System(**entry) for name, entry in _held("catalogue.yaml").items()}
 
 
-@cache
-def _model(system: str, part: str) -> type[BaseModel]:
-    entry = catalogue()[system]
-    return model_of(entry.parts[part] if part else entry.options)
+def _held(name: str) -> Any:
+    return yaml.safe_load(resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8"))
 
 
-@dataclass(frozen=True)
+QUESTIONS: Mapping[str, Mapping[str, Any]] = _held("questions.yaml")
+
+
+@dataclass
 class Document:
-    """One file, read as data; or the record of a run."""
+    """One file, read as data, or the record of a run; with what the user says of it, and what one reading of it asked."""
 
     path: Path  # the file, or the folder of a job
     kind: str  # ``yaml``, ``json``, ``toml``, ``python``, ``command``, ``ledger`` or ``record``
@@ -74,18 +96,19 @@ class Document:
     text: str = ""  # of a Python program or a notebook
     lines: Mapping[SourceLocation, int] = field(default_factory=dict)  # of keys; empty for formats that keep no lines
     records: Sequence[Said] = ()  # of processes (``recorder.Record``)
-    facts: Facts = field(default_factory=Facts)  # what the user says of facts that the file leaves open
     system: str = ""  # the key of its reader; empty until that is known
+    given: Mapping[str, float] = field(default_factory=dict)  # normal name of a fact → the user's answer
+    tried: Mapping[str, float] = field(default_factory=dict)  # values that are tried one after the other, before ``given``
+    louder: float = 1.0  # what all noise of the file is multiplied by; 1 for the file as it is
+    open: dict[str, OpenFact] = field(default_factory=dict)  # what was asked, by name
+    notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
+    used: set[str] = field(default_factory=set)  # answers that were looked up
+    place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
 
     @property
     def words(self) -> Mapping[str, str]:
         """The sentences of its system."""
         return catalogue()[self.system].words
-
-    @property
-    def louder(self) -> float:
-        """What all noise of the file is multiplied by."""
-        return self.facts.louder
 
     def options(self, data: object = None, *at: str, part: str = "") -> Said:
         """The keys that a price needs, and in ``rest`` the names of others. A key of null is one that is left out.
@@ -95,23 +118,53 @@ class Document:
             part: The entry of ``parts`` that describes it, where it is not the whole.
         """
         held = self.data if data is None else data
-        if isinstance(held, dict):
-            held = {key: value for key, value in held.items() if value is not None}
-        model = _model(self.system, part)
+        if not isinstance(held, dict):
+            raise self.error(f"{at[-1]}: found {held!r}; a mapping of keys is expected", *at)
+        system = catalogue()[self.system]
+        described = system.parts[part] if part else system.options
         try:
-            return model.model_validate(held)
-        except ValidationError as error:
-            keys, words = fault(model, error)
-            raise self.error(words, *at, *keys) from None
+            return read_options(described, {key: value for key, value in held.items() if value is not None})
+        except WrongKeyError as error:
+            raise self.error(str(error), *at, *error.keys) from None
 
-    def ask(self, name: str, known: float | None = None, **about: object) -> float:
-        """``known`` where the file says it; else what the user says, or a question of ``questions.yaml``."""
+    def known(self, name: str) -> float | None:
+        """The answer to a fact that is missing, if there is one."""
+        key = fact_name(name)
+        self.used |= {key} & set(self.given)
+        return self.tried.get(key, self.given.get(key))
+
+    def ask(
+        self, name: str, known: float | None = None, question: str = "", values: Sequence[float] = (), **about: object
+    ) -> float:
+        """A fact that the file may leave open.
+
+        Args:
+            name: What it is called.
+            known: What the file says; None where it says nothing.
+            question: The question; empty for that of ``questions.yaml``, which words ``about`` complete.
+            values: Plausible answers, worst first; empty for those of ``questions.yaml``.
+            about: What the words of the question name; ``worst``: an answer that bounds every other, where there is one.
+
+        Returns:
+            ``known``, else the user's answer; or the worst, or the first plausible one: then it is asked.
+        """
         if known is not None:
             return known
-        said = QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
-        if "whether" in said:
-            return float(self.facts.whether(name, said["whether"].format(**about)))
-        return self.facts.ask(name, said["ask"].format(**about), tuple(map(float, said["values"])), said.get("worst"))
+        entry = {} if question else QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
+        values = tuple(map(float, values or entry["values"]))
+        worst: Any = about.pop("worst", entry.get("worst"))
+        if (answer := self.known(name)) is None:
+            self.open.setdefault(name, OpenFact(name, question or entry["ask"].format(**about), values, worst))
+            return values[0] if worst is None else float(worst)
+        share = ("share" in name or "rate" in name) and max(values) <= 1
+        if answer < 0 or (share and answer > 1) or (name == "delta" and not 0 < answer < 1):
+            allowed = "in (0, 1)" if name == "delta" else "in [0, 1]" if share else "≥ 0"
+            raise PricingError(f"--given {name}={answer:g}: allowed is a number {allowed}")
+        return answer
+
+    def whether(self, name: str, question: str) -> bool:
+        """Yes or no; the price in the headline is that of no."""
+        return bool(self.ask(name, None, f"{question} (1 for yes, 0 for no)", (0.0, 1.0), worst=0.0))
 
     def error(self, message: str, *keys: str, line: int | None = None, path: Path | None = None) -> PricingError:
         """An error at a key, or at the nearest one above it."""
@@ -129,7 +182,7 @@ def read(path: Path) -> Document:
     if path.is_dir():
         if (job := _job(path)) is not None:
             return job
-        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json")
+        names = ("fedgraph_export.json", "pyproject.toml", "ledger.jsonl", "config_fed_client.json", "config_fed_client.conf")
         if (inside := next((path / name for name in names if (path / name).is_file()), None)) is None:
             raise PricingError(f"{path}: a folder without pyproject.toml or ledger.jsonl; name the file to price")
         path = inside
@@ -137,8 +190,7 @@ def read(path: Path) -> Document:
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
     if suffix and suffix not in _KINDS:
-        more = " (archives are unpacked, HOCON saved as JSON first)"
-        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
+        raise PricingError(f"{path}: {_HANDED.get(suffix, f'unknown file type {suffix!r}; allowed: ' + ', '.join(_KINDS))}")
     body = text(path)
     try:
         if suffix in _FORMATS:
@@ -221,18 +273,17 @@ _LOOKS: Mapping[str, Callable[[Document, set[str]], bool]] = {
 
 def _job(folder: Path) -> Document | None:
     """The folder of a FLARE job: its ``meta.json`` and the configurations of its apps; None where it is none."""
-    found: list[Path] = []
-    for above in ("*/", ""):
-        ends = ("json", "yml", "yaml")
-        found = found or [p for end in ends for p in sorted(folder.glob(f"{above}config/config_fed_*.{end}"))]
+    found = sorted(folder.glob("*/config/config_fed_*")) or sorted(folder.glob("config/config_fed_*"))
     if not found:
         return None
     if len(found) > 100:
         raise PricingError(f"{folder}: a job of {len(found)} configurations; at most 100 are read")
     apps: dict[str, Table] = {}
     for path in found:
-        app = path.parents[1]
-        apps.setdefault(app.name if app != folder else "app", {})[path.stem] = read(path).data
+        app = apps.setdefault("app" if path.parents[1] == folder else path.parents[1].name, {})
+        if path.stem in app:
+            raise PricingError(f"{path}: stands there in two formats; keep one")
+        app[path.stem] = read(path).data
     meta = folder / "meta.json"
     return Document(folder, "json", {"meta": read(meta).data if meta.is_file() else {}, "apps": {**apps}})
 
@@ -278,3 +329,138 @@ def _mapping(path: Path, found: object) -> Table:
     if not isinstance(found, dict):
         raise PricingError(f"{path}:1: a configuration is a mapping of keys, found {type(found).__name__}")
     return {str(key): value for key, value in found.items()}
+
+
+def fact_name(name: str) -> str:
+    """A name as it is compared: small letters, one kind of gap, no dashes in front."""
+    return re.sub(r"[\s_-]+", " ", name.strip().lower().lstrip("-"))
+
+
+def scalar(text: str) -> Tree:
+    """A word as a number, True, False, None or itself.
+
+    >>> scalar("1e-5"), scalar("7"), scalar("True"), scalar("gap")
+    (1e-05, 7, True, 'gap')
+    """
+    text = text.strip().strip("\"'")
+    if not text.isascii():
+        return text
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    if text.lower() in ("true", "false", "none", "null"):
+        return {"true": True, "false": False}.get(text.lower())
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def table(value: object, *keys: str) -> Table:
+    """The mapping at ``keys`` of ``value``, else an empty one: what is missing is then said by name."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+# Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
+
+
+class WrongKeyError(ValueError):
+    """What is wrong with a mapping of another system, and the keys on the way there."""
+
+    def __init__(self, words: str, *keys: str) -> None:
+        super().__init__(words)
+        self.keys = keys
+
+
+# The kinds of ``catalogue.yaml``: of numbers the least, the largest, whether they are whole, and what is allowed in words.
+_NUMBERS: Mapping[str, tuple[float, float, bool, str]] = {
+    "amount": (0.0, math.inf, False, "allowed: ≥ 0"),
+    "positive": (5e-324, math.inf, False, "allowed: > 0"),
+    "number": (-1.0, math.inf, False, "allowed: ≥ -1"),
+    "times": (0.0, math.inf, True, "allowed: ≥ 0"),
+    "count": (1.0, math.inf, True, "allowed: ≥ 1"),
+    "share": (0.0, 1.0, False, "a rate or a probability lies in [0, 1]"),
+    "delta": (0.0, math.nextafter(1, 0), False, "a δ lies in [0, 1)"),
+}
+_OTHERS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "truth": (bool, "true or false is allowed"), "word": (str, "a word is expected"),
+    "words": ((str, list), "a word or a list of words is expected"), "mapping": (dict, "a mapping of keys is expected"),
+    "any": (object, ""),
+}  # fmt: skip
+
+
+def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str) -> Any:
+    """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
+
+    Args:
+        described: Key (and, after |, its other names) → what it may be: a kind, or words between | of which one is allowed,
+            with the default after =; a mapping of such keys (None where it is left out and a key of it has no default); a list
+            of one such mapping for a list of them. ``only``: other keys are refused.
+        held: The mapping.
+        at: The keys on the way to it.
+
+    Raises:
+        WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
+    """
+    left, found = dict(held), dict[str, Any]()
+    for key, kind in described.items():
+        names = key.split("|")
+        name = next((name for name in names if name in left), names[0])
+        if key != "only":
+            found[names[0]] = _option(kind, name in left, left.pop(name, None), *at, name)
+    if left and described.get("only"):
+        name, allowed = next(iter(left)), sorted(key.partition("|")[0] for key in described if key != "only")
+        words = f"unknown option {name!r}{plugins.suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
+        raise WrongKeyError(words, *at, name)
+    return SimpleNamespace(**found, rest=(", ".join(left),) if left else ())
+
+
+def _option(described: Any, there: bool, value: Any, *at: str) -> Any:
+    if isinstance(described, list):
+        if not isinstance(value if there else [], list):
+            raise WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)
+        return [_option(described[0], True, each, *at, str(number)) for number, each in enumerate(value or ())]
+    if isinstance(described, Mapping):
+        optional = any(isinstance(kind, str) and " = " not in kind for kind in described.values())
+        if optional and value is None:
+            return None
+        if not isinstance(value if there else {}, dict):
+            raise WrongKeyError(f"{at[-1]}: found {value!r}; a mapping of keys is expected", *at)
+        return read_options(described, value or {}, *at)
+    kind, equals, default = described.partition(" = ")
+    start = scalar(default)
+    if not there and not equals:
+        raise WrongKeyError(f"missing option {at[-1]!r}; it is needed to price this file", *at)
+    value = value if there else start
+    if value is None and equals and start is None:
+        return None
+    if kind in _NUMBERS:
+        return _number(kind, value, *at)
+    if kind not in _OTHERS:
+        if value not in (allowed := kind.split("|")):
+            words = f"{plugins.suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
+            raise WrongKeyError(f"{at[-1]}: found {value!r}{words}", *at)
+        return value
+    wanted, words = _OTHERS[kind]
+    mixed = kind == "words" and isinstance(value, list) and not all(isinstance(word, str) for word in value)
+    if mixed or not isinstance(value, wanted):
+        raise WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
+    return value
+
+
+def _number(kind: str, value: object, *at: str) -> float:
+    """A number, also one that is quoted."""
+    least, most, whole, allowed = _NUMBERS[kind]
+    found = scalar(value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
+        raise WrongKeyError(f"{at[-1]}: found {found!r}; a number is allowed", *at)
+    if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
+        allowed = f"numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
+    elif least <= found <= most:
+        if not whole:
+            return float(found)
+        if found <= _MOST_WHOLE and found == int(found):
+            return int(found)
+        allowed = f"a whole number up to {_MOST_WHOLE:,} is allowed"
+    raise WrongKeyError(f"{at[-1]}: found {found:g}; {allowed}", *at)

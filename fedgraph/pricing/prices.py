@@ -15,11 +15,11 @@ import numpy as np
 from fedgraph import plugins, privacy
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents
-from fedgraph.pricing.documents import Document, catalogue
-from fedgraph.pricing.facts import Facts, OpenFact, Table, fact_name, scalar
+from fedgraph.pricing.documents import Document, OpenFact, Table, catalogue, fact_name, scalar
 from fedgraph.pricing.quotes import Fix, PricedRow, Question, Quote
+from fedgraph.pricing.readers.record import replayed
 from fedgraph.pricing.readings import Reading, Row
-from fedgraph.pricing.recorder import Record, Recording, replayed
+from fedgraph.pricing.recorder import Record, Recording
 from fedgraph.privacy import Epsilon, Repeated
 
 _MOST_ROUNDS = 10**12
@@ -159,10 +159,10 @@ def given_facts(facts: Sequence[str]) -> dict[str, float]:
 def _price_document(document: Document, system: str, fix: float | None, given: Mapping[str, float] | None) -> Quote:
     if fix is not None and not fix > 0:
         raise PricingError(f"--fix {fix:g}: an ε to buy is a number > 0")
-    facts = Facts({fact_name(name): float(value) for name, value in (given or {}).items()})
+    said = {fact_name(name): float(value) for name, value in (given or {}).items()}
     try:
         with np.errstate(all="ignore"):
-            return _quoted(replace(document, facts=facts, system=system), fix)
+            return _quoted(replace(document, given=said, system=system), fix)
     except PrivacyError as error:
         raise PricingError(f"{document.path}: {' '.join(str(error).split())}") from None
     except PricingError as error:
@@ -173,30 +173,30 @@ def _price_document(document: Document, system: str, fix: float | None, given: M
 
 def _read(document: Document, louder: float = 1.0, **tried: float) -> Reading:
     """What the system's reader finds in a document, with another factor on its noise, or another answer."""
-    if louder != 1.0 or tried:
-        facts = Facts(document.facts.given, {fact_name(name): value for name, value in tried.items()}, louder)
-        document = replace(document, facts=facts)
+    if louder != 1.0 or tried:  # what is asked then is not told
+        answers = {fact_name(name): value for name, value in tried.items()}
+        document = replace(document, tried=answers, louder=louder, open={}, notes={}, used=set())
     module, _, function = catalogue()[document.system].reader.partition(".")
     found: Reading = vars(plugins.load("pricing.readers", module))[function](document)
     return found
 
 
 def _quoted(document: Document, target: float | None) -> Quote:
-    facts, system, reading = document.facts, catalogue()[document.system], _read(document)
-    if unused := sorted(set(facts.given) - facts.used):
-        asked = sorted(facts.open)
+    system, reading = catalogue()[document.system], _read(document)
+    if unused := sorted(set(document.given) - document.used):
+        asked = sorted(document.open)
         allowed = f"asked here: {', '.join(asked)}" if asked else "nothing is asked here"
         suggested = plugins.suggest_plugin_name(unused[0], asked)
         raise PricingError(f"{document.path}: --given {unused[0]!r} answers no question{suggested}; {allowed}")
     above = [row.delta for row in reading.rows if reading.people and row.delta > 1 / reading.people]
     said = f"δ = {above[0]:g} is above 1/{reading.people:,.0f}, one over the number of those protected: " if above else ""
     more = (f"{said}it allows giving one of them away.",) if above else ()
-    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *facts.notes))
-    closed = reading.closed and all(fact.worst is not None for fact in facts.open.values())
+    reading = replace(reading, order=(*reading.order, *more), assumed=(*reading.assumed, *document.notes))
+    closed = reading.closed and all(fact.worst is not None for fact in document.open.values())
     rows = tuple(_priced(row, closed) for row in reading.rows)
-    tables = tuple(_asked(document, fact) for fact in facts.open.values())
+    tables = tuple(_asked(document, fact) for fact in document.open.values())
     fix = None if target is None else _fix(document, reading, target)
-    return Quote(str(document.path), system, reading, rows, tables, fix, facts.place)
+    return Quote(str(document.path), system, reading, rows, tables, fix, document.place)
 
 
 def _priced(row: Row, closed: bool) -> PricedRow:
@@ -233,7 +233,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
     while high / low > 1 + 1e-5:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if cost(middle) <= target else (middle, high)
-    assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.facts.open.values()]
+    assumed = [f"{u.name} = {u.worst if u.worst is not None else u.values[0]:g}" for u in document.open.values()]
     why = "the same system with these settings" + (f", if {', '.join(assumed)}" if assumed else "")
     settings, noisier = (_read(document, factor).settings or {} for factor in (high, high * 2))
     out: dict[str, float] = {}

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from fedgraph.pricing.documents import System
-from fedgraph.pricing.facts import OpenFact, Table, Tree
+from fedgraph.pricing.documents import OpenFact, System, Table, Tree
 from fedgraph.pricing.readings import Claim, Reading, Row
 from fedgraph.privacy import Epsilon
 

@@ -96,9 +96,13 @@ class Sums:
     draws: int = 1  # independent draws that go into one sum
     units: int | None = None  # units to draw from, where they are known
     laplace: bool = False  # Laplace noise, and a clip in L1
+    answer: Event | None = None  # of randomised answers in place of sums: what one costs
+    how: str = ""  # these in words
 
     @property
     def words(self) -> str:
+        if self.answer is not None:
+            return self.how if self.count == 1 else f"{self.count:,} × {self.how}"
         how = {"poisson": "Poisson-sampled at rate {:g}", "fixed": "fixed-size batches of a share {:g}"}.get(self.sampling)
         said = "a row in one sum of each, no amplification"
         if how is not None:
@@ -108,6 +112,8 @@ class Sums:
 
     def event(self, replaced: bool, records: int = 1) -> Event:
         """One sum, for a unit of ``records`` rows: its own vanishes, or is replaced, and the others change."""
+        if self.answer is not None:
+            return self.answer
         reach = 2 * records * self.draws - (0 if replaced else 1)
         if self.laplace:
             whole, hidden = (
@@ -161,7 +167,8 @@ def rows_of_sums(
 
     widest = max(cells, key=len)
     said = "; ".join(s.words for s in widest[:3]) + (f"; and {len(widest) - 3} more kinds" if len(widest) > 3 else "")
-    out = [row(unit, r, 1, f"{said}; sensitivity {'2·' if twice or r == 'replace' else ''}clip") for r in relations]
+    moved = "" if all(s.answer for s in widest) else "; sensitivity {}clip"
+    out = [row(unit, r, 1, said + moved.format("2·" if twice or r == "replace" else "")) for r in relations]
     for k in people if unit in ("example", "record") else ():
         out.append(row("user", relations[0], k, f"a person with {k} records: one vanishes, and the others change"))
     return tuple(out)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from typing import Self  # programs that are run may have an older Python
 
 Foreign = Any  # an object of a library that is not imported here
-_MOST_ROWS = 5_000_000  # rows of parts of one data set that are told apart; beyond it all parts count as overlapping
+MOST_ROWS = 5_000_000  # rows of parts of one data set that are told apart; beyond it all parts count as overlapping
 _MOST_VALUES = 50_000_000  # numbers of a data set that are compared by value
 _GRAPHS = ("torch_geometric", "dgl")
 _LIBRARIES = ("torch", "opacus", "flwr", "nvflare", "lightning", "pytorch_lightning", "accelerate", "transformers")
@@ -173,13 +173,12 @@ class Recording:
         """The program or its library stated an ε."""
         self._happened("claim", epsilon=float(epsilon), delta=float(delta), words=words)
 
-    # What is made of it.
-
     def record(self) -> Record:
         """What was recorded until now."""
         with self._lock:
-            events = {number: ({"event": key[0], **dict(key[1:])}, times) for key, (number, times) in self._told.items()}
-            return _by_kind(events, self._gradients.values())
+            events = [SimpleNamespace(event=key[0], number=number, count=times, **dict(key[1:]))
+                      for key, (number, times) in self._told.items()]  # fmt: skip
+            return Record(events, list(self._gradients.values()))
 
     def __enter__(self) -> Self:
         finder = _Finder(self, dict(WATCHED if self.watch is None else self.watch))
@@ -268,7 +267,7 @@ class Recording:
             self._data.append(_Data(rows, self._data[known[0]].base if known else index, _reference(base)))
             if not isinstance(key[0], bytes):  # values outlive the object that holds them
                 self._remember(base, key)
-            listed = tuple(sorted(key[1])) if key[1] is not None and len(key[1]) <= _MOST_ROWS else None
+            listed = tuple(sorted(key[1])) if key[1] is not None and len(key[1]) <= MOST_ROWS else None
             name = f"{label} of {rows:,} rows" if rows is not None else label
             self._tell("data", data=index, name=name, rows=rows, base=self._data[index].base, indices=listed)
         self._known[id(data)] = self._known[key]
@@ -380,102 +379,11 @@ class Recording:
 
 @dataclass
 class Record:
-    """What one process did. An event has the fields that were told of it, and ``count``: how often it happened."""
+    """What one process did."""
 
+    events: Sequence[Foreign] = ()  # each with the fields that were told of it, its ``number``, and ``count``: how often
+    unused: Iterable[tuple[int | None, str]] = ()  # gradients that nothing used in sight: the data, and where
     doubt: str = ""  # why more may have happened than is known; empty where nothing says so
-    data: Sequence[Foreign] = ()  # data sets: name, rows, base, graph (what mixes its rows), standardised
-    cells: Sequence[Sequence[int]] = ()  # the sets of data that one row may be part of, of each base
-    sums: Sequence[Foreign] = ()  # noised sums of a kind: data, noise, clip, sampling, rate, draws, by, where, passes
-    clear: Sequence[Foreign] = ()  # steps without noise: data, where
-    messages: Sequence[Foreign] = ()  # of clients: by, who, viewer, noise, epsilon, said
-    weights: Sequence[str] = ()  # files that weights came from
-    claims: Mapping[tuple[float, str], float] = field(default_factory=dict)  # (δ, words) → the largest ε that was stated
-
-
-def replayed(path: str | os.PathLike[str], until: float) -> Record:
-    """The record that a process left, whether it ended or was killed.
-
-    Args:
-        path: The file of the process.
-        until: The time of ``time.monotonic`` until which a process is waited for that still runs.
-
-    Returns:
-        As ``Recording.record``. Where more may have happened than the file says, its ``doubt`` says why.
-    """
-    with open(path, "rb") as file:
-        ended = False
-        while not ended:
-            try:
-                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                ended = True
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    break
-                time.sleep(0.05)
-        lines = file.read().split(b"\n")
-    events: dict[int, tuple[Mapping[str, Foreign], int]] = {}
-    unused: dict[int, tuple[int | None, str]] = {}
-    doubt = "" if ended else "a process ran on when the command had ended"
-    if lines[-1]:
-        doubt = "the record of a process ends in the middle of a line"
-    try:
-        for line in lines[:-1]:
-            held: Foreign = json.loads(line)
-            number, event, times = (held, *events[held]) if isinstance(held, int) else (held.pop("number"), held, 0)
-            events[number] = event, times + 1
-            if event["event"] == "gradients":
-                unused[number] = event["data"], event["where"]
-            elif event["event"] in ("sum", "clear"):
-                unused.clear()
-        return _by_kind(events, unused.values(), doubt)
-    except (ValueError, LookupError, TypeError, AttributeError):
-        return Record("the record of a process holds a line that is none")
-
-
-def _by_kind(
-    events: Mapping[int, tuple[Mapping[str, Foreign], int]], unused: Iterable[tuple[int | None, str]], doubt: str = ""
-) -> Record:
-    """What happened, kind by kind; gradients that nothing used in sight are a step in clear."""
-    kinds: dict[str, list[SimpleNamespace]] = {}
-    for number, (event, times) in events.items():
-        kinds.setdefault(event["event"], []).append(SimpleNamespace(**event, count=times, number=number))
-    passes: dict[int, int] = {}
-    for more in kinds.get("passes", ()):
-        passes[more.of] = passes.get(more.of, 0) + more.count * more.more
-    clear = {(one.data, one.where): one.count for one in kinds.get("clear", ())}
-    for key in unused:
-        clear[key] = clear.get(key, 0) + 1
-    claims: dict[tuple[float, str], float] = {}
-    for claim in kinds.get("claim", ()):
-        claims[claim.delta, claim.words] = max(claim.epsilon, claims.get((claim.delta, claim.words), 0.0))
-    reused, standardised = ({one.data for one in kinds.get(name, ())} for name in ("reused", "standardised"))
-    graphs = {one.data: one.why for one in kinds.get("graph", ())}
-    data, sums = sorted(kinds.get("data", ()), key=lambda held: int(held.data)), kinds.get("sum", [])
-    for held in data:
-        held.graph, held.standardised = graphs.get(held.data, ""), held.data in standardised
-    for one in sums:
-        one.sampling, one.passes = "none" if one.data in reused else one.sampling, max(passes.get(one.number, 0), 1)
-    steps = [SimpleNamespace(data=index, where=where, count=n) for (index, where), n in clear.items()]
-    weights = [one.file for one in kinds.get("weights", ())]
-    return Record(doubt, data, _cells(data, {s.data for s in sums}), sums, steps, kinds.get("message", []), weights, claims)
-
-
-def _cells(data: Sequence[Foreign], used: set[int]) -> list[list[int]]:
-    """The sets of data that one row may be part of, of each base."""
-    cells: list[list[int]] = []
-    for base in dict.fromkeys(data[index].base for index in sorted(used)):
-        parts = [index for index in sorted(used) if data[index].base == base]
-        listed = {index: rows for index in parts if (rows := data[index].indices) is not None}
-        whole = [index for index in parts if index not in listed]
-        if not any(listed.values()) or sum(map(len, listed.values())) > _MOST_ROWS:
-            cells.append(parts)
-            continue
-        held: dict[int, list[int]] = {}
-        for index, rows in listed.items():
-            for row in rows:
-                held.setdefault(row, []).append(index)
-        cells += [sorted([*whole, *cell]) for cell in dict.fromkeys(tuple(each) for each in held.values())]
-    return cells
 
 
 class DataThatNoLoaderGave:

@@ -522,6 +522,26 @@ def test_flowers_mod_is_counted_for_each_client(flower: Any) -> None:
     assert total(r) == pytest.approx(truths.local(2.0, 0.5, 4.0, 1e-5, 2), rel=1e-6)
 
 
+@pytest.mark.parametrize("mods", ["noise", "clip", "none"])
+def test_a_reply_whose_noise_is_not_counted_is_one_without_noise(flower: Any, mods: str) -> None:
+    """Mods of ``flwr.client.mod``, of apps of before."""
+    app, common, older = flower, package("flwr.common"), package("flwr.client.mod")
+    compat = package("flwr.compat.common.recorddict_compat")
+
+    class Client(package("flwr.client").NumPyClient):  # type: ignore[misc]
+        def fit(self, parameters: Any, config: Any) -> Any:
+            return [each + 1 for each in parameters], 10, {}
+
+    used = {"noise": [older.LocalDpMod(2.0, 0.5, 4.0, 1e-5)], "clip": [older.fixedclipping_mod], "none": []}[mods]
+    asked = common.FitIns(common.ndarrays_to_parameters([np.zeros(100)]), {"clipping_norm": 1.0})
+    message = app.Message(content=compat.fitins_to_recorddict(asked, True), dst_node_id=1, message_type="train")
+    context = app.Context(run_id=1, node_id=1, node_config={}, state=app.RecordDict(), run_config={})
+    with fedgraph.recorded() as r:
+        reply = package("flwr.clientapp").ClientApp(client_fn=lambda _: Client().to_client(), mods=used)(message, context)
+    assert not reply.has_error()
+    assert total(r) == INF
+
+
 @pytest.mark.parametrize(("weights", "shares"), [((10, 10), 1.0), ((10, 30), 1.5)])
 def test_flowers_strategy_is_counted_by_round(flower: Any, weights: tuple[float, ...], shares: float) -> None:
     """The heaviest client moves the mean by so many equal shares."""
@@ -592,7 +612,7 @@ def test_two_batches_of_the_same_rows_in_one_sum_are_two_draws() -> None:
         model, optimizer, loader, *_ = training()
         for (x, y), (u, v) in zip(loader, loader, strict=False):
             train(model, optimizer, [(torch.cat([x, u]), torch.cat([y, v]))])
-    [sums] = r.record().sums
+    [sums] = [event for event in r.record().events if event.event == "sum"]
     assert (sums.count, sums.draws, sums.sampling) == (10, 2, "poisson")
 
 

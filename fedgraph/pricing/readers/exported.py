@@ -23,12 +23,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Keys, Table, fault, table
+from fedgraph.pricing.documents import Document, Table, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
 from fedgraph.pricing.wheel import own_wheel, same_wheel
 from fedgraph.privacy import (
@@ -51,7 +50,11 @@ EXPORTED_MANIFEST = "fedgraph_export.json"
 _Whole = Annotated[int, Field(ge=0, le=10**7)]
 
 
-class ExportedSum(Keys):
+class _Keys(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class ExportedSum(_Keys):
     """The numbers of one path."""
 
     kind: Literal["gaussian", "answers"]  # ``answers``: randomised by each record
@@ -66,7 +69,7 @@ class ExportedSum(Keys):
     rounds: _Whole  # how many follow one another
 
 
-class ExportedRow(Keys):
+class ExportedRow(_Keys):
     """What the row is called."""
 
     run: str
@@ -78,7 +81,7 @@ class ExportedRow(Keys):
     part: str  # what is deployed of it
 
 
-class ExportedManifest(Keys):
+class ExportedManifest(_Keys):
     """What is deployed: protection and ε of the row, who takes part, and per path the numbers of its release."""
 
     framework: str  # ``flower`` or ``nvflare``
@@ -143,8 +146,8 @@ def read(document: Document) -> Reading:
     try:
         said = ExportedManifest.model_validate(document.data)
     except ValidationError as error:
-        keys, words = fault(ExportedManifest, error)
-        raise document.error(words, *keys) from None
+        first = error.errors(include_url=False)[0]
+        raise document.error(f"{'.'.join(map(str, first['loc']))}: found {first['input']!r}; {first['msg']}") from None
     if said.framework not in exported_layouts():
         raise document.error(f"framework: found {said.framework!r}; allowed: {', '.join(exported_layouts())}", "framework")
     home, masked = document.path.parent, said.masked

@@ -8,14 +8,13 @@ Whoever knows all of them writes them as a neutral YAML, which has one.
 import ast
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import readings
-from fedgraph.pricing.documents import Document, catalogue
-from fedgraph.pricing.facts import QUESTIONS, table
+from fedgraph.pricing.documents import QUESTIONS, Document, catalogue, table
 from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
 _KNOWN = catalogue()["python"].options
@@ -33,71 +32,59 @@ _GRAPHS = r"(Neighbor|LinkNeighbor|Cluster|GraphSAINT\w*|HGT|Shadow\w*)Loader|SA
 def read(document: Document) -> Reading:
     """Questions, with what the file says as plausible answers; the calls stand in ``order``, each with its line."""
     cells, left_out = _programs(document)
-    trees = [(label, ast.parse(code)) for label, code in cells]
-    found = [(label, call) for label, tree in trees for call in _calls(tree)]
+    walked = [(label, list(ast.walk(ast.parse(code)))) for label, code in cells]
+    found = [(label, call) for label, nodes in walked for call in sorted(_calls(nodes), key=lambda c: (c.lineno, c.col_offset))]
     if not found:
         more = f" ({'; '.join(left_out)})" if left_out else ""
-        raise PricingError(
-            f"{document.path}: no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
-        )
-    document.facts.place = (document.path, found[0][1].lineno)
-    said = _said([tree for _, tree in trees])
+        words = f"no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
+        raise PricingError(f"{document.path}: {words}")
+    document.place = (document.path, found[0][1].lineno)
     libraries = dict.fromkeys(CALLS[called(call.func)] for _, call in found)
     if libraries.keys() <= _DECLARED.keys():
         words = " and ".join(_DECLARED[library] for library in libraries)
         raise PricingError(f"{_shown(str(document.path), found[0][1])}: {words}, or describe it in a neutral YAML")
     unit = next((_UNITS[library] for library in libraries if library in _UNITS), "example")
-    source = "\n".join(code for _, code in cells)
-    shuffled = _SHUFFLED in libraries or re.search(r"poisson_sampling\s*=\s*False", source)
+    said, source = _said([node for _, nodes in walked for node in nodes]), "\n".join(code for _, code in cells)
 
-    def ask(name: str, allowed: tuple[float, float], words: str = "") -> float:
-        entry = QUESTIONS[name]
-        first = [v for v in said.get(name, ()) if allowed[0] <= v <= allowed[1]]
+    def ask(name: str, least: float, most: float, words: str = "") -> float:
+        entry, first = QUESTIONS[name], [v for v in said.get(name, ()) if least <= v <= most]
         written = f" The file writes {' and '.join(f'{v:g}' for v in first)}." if first else ""
         plausible = tuple(dict.fromkeys((*first, *map(float, entry["values"]))))
-        return document.facts.ask(name, f"{words or entry['ask']}{written}", plausible)
+        return document.ask(name, None, f"{words or entry['ask']}{written}", plausible)
 
-    noise = ask("noise multiplier", (1e-6, 1e6))
-    graph = re.search(_GRAPHS, source)
-    mixed = f"{graph[0]} mixes the rows of several people: in how many examples is one person?" if graph else ""
-    records = ask("examples of one person", (1, 1), mixed) if unit == "example" else 1.0
-    beside = document.facts.ask("other steps or files", _BESIDE, (0.0, 1.0))
-    if shuffled:
-        sums = Sums(noise * document.louder, math.ceil(ask("epochs", (1e-9, 1e12))))
+    noise, graph = ask("noise multiplier", 1e-6, 1e6) * document.louder, re.search(_GRAPHS, source)
+    mixed = f"{graph[0]} mixes the rows of several people" if graph else ""
+    whose = mixed and f"{mixed}: in how many examples is one person?"
+    records = ask("examples of one person", 1, 1, whose) if unit == "example" else 1.0
+    beside = document.ask("other steps or files")
+    if _SHUFFLED in libraries or re.search(r"poisson_sampling\s*=\s*False", source):
+        sums = Sums(noise, math.ceil(ask("epochs", 1e-9, 1e12)))
     else:
-        sums = Sums(noise * document.louder, int(ask("steps", (1, 1e12))), "poisson", ask("sampling rate", (1e-12, 1.0)))
-    delta = ask("delta", (1e-300, 0.5))
-    listed = tuple(_shown(label, call) for label, call in found)
-    why = f"if the answers say what runs: {sums.words}" + (f"; {graph[0]} mixes the rows of several people" if graph else "")
+        sums = Sums(noise, int(ask("steps", 1, 1e12)), "poisson", ask("sampling rate", 1e-12, 1.0))
+    delta = ask("delta", 1e-300, 0.5)
+    why = "; ".join(filter(None, (f"if the answers say what runs: {sums.words}", mixed)))
     rows = readings.rows_of_sums([[sums]], unit, TO_RECIPIENT, delta, people=(int(max(records, 1)),))
-    rows = tuple(
-        replace(row, why=f"{why}; {row.why.rpartition('; ')[2]}") for row in ((rows[2], *rows[:2]) if records > 1 else rows[:2])
-    )
+    rows = (rows[2], *rows[:2]) if records > 1 else rows[:2]
+    rows = tuple(replace(row, why=f"{why}; {row.why.rpartition('; ')[2]}") for row in rows)
     if beside:
         rows = (readings.in_clear(unit, TO_RECIPIENT, "other steps use the same rows", delta=delta), *rows)
-    claimed = [(v, d) for v in said.get("epsilon", ()) for d in said.get("delta", (0.0,))[:1]]
-    claim = tuple(Claim(e, d or None, "total", "target_epsilon") for e, d in claimed) or readings.without_claim(
-        "no ε is read from a program"
-    )
+    claims = tuple(Claim(e, said.get("delta", (None,))[0] or None, "total", "target_epsilon") for e in said.get("epsilon", ()))
     runs = f"{'jupyter execute' if document.path.suffix.lower() == '.ipynb' else 'python'} {document.path.name}"
     first = f"{', '.join(libraries)}: calls that speak of privacy. None of it was run; {_RUN.format(runs)}"
-    open_ = ("everything that its text does not show", readings.SELECTED)
     return Reading(
-        rows, claim, open_, left_out, (first, *listed), no_fix="what a program does is not read from its text", closed=False
-    )
+        rows, claims or readings.without_claim("no ε is read from a program"),
+        ("everything that its text does not show", readings.SELECTED), left_out,
+        (first, *(_shown(label, call) for label, call in found)),
+        no_fix="what a program does is not read from its text", closed=False,
+    )  # fmt: skip
 
 
-_BESIDE = (
-    "Is anything else made of the same rows: steps without noise, weights from a file that learned from them, rows that are "
-    "standardised by their own means, rows made of neighbours' rows (1 for yes, 0 for no)?"
-)
 _RUN = 'fedgraph price --run "{}" prices what it does'
 
 
-def _calls(tree: ast.AST) -> list[ast.Call]:
-    """The calls of ``CALLS`` in a program, in the order of their lines."""
-    held = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and called(node.func) in CALLS]
-    return sorted(held, key=lambda each: (each.lineno, each.col_offset))
+def _calls(nodes: Iterable[ast.AST]) -> list[ast.Call]:
+    """The calls of ``CALLS`` among them."""
+    return [node for node in nodes if isinstance(node, ast.Call) and called(node.func) in CALLS]
 
 
 def _shown(label: str, call: ast.Call) -> str:
@@ -130,31 +117,29 @@ def _programs(document: Document) -> tuple[list[tuple[str, str]], tuple[str, ...
     return out, tuple(left_out)
 
 
-def _said(trees: list[ast.Module]) -> dict[str, tuple[float, ...]]:
+def _said(nodes: Sequence[ast.AST]) -> dict[str, tuple[float, ...]]:
     """Fact → the numbers that the program writes for it: in calls, flags, defaults of arguments, and constants."""
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    calls = [node for node in nodes if isinstance(node, ast.Call)]
-    written = [(t.id, n.value) for n in nodes if isinstance(n, ast.Assign) for t in n.targets if isinstance(t, ast.Name)]
-    for call in calls:  # an option of argparse or absl, and its default
-        match call.args:
-            case [ast.Constant(value=str() as option), *more]:
-                defaults = [*(k.value for k in call.keywords if k.arg == "default"), *more[:1]]
-                written += [(option.lstrip("-").replace("-", "_"), default) for default in defaults[:1]]
-    constants: dict[str, float] = {}
+    keywords = [(k.arg, k.value) for node in nodes if isinstance(node, ast.Call) for k in node.keywords]
+    constants: dict[str | None, float] = {}
 
-    def numbers(pairs: Iterable[tuple[str | None, ast.expr]]) -> Iterator[tuple[str, float]]:
-        for name, node in pairs:
-            value = node.value if isinstance(node, ast.Constant) else constants.get(called(node))
-            if name and isinstance(value, (int, float)) and not isinstance(value, bool):
-                yield name, float(value)
+    def number(node: ast.expr) -> float | None:
+        value = node.value if isinstance(node, ast.Constant) else constants.get(called(node))
+        return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
-    for name, value in numbers(written):
-        constants[name] = value
-    found: dict[str, dict[float, None]] = {}
+    for node in nodes:
+        pairs: list[tuple[str, ast.expr]] = []
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pairs = [(target.id, value) for target in targets if isinstance(target, ast.Name)]
+            case ast.Call(args=[ast.Constant(value=str() as option), *more], keywords=options):  # of argparse or absl
+                defaults = [*(k.value for k in options if k.arg == "default"), *more[:1]]
+                pairs = [(option.lstrip("-").replace("-", "_"), default) for default in defaults[:1]]
+        constants |= {name: known for name, held in pairs if (known := number(held)) is not None}
     wanted = {word: fact for fact, words in _NAMES.items() for word in words} | {"target_epsilon": "epsilon"}
-    for name, value in (*numbers((k.arg, k.value) for call in calls for k in call.keywords), *constants.items()):
-        if name in wanted:
-            found.setdefault(wanted[name], {})[value] = None
+    found: dict[str, dict[float, None]] = {}
+    for word, said in (*((name, number(held)) for name, held in keywords), *constants.items()):
+        if word in wanted and said is not None:
+            found.setdefault(wanted[word], {})[said] = None
     return {fact: tuple(values) for fact, values in found.items()}
 
 

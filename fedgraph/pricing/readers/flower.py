@@ -17,8 +17,7 @@ from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document
-from fedgraph.pricing.facts import Table, Tree, table
+from fedgraph.pricing.documents import Document, Table, Tree, table
 from fedgraph.pricing.readers import finder
 from fedgraph.pricing.readers.finder import called
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
@@ -34,6 +33,7 @@ _HIDDEN = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod
 _TOUCHED = re.compile(r"noise|clip|aggregate|sensitivity|epsilon|delta|strategy|stdv|__call__")
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match, ast.IfExp, ast.comprehension)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_MOST_FILES = 1000
 _HEAVIEST = "weight of the heaviest client, in equal shares"
 
 
@@ -70,7 +70,7 @@ class _App:
         if (value := self.declared(path, node)) is not None:
             return value
         question = f"Which value has {name}? {path.name}:{node.lineno} says {ast.unparse(node)}, which it does not declare."
-        return self.document.facts.ask(name, question, (1e-7, 1e-5) if name == "delta" else (1.0, 10.0))
+        return self.document.ask(name, None, question, (1e-7, 1e-5) if name == "delta" else (1.0, 10.0))
 
     def declared(self, path: Path, node: ast.expr | None) -> float | None:
         """The number that stands there; None where it is no declaration."""
@@ -101,9 +101,9 @@ class _App:
         config = self.once(held, path)
         if not isinstance(config, ast.Attribute) or config.attr != "run_config":
             return None
-        if (answer := self.document.facts.known(key)) is None and key in self.config:
+        if (answer := self.document.known(key)) is None and key in self.config:
             said = f"run_config {key} = {self.config[key]!r} (pyproject.toml), which flwr run --run-config may change"
-            self.document.facts.notes[said] = None
+            self.document.notes[said] = None
         return self.config.get(key, default) if answer is None else answer
 
     @cached_property
@@ -144,12 +144,12 @@ def read(document: Document) -> Reading:
             raise PricingError(f"{document.path}: {inside}: record a client's run with --run, or describe it in a neutral YAML")
         return _in_clear(app, document.words["neither"])
     [(app.path, app.call)] = made
-    document.facts.place = (app.path, app.call.lineno)
+    document.place = (app.path, app.call.lineno)
     doubts = [*_doubts(app), *(_doubts_of_mods(app) if app.name == "LocalDpMod" else _doubts_of_strategy(app))]
     asked = (
         f"{'; '.join(doubts)}: does {app.name} all the same clip and noise everything that training sends, as it is declared?"
     )
-    if doubts and not document.facts.whether("runs as declared", asked):
+    if doubts and not document.whether("runs as declared", asked):
         return _in_clear(app, f"{app.name} ({app.place(app.path, app.call)}): {doubts[0]}")
     return _local(app) if app.name == "LocalDpMod" else _central(app)
 
@@ -171,7 +171,9 @@ def _app(document: Document) -> _App:
             raise document.error(f"{role} = {reference!r}: there is no {'/'.join(parts)}.py beside this file", *at, role)
         roots.add(files[0])
     folders = {path.parent for path in roots if path.parent.resolve() != document.path.parent.resolve()}
-    others = sorted({inner for folder in folders for inner in folder.rglob("*.py")} - roots)[:100]
+    others = sorted({inner for folder in folders for inner in folder.rglob("*.py")} - roots)
+    if len(others) > _MOST_FILES:
+        raise PricingError(f"{document.path}: an app of {len(others)} Python files and more; at most {_MOST_FILES} are read")
     trees = {path: finder.parsed(path, documents.text(path)) for path in (*sorted(roots), *others)}
     for tree in trees.values():  # names of ``from … import … as name`` are those of the module that they come from
         held = {a.asname: a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names if a.asname}
@@ -337,7 +339,7 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
     if even != 1 and real:
         question += f" They are {real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}."
     tried = tuple(dict.fromkeys((sampled, min(4.0, sampled), min(2.0, sampled), even)))
-    return rate, max(app.document.facts.ask(_HEAVIEST, question, tried, max(sampled, even)), even)
+    return rate, max(app.document.ask(_HEAVIEST, None, question, tried, worst=max(sampled, even)), even)
 
 
 def _rounds(app: _App) -> int:

@@ -10,60 +10,45 @@ from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document, Said
 from fedgraph.pricing.readings import SEVERAL, Claim, Reading, Row, Sums
-from fedgraph.privacy import Composed, Event, PureDP, Repeated, Unit, Unprotected, events, explain, settle
+from fedgraph.privacy import Event, PureDP, Unit, Unprotected, events, explain, settle
 
 
 def neutral(document: Document) -> Reading:
-    """The one row, with what the file leaves out as questions; of ``parts``, all of them on the same data."""
-    if "parts" in document.data:
-        return _parts(document)
-    said = document.options()
-    _require_agreement(document, said)
-    kind = said.sampling.kind if said.sampling else None
-    rounds = int(document.ask("rounds", said.rounds))
-    delta = document.ask("delta", said.delta) if said.mechanism == "gaussian" else said.delta or 0.0
-    first = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
-    open_ = ["whatever is released besides the noised sums: sizes, metrics, which model was chosen"]
-    claim = () if said.epsilon is None else (Claim(said.epsilon, delta, "per round", "epsilon, as the file says"),)
-    if _answers(said):
-        believed = said.flip_probability is None and said.truth_probability is None
-        words = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
-        row = Row(said.unit, "replace", "whoever sees the answers", _answer(said), rounds, delta, words)
+    """The one mechanism, or all of ``parts`` on the same data, with what the file leaves out as questions."""
+    several = "parts" in document.data
+    said = document.options(part="parts" if several else "")
+    parts = said.parts if several else [said]
+    if not parts:
+        raise document.error("parts: a list of mechanisms is expected, each with its noise and its rounds", "parts")
+    for number, part in enumerate(parts):
+        _require_agreement(document, part, *(("parts", str(number)) if several else ()))
+    if not several:
+        said.rounds = int(document.ask("rounds", said.rounds))
+    delta = document.ask("delta", said.delta) if several or said.mechanism == "gaussian" else said.delta or 0.0
+    sums, order, settings = [_sums(document, part, said.clients, several) for part in parts], [_ORDER], None
+    relation, viewer, no_fix = said.relation, "all that is released", "there are several noises; raise one of them"
+    people: tuple[int, ...] = ()
+    open_ = ["whatever is released besides: sizes, metrics, which model was chosen"]
+    if not several and sums[0].answer is not None:
+        relation, viewer = "replace", "the answers"
         no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
-        return Reading((row,), claim, tuple(open_), (), (first,), no_fix=no_fix, people=said.clients)
-    known = 1.0 if kind == "none" else said.sampling.rate if said.sampling else None
-    sums = _sums(document, said, rounds, document.ask("sampling rate", known), said.clients)
-    people = SEVERAL if not sums.laplace and kind != "fixed" else ()
-    viewer = "whoever sees the noised sums of all rounds"
-    rows = readings.rows_of_sums([[sums]], said.unit, viewer, delta, people=people, relations=(said.relation,))
-    if kind in ("poisson", "fixed"):
+    elif not several:
+        no_fix = ""
+        viewer, people = "the noised sums of all rounds", () if sums[0].laplace or sums[0].sampling == "fixed" else SEVERAL
+        name = "noise_std" if said.noise_multiplier is None else "noise_multiplier"
+        settings = {name: vars(said)[name] * document.louder}
+    if any(part.sampling and part.sampling.kind != "none" for part in parts):
         open_.append("the sample, against anyone who knows who took part in a round")
+        order.append(readings.SECRET)
     if said.unit == "example":
         open_.append("a person with several examples: k of them cost more than one")
-    name = "noise_std" if said.noise_multiplier is None else "noise_multiplier"
-    settings = {name: float(said.model_dump()[name]) * document.louder}
-    return Reading(rows, claim, tuple(open_), (), (first, readings.SECRET), settings, people=said.clients)
+    rows = readings.rows_of_sums([sums], said.unit, f"whoever sees {viewer}", delta, people=people, relations=(relation,))
+    claim = Claim(said.epsilon, delta, "total" if several else "per round", "epsilon, as the file says")
+    claims = () if said.epsilon is None else (claim,)
+    return Reading(rows, claims, tuple(open_), (), tuple(order), settings, no_fix, people=said.clients)
 
 
-def _parts(document: Document) -> Reading:
-    said, words, inside = document.options(part="parts"), [], []
-    if not said.parts:
-        raise document.error("parts: a list of mechanisms is expected, each with its noise and its rounds", "parts")
-    for number, part in enumerate(said.parts):
-        _require_agreement(document, part, "parts", str(number))
-    delta = document.ask("delta", said.delta)
-    for part in said.parts:
-        rate = 1.0 if part.sampling is None or part.sampling.rate is None else part.sampling.rate
-        sums = _sums(document, part, part.rounds, rate, said.clients)
-        inside.append(Repeated(_answer(part) if _answers(part) else sums.event(said.relation == "replace"), part.rounds))
-        words.append(f"{part.rounds:,} × {part.mechanism}" if _answers(part) else sums.words)
-    row = Row(
-        said.unit, said.relation, "whoever sees all that is released", Composed(tuple(inside)), 1, delta, "; ".join(words)
-    )
-    claim = () if said.epsilon is None else (Claim(said.epsilon, delta, "total", "epsilon, as the file says"),)
-    open_, order = ("whatever is released besides the parts",), ("Parts on the same data compose adaptively.",)
-    no_fix = "the parts have noises of their own; raise one of them"
-    return Reading((row,), claim, open_, (), order, no_fix=no_fix, people=said.clients)
+_ORDER = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
 
 
 def _require_agreement(document: Document, said: Said, *at: str) -> None:
@@ -116,9 +101,16 @@ def _multiplier(said: Said) -> float | None:
     return None if said.noise_multiplier is None else float(said.noise_multiplier)
 
 
-def _sums(document: Document, said: Said, rounds: int, rate: float, units: int | None) -> Sums:
-    kind, noise = said.sampling.kind if said.sampling else "poisson", (_multiplier(said) or 0.0) * document.louder
-    return Sums(noise, rounds, kind, rate, units=units, laplace=said.mechanism == "laplace")
+def _sums(document: Document, said: Said, units: int | None, part: bool) -> Sums:
+    if _answers(said):
+        believed = said.flip_probability is None and said.truth_probability is None
+        how = "randomised answers of one unit" + ", by the ε that the file claims, not by how answers are drawn" * believed
+        return Sums(0.0, said.rounds, answer=_answer(said), how=how)
+    kind = said.sampling.kind if said.sampling else "poisson"
+    known = said.sampling.rate if said.sampling and kind != "none" else 1.0 if said.sampling or part else None
+    rate = document.ask("sampling rate", 1.0 if known is None and part else known)
+    noise = (_multiplier(said) or 0.0) * document.louder
+    return Sums(noise, said.rounds, kind, rate, units=units, laplace=said.mechanism == "laplace")
 
 
 def ledger(document: Document) -> Reading:

@@ -4,19 +4,23 @@ Sums on the same rows compose. Rows that are never in the same sums pay side by 
 are told apart by their indices. Whether two data sets hold the same people no record shows: it is asked, and taken as yes.
 """
 
+import fcntl
 import itertools
+import json
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import readings
 from fedgraph.pricing.documents import Document, Said
 from fedgraph.pricing.readings import TO_RECIPIENT, TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
-from fedgraph.pricing.recorder import Record
+from fedgraph.pricing.recorder import MOST_ROWS, Record
 from fedgraph.privacy import PureDP
 
 _MOST_CELLS = 64  # combinations of parts of several data sets that are priced one by one
@@ -26,17 +30,62 @@ _PERSON = "examples of one person"
 _NOTHING = "nothing private was seen: no noised sum of Opacus, no filter of Flower or FLARE, no step"
 
 
+def replayed(path: Path, until: float) -> Record:
+    """The record that a process left, whether it ended or was killed.
+
+    Args:
+        path: The file of the process.
+        until: The time of ``time.monotonic`` until which a process is waited for that still runs.
+
+    Returns:
+        As ``Recording.record``. Where more may have happened than the file says, its ``doubt`` says why.
+    """
+    with path.open("rb") as file:
+        ended = False
+        while not ended:
+            try:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                ended = True
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    break
+                time.sleep(0.05)
+        *lines, torn = file.read().split(b"\n")
+    events: dict[int, Said] = {}
+    unused: dict[int | None, tuple[int | None, str]] = {}
+    try:
+        for line in lines:
+            held = json.loads(line)
+            if not isinstance(held, int):
+                events[held["number"]] = SimpleNamespace(**held, count=0)
+            event = events[held if isinstance(held, int) else held["number"]]
+            event.count += 1
+            if event.event == "gradients":
+                unused[event.number] = event.data, event.where
+            elif event.event in ("sum", "clear"):
+                unused.clear()
+        found = Record(list(events.values()), unused.values(), "" if ended else "a process ran on when the command had ended")
+        _together([found])
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Record(doubt="the record of a process holds a line that is none")
+    return replace(found, doubt="the record of a process ends in the middle of a line") if torn else found
+
+
 def read(document: Document) -> Reading:
     """The rows of a run; in clear, with the reason, where a record or an answer does not rule that out."""
-    runs = [run for run in document.records if run.sums or run.clear or run.messages or run.doubt]
-    seen = _together(document, runs)
-    if not runs:
+    seen = _together(document.records)
+    if not (seen.sums or seen.clear or seen.messages or seen.doubts):
         raise PricingError(f"{document.path}: {_NOTHING}")
+    for each in (*seen.sums, *seen.messages):
+        for name in {"noise", "epsilon", "clip", "rate"} & vars(each).keys():
+            value = float(vars(each)[name])
+            if not (value in (0, math.inf) or 1 / _LARGEST <= value <= _LARGEST) or (name == "rate" and value > 1):
+                raise PricingError(f"{document.path}: {name}: found {value}; allowed: a number ≥ 0, of a rate in [0, 1]")
     file, _, line = next((each.where for each in (*seen.clear, *seen.sums)), "").rpartition(":")
-    document.facts.place = (Path(file), int(line)) if file and line.isdigit() else None
-    document.facts.known("delta")  # given to every record, needed by none that is in pure ε alone
+    document.place = (Path(file), int(line)) if file and line.isdigit() else None
+    document.known("delta")  # given to every record, needed by none that is in pure ε alone
     delta = document.ask("delta") if seen.sums or any(m.noise for m in seen.messages) else 0.0
-    claims = tuple(Claim(e, d, "total", words) for run in runs for (d, words), e in run.claims.items())
+    claims = tuple(Claim(e, d, "total", words) for (d, words), e in seen.claims.items())
     unprotected = (
         "outside its sight: rows that were made of other people's rows (neighbours, means, class weights, statistics)",
         f"steps in clear on the same data: {sum(c.count for c in seen.clear):,} optimizer steps outside a mechanism were seen; "
@@ -45,7 +94,7 @@ def read(document: Document) -> Reading:
         "outside its sight: files of weights and numbers that torch.load did not read, and who knows the seed of the noise",
         readings.SELECTED,
     )
-    reasons = list(_reasons(document, runs, seen))
+    reasons = list(_reasons(document, seen))
     clients = seen.messages and not (seen.sums or seen.clear)
     unit, viewer = ("client", TO_SERVER) if clients else ("example", TO_RECIPIENT)
     if reasons or not (seen.sums or seen.messages):
@@ -57,6 +106,7 @@ def read(document: Document) -> Reading:
         rows = (*_of_examples(document, seen, delta), *rows)
         noises = {s.noise for s in seen.sums}
         settings = {"noise_multiplier": noises.pop() * document.louder} if len(noises) == 1 else None
+    rows = rows or (readings.in_clear(unit, viewer, "no message was noised", delta=delta),)
     how = [readings.COMPOSED, readings.SECRET] if seen.sums else ["Messages compose adaptively; pure ε adds up."]
     if any(s.by.startswith("Opacus") for s in seen.sums):
         how.append(document.words["divides"])
@@ -67,36 +117,64 @@ def read(document: Document) -> Reading:
     return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *how), settings, no_fix, people=people)
 
 
-def _together(document: Document, runs: Sequence[Record]) -> Said:
-    """What all processes did together: data sets and bases are named by (process, number) there."""
+def _together(records: Iterable[Record]) -> Said:
+    """What all processes did. A data set is named by (process, number); steps that nothing used in sight are in clear."""
+    told = defaultdict[str, list[Said]](list)
+    doubts = set[str]()
+    for process, record in enumerate(records):
+        if not (record.doubt or record.unused or {e.event for e in record.events} & {"sum", "clear", "message"}):
+            continue  # a process that did nothing but read
+        steps = [SimpleNamespace(event="clear", data=data, where=where, count=1) for data, where in record.unused]
+        for event in (*record.events, *steps):
+            held = vars(event)
+            named = {name: (process, held[name]) for name in ("data", "base", "of", "number") if held.get(name) is not None}
+            told[event.event].append(SimpleNamespace(**{**held, **named}))
+        doubts |= {record.doubt} - {""}
+    clear, passes = Counter[Any](), Counter[Any]()
+    for step in told["clear"]:
+        clear[step.data, step.where] += step.count
+    for more in told["passes"]:
+        passes[more.of] += more.count * more.more
+    claims = defaultdict[tuple[float, str], float](float)
+    for claim in told["claim"]:
+        claims[claim.delta, claim.words] = max(claim.epsilon, claims[claim.delta, claim.words])
+    reused, standardised = ({each.data for each in told[name]} for name in ("reused", "standardised"))
+    graphs = {each.data: each.why for each in told["graph"]}
+    data = {held.data: held for held in told["data"]}
+    for key, held in data.items():
+        held.graph, held.standardised = graphs.get(key, ""), key in standardised
+    for one in told["sum"]:
+        one.sampling, one.passes = "none" if one.data in reused else one.sampling, max(passes[one.number], 1)
+    steps = [SimpleNamespace(data=key, where=where, count=count) for (key, where), count in clear.items()]
+    return SimpleNamespace(
+        data=data, cells=_cells(data, {s.data for s in told["sum"]}), sums=told["sum"], clear=steps, doubts=sorted(doubts),
+        messages=told["message"], claims=claims, weights=sorted({each.file for each in told["weights"]}),
+    )  # fmt: skip
 
-    def numbered(events: Sequence[Said], process: int) -> list[Said]:
-        return [SimpleNamespace(**{**vars(e), "data": None if e.data is None else (process, e.data)}) for e in events]
 
-    seen = SimpleNamespace(data={}, base={}, cells={}, sums=[], clear=[], messages=[])
-    for process, run in enumerate(runs):
-        for held in run.data:
-            seen.data[process, held.data], seen.base[process, held.data] = held, (process, held.base)
-        for cell in run.cells:  # base → the parts that one row may be in
-            seen.cells.setdefault(seen.base[process, cell[0]], []).append([(process, part) for part in cell])
-        seen.sums += numbered(run.sums, process)
-        seen.clear += numbered(run.clear, process)
-        seen.messages += run.messages
-    for each in (*seen.sums, *seen.messages):
-        for name in {"noise", "epsilon", "clip", "rate"} & vars(each).keys():
-            value = float(vars(each)[name])
-            if not (value in (0, math.inf) or 1 / _LARGEST <= value <= _LARGEST) or (name == "rate" and value > 1):
-                raise PricingError(f"{document.path}: {name}: found {value}; allowed: a number ≥ 0, of a rate in [0, 1]")
-    seen.weights = sorted({file for run in runs for file in run.weights})
-    return seen
+def _cells(data: Mapping[Any, Said], used: set[Any]) -> list[list[list[Any]]]:
+    """Of each base, the sets of data that one row may be part of."""
+    cells = []
+    for base in dict.fromkeys(data[index].base for index in sorted(used)):
+        parts = [index for index in sorted(used) if data[index].base == base]
+        listed = {index: rows for index in parts if (rows := data[index].indices) is not None}
+        held = defaultdict[int, list[Any]](list)
+        if any(listed.values()) and sum(map(len, listed.values())) <= MOST_ROWS:
+            for index, rows in listed.items():
+                for row in rows:
+                    held[row].append(index)
+        whole = [index for index in parts if index not in listed]
+        each = [sorted([*whole, *cell]) for cell in dict.fromkeys(map(tuple, held.values()))]
+        cells.append(each or [parts])
+    return cells
 
 
-def _reasons(document: Document, runs: Sequence[Record], seen: Said) -> Iterator[str]:
+def _reasons(document: Document, seen: Said) -> Iterator[str]:
     """Why the data may have been used in clear: what was seen, unless an answer takes it back."""
-    whether = document.facts.whether
-    for doubt in sorted({run.doubt for run in runs if run.doubt}):
+    whether = document.whether
+    for doubt in seen.doubts:
         yield f"{doubt}: let the run end, and record it again"
-    private = {seen.base[s.data] for s in seen.sums}
+    private = {seen.data[s.data].base for s in seen.sums}
     for step in seen.clear:
         steps, held = f"{step.count:,} optimizer steps at {step.where}", "" if step.data is None else seen.data[step.data].name
         name = f"steps at {step.where} use no private rows"
@@ -106,7 +184,7 @@ def _reasons(document: Document, runs: Sequence[Record], seen: Said) -> Iterator
             where = "and nobody says that what they learn is noised before it leaves"
         elif step.data is None:
             asked, where = " follow no batch that was seen: do they use no private rows?", "on data that no loader gave"
-        elif seen.base[step.data] in private or not seen.sums:
+        elif seen.data[step.data].base in private or not seen.sums:
             asked = f" go without noise while {held} are walked: do they use no row?"
             where = f"on the same data ({held})"
         else:
@@ -128,14 +206,14 @@ def _reasons(document: Document, runs: Sequence[Record], seen: Said) -> Iterator
 
 
 def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...]:
-    held: dict[tuple[int, int], list[Sums]] = {}
+    held = defaultdict[Any, list[Sums]](list)
     for s in seen.sums:
         kind = s.sampling if s.sampling in ("poisson", "fixed") else "none"
         count, draws = (s.count, s.draws) if s.sampling in ("poisson", "fixed", "none") else (s.passes, 1)
         units = int(seen.data[s.data].rows or 0) or None
-        held.setdefault(s.data, []).append(Sums(s.noise * document.louder, count, kind, s.rate, draws, units))
-    cells = list(seen.cells.values())
-    apart = len(cells) > 1 and document.facts.whether(
+        held[s.data].append(Sums(s.noise * document.louder, count, kind, s.rate, draws, units))
+    cells = seen.cells
+    apart = len(cells) > 1 and document.whether(
         "data sets hold different people",
         f"{len(cells)} data sets or processes were trained on: does nobody stand in two of them?",
     )
@@ -146,10 +224,10 @@ def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...
     kinds = [[part for index in dict.fromkeys(cell) for part in held.get(index, ())] for cell in used]
     priced = list(dict.fromkeys(_folded(kind) for kind in kinds if kind))
     graph = next((seen.data[index].graph for index in held if seen.data[index].graph), "")
-    records = document.facts.known(_PERSON)
+    records = document.known(_PERSON)
     if graph and records is None:
         question = f"In how many examples is one person? {graph}: a person is in the examples of its neighbours, too."
-        records = document.facts.ask(_PERSON, question, (1000.0, 100.0, 10.0, 1.0))
+        records = document.ask(_PERSON, None, question, (1000.0, 100.0, 10.0, 1.0))
     people = (max(int(records), 1),) if records is not None else readings.SEVERAL
     rows = readings.rows_of_sums(priced, "example", TO_RECIPIENT, delta, people=people)
     return rows if records is None else (rows[2], *rows[:2])  # a person is the unit; one example alone stands below
@@ -172,9 +250,10 @@ def _folded(kind: Sequence[Sums]) -> tuple[Sums, ...]:
 def _of_clients(document: Document, messages: Sequence[Said], delta: float) -> tuple[Row, ...]:
     """Per filter, the client that sent most; what left without one comes first."""
     rows: list[Row] = []
-    whether = document.facts.whether
+    whether = document.whether
     plain = sum(m.count for m in messages if not m.noise and not m.epsilon)
-    asked = f"{plain:,} replies of training or queries left clients without noise: were they thrown away?"
+    asked = f"{plain:,} replies of training or queries left clients without noise (mods of flwr.client.mod are not counted): "
+    asked += "were they thrown away?"
     if plain and not whether("replies without noise are unused", asked):
         rows.append(readings.in_clear("client", TO_SERVER, f"{plain:,} replies left clients without noise", delta=delta))
     filters: dict[tuple[str, str], dict[str, list[Said]]] = {}

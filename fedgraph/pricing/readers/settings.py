@@ -6,13 +6,13 @@ Their keys stand in ``catalogue.yaml``; a function of each says what they releas
 
 import math
 import re
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import documents, readings
-from fedgraph.pricing.documents import Document, Said
-from fedgraph.pricing.facts import Table, table
+from fedgraph.pricing.documents import Document, Said, Table, table
 from fedgraph.pricing.readings import TO_SERVER, WITH_MODELS, Claim, Reading, Row, Sums
 from fedgraph.pricing.recorder import svt_epsilon
 from fedgraph.privacy import Gaussian, PoissonGaussian, PureDP, Repeated, calibrate, price
@@ -114,31 +114,22 @@ def _configured(document: Document) -> Table:
     return {**documents.read(paths[0]).data, **document.data}
 
 
-_TREES = ("xgb", "gbdt", "rf")
-
-
 def federatedscope(document: Document) -> Reading:
-    """A YAML configuration with ``nbafl``, ``sgdmf`` or ``vertical.protect_method: dp``."""
+    """A YAML configuration with ``nbafl`` or ``sgdmf``."""
     said = document.options()
-    cut = said.vertical
-    ranked = cut.use and cut.protect_object == "feature_order" and cut.algo in _TREES
-    used = {"nbafl": said.nbafl.use, "sgdmf": said.sgdmf.use, "dp": cut.protect_method == "dp" and ranked}
-    if sum(used.values()) > 1:
-        raise PricingError(f"{document.path}:1: several of nbafl, sgdmf and vertical dp are in use; one is priced per file")
-    if used["sgdmf"]:
+    if said.sgdmf.use and said.nbafl.use:
+        raise PricingError(f"{document.path}:1: nbafl and sgdmf are both in use; one is priced per file")
+    if said.sgdmf.use:
         return _sgdmf(document, said)
-    if used["dp"]:
-        return _buckets(document, cut, said.rest)
     rounds, reason = 1, "no option of differential privacy is in use: clients send in clear"
     claim = Claim(None, None, "none", "no ε is claimed")
-    if used["nbafl"]:
+    if said.nbafl.use:
         rounds = said.federate.total_round_num or 1
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
         words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
         claim = Claim(said.nbafl.epsilon, None, "total", words)
-    elif cut.protect_method:
-        noisy = f"dp with use: true, protect_object: feature_order, algo: {', '.join(_TREES)}"
-        reason += f"; protect_method {cut.protect_method} adds no noise that is proven here ({noisy} does)"
+    elif said.vertical.protect_method:
+        reason += f"; vertical.protect_method {said.vertical.protect_method}: no noise of it is proven here"
     row = readings.in_clear("client", TO_SERVER, reason, "replace", rounds=rounds)
     return Reading(
         (row,), (claim,), ("every client's weights",), said.rest, no_fix="switch on what bounds and noises what is sent"
@@ -173,23 +164,11 @@ def _sgdmf(document: Document, said: Said) -> Reading:
     return Reading(tuple(rows), (claim,), (open_,), said.rest, (order,), settings, people=users)
 
 
-def _buckets(document: Document, held: Said, rest: tuple[str, ...]) -> Reading:
-    given = held.protect_args[0] if isinstance(held.protect_args, list) and held.protect_args else {}
-    args = document.options(given, "vertical", "protect_args", part="buckets")
-    features, spent = int(document.ask("features")), args.bucket_num * args.epsilon / document.louder
-    why = f"ranks are cut into {args.bucket_num} buckets: a sample that moves takes one other along at each of their edges, in "
-    why += f"{features} features at ε = {spent:g} each; they add up"
-    row = Row("record", "replace", TO_SERVER, PureDP(spent), features, 0.0, why)
-    open_ = ("labels and gradients, which this option does not touch", "who is in the data set",
-             "sizes of buckets, and split values, which come from the raw data")  # fmt: skip
-    settings = {"vertical.protect_args[0].epsilon": args.epsilon / document.louder}
-    return Reading((row,), (Claim(args.epsilon, 0.0, "per feature", "protect_args epsilon"),), open_, rest, settings=settings)
-
-
 # NVIDIA FLARE
 
-_SPENT = ("epsilon", "epsilon_threshold", "epsilon_query", "noise_var", "epsilon_release")
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
+_BOTH = {"WEIGHTS", "WEIGHT_DIFF"}
+_PLAIN = "it is sent in clear"
 
 
 def flare(document: Document) -> Reading:
@@ -198,25 +177,25 @@ def flare(document: Document) -> Reading:
     FLARE looks a chain up by the exact name of the task and by its direction. Filters on ``task_data_filters``, for another
     task, or on the server protect nothing that a client sends.
     """
-    sites, server, said = _sites(document)
+    sites, server = _sites(document)
     names = [_class(f.name) for site in sites.values() for group in site.task_result_filters for f in group.filters]
     others = [name for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
     if own := next((name for name in others if re.search("(?i)privacy|noise|gauss|laplac|dp", name)), None):
         raise PricingError(
             f"{document.path}: {own} is not a filter of nvflare that is priced here; describe it in a neutral YAML"
         )
-    aside = tuple(dict.fromkeys((*map(_other, others), *said)))
-    rounds = _rounds(server) if server and _rounds(server) is not None else _rounds(next(iter(sites.values())))
+    aside = tuple(dict.fromkeys((*map(_other, others), *_aside(sites, server))))
+    said = [r for r in map(_rounds, [server, next(iter(sites.values()))]) if r is not None]
     found: list[list[Said]] = []
     for name, site in sites.items():
         chains = _chains(document, site)
         if isinstance(chains, str):
-            row = readings.in_clear("client", TO_SERVER, f"{name}: {chains}", "replace", rounds=rounds or 1)
+            row = readings.in_clear("client", TO_SERVER, f"{name}: {chains}", "replace", rounds=said[0] if said else 1)
             no_fix = "no noise is added, so no setting changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
             return Reading((row,), readings.without_claim("no ε is stated"), ("the whole update",), aside, no_fix=no_fix)
         found.append(chains)
     used = max(found, key=lambda chains: sum(_svt_epsilon(svt, 1e6) for svt in chains))
-    size, total = document.ask("parameters"), int(document.ask("rounds", rounds))
+    size, total = document.ask("parameters"), int(document.ask("rounds", said[0] if said else None))
     why = "; and for other tasks ".join(
         f"threshold and selection, then {svt.fraction:g} of the values with Laplace noise, "
         + (f"noise_var {svt.noise_var:g} each" if svt.epsilon_release is None else f"epsilon_release {svt.epsilon_release:g}")
@@ -227,9 +206,11 @@ def flare(document: Document) -> Reading:
     words = "SVTPrivacy: the option epsilon covers the selection only; NVFlare's accountant adds the release"
     claim = Claim(sum(svt.epsilon for svt in used), 0.0, "per round, option epsilon", words)
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
-    names = [name for name in _SPENT if name != "noise_var" or used[0].epsilon_release is None]
-    held = {name: value for name in names if (value := used[0].model_dump()[name]) is not None}
-    settings = {name: float(value) / document.louder for name, value in held.items()} if len(used) == 1 else None
+    settings = None
+    if len(used) == 1:
+        held = {name: getattr(used[0], name) for name in ("epsilon", "epsilon_threshold", "epsilon_query", "epsilon_release")}
+        held |= {"noise_var": used[0].noise_var} if used[0].epsilon_release is None else {}
+        settings = {name: value / document.louder for name, value in held.items() if value is not None}
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
     return Reading((row,), (claim,), open_, aside, (order,), settings)
 
@@ -245,59 +226,38 @@ def _other(name: str) -> str:
 
 def _rounds(held: Said) -> int | None:
     """The rounds that a configuration and its workflows say; None where neither does."""
-    said = [held.num_rounds, *(table(each.args).get("num_rounds") for each in held.workflows)]
+    said = [] if held is None else [held.num_rounds, *(table(each.args).get("num_rounds") for each in held.workflows)]
     found = [r for r in said if isinstance(r, int) and not isinstance(r, bool) and r >= 0]
     return sum(found) if found else None
 
 
-def _svt(document: Document, args: Table) -> Said:
-    """The options of ``SVTPrivacy``; an error where FLARE refuses them."""
-    svt = document.options(args, "task_result_filters", part="svt")
-    first, second = svt.epsilon_threshold, svt.epsilon_query
-    given, both = (first or 0.0) + (second or 0.0), first is not None and second is not None
-    if (both and not math.isclose(given, svt.epsilon)) or (not both and given >= svt.epsilon):
-        words = f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {svt.epsilon:g}: refused there"
-    elif svt.fraction == 0 or _kinds(svt) - {"WEIGHTS", "WEIGHT_DIFF"}:
-        words = "fraction: allowed: in (0, 1]; data_kinds: allowed: WEIGHTS, WEIGHT_DIFF"
-    else:
-        return svt
-    raise document.error(words, "task_result_filters")
-
-
-def _kinds(svt: Said) -> set[str]:
-    """What a filter handles; it passes other kinds of data as they are."""
-    said = svt.data_kinds or ["WEIGHTS", "WEIGHT_DIFF"]
-    return set(map(_class, [said] if isinstance(said, str) else said))
-
-
-def _svt_epsilon(svt: Said, size: float) -> float:
-    """The pure ε of one result of so many values."""
-    return svt_epsilon(size, svt.fraction, svt.epsilon, svt.noise_var, svt.epsilon_threshold, svt.epsilon_query,
-                       svt.epsilon_release)  # fmt: skip
-
-
-def _sites(document: Document) -> tuple[dict[str, Said], Said | None, list[str]]:
-    """(who sends results → its configuration, the server's, filters that protect nothing that is sent)."""
+def _sites(document: Document) -> tuple[dict[str, Said], Said | None]:
+    """(who sends results → its configuration, the server's)."""
     sites: dict[str, Said] = {}
     server: Said | None = None
-    apps = table(document.data, "apps")
     if document.path.stem == "config_fed_server" or "workflows" in document.data:
         raise PricingError(f"{document.path}: a server's: name the configuration of the clients, or the folder of the job")
-    for name, held in apps.items() if apps else [("", {"config_fed_client": document.data})]:
-        configurations = {key: document.options(value) for key, value in table({"held": held}, "held").items()}
+    if "apps" not in document.data:
+        return {"the clients": document.options()}, None
+    for name, held in table(document.data, "apps").items():
+        found = {key: document.options(value) for key, value in table(held).items()}
         placed = table(document.data, "meta", "deploy_map").get(name)
-        server = configurations.get("config_fed_server", server)
-        if "config_fed_client" in configurations and (not isinstance(placed, list) or any(s != "server" for s in placed)):
-            sites[f"app {name}" if name else "the clients"] = configurations["config_fed_client"]
-    if not sites and apps:
+        server = found.get("config_fed_server", server)
+        if "config_fed_client" in found and (not isinstance(placed, list) or any(site != "server" for site in placed)):
+            sites[f"app {name}"] = found["config_fed_client"]
+    if not sites:
         raise PricingError(f"{document.path}: no app of this job has a config_fed_client")
-    aside = [f"{_class(f.name)} stands in the server's configuration, which clients do not read"
-             for group in (server.task_result_filters if server else ()) for f in group.filters]  # fmt: skip
+    return sites, server
+
+
+def _aside(sites: Mapping[str, Said], server: Said | None) -> Iterator[str]:
+    """The filters that protect nothing that a client sends."""
+    for group in server.task_result_filters if server else ():
+        yield from (f"{_class(f.name)} stands in the server's configuration, which clients do not read" for f in group.filters)
     for site in sites.values():
         inward = [g for g in site.task_result_filters if g.direction.lower() == "in"]
         for groups, where in ((site.task_data_filters, "in task_data_filters"), (inward, "has direction in")):
-            aside += [f"{_class(f.name)} {where}: it filters what arrives" for g in groups for f in g.filters]
-    return sites or {"the clients": document.options({})}, server, aside
+            yield from (f"{_class(f.name)} {where}: it filters what arrives" for g in groups for f in g.filters)
 
 
 def _chains(document: Document, site: Said) -> list[Said] | str:
@@ -306,33 +266,58 @@ def _chains(document: Document, site: Said) -> list[Said] | str:
         if group.direction.lower() not in ("in", "out", "inout"):
             words = f"direction: found {group.direction!r}; allowed: in, out, inout"
             raise document.error(words, "task_result_filters")
-    groups = [(g, [g.tasks] if isinstance(g.tasks, str) else g.tasks) for g in site.task_result_filters]
-    groups = [(g, tasks) for g, tasks in groups if g.direction.lower() != "in"]
-    covered = [t for _, tasks in groups for t in tasks]
-    named = [str(t) for each in site.executors if isinstance(each.tasks, list) for t in each.tasks]
-    models, sent = [t for t in named if t not in _METRICS and t != "*"], _sent(site)
+    groups = [([g.tasks] if isinstance(g.tasks, str) else g.tasks, g.filters)
+              for g in site.task_result_filters if g.direction.lower() != "in"]  # fmt: skip
+    covered = dict.fromkeys(task for tasks, _ in groups for task in tasks)
+    named = [str(task) for each in site.executors if isinstance(each.tasks, list) for task in each.tasks]
+    models = [task for task in named if task not in (*_METRICS, "*")] or ["train"]
     found = []
-    for task in dict.fromkeys([*(models or ["train"]), *(t for t in covered if t != "*" and t not in _METRICS)]):
-        group = next((g for g, tasks in groups if task in tasks), None)
-        if group is None:
-            group = next((g for g, tasks in groups if "*" in tasks), None)
-            if group is None or not document.ask("filters of every task", task=task):
-                said = f"; filters stand on {', '.join(dict.fromkeys(covered))}" if covered else ""
-                return f"no privacy filter stands on the result of the task {task!r}{said}: it is sent in clear"
-        args = {name: [table(f.args) for f in group.filters if _class(f.name) == name]
-                for name in ("SVTPrivacy", "PercentilePrivacy")}  # fmt: skip
-        ours = [_svt(document, each) for each in args["SVTPrivacy"]]
-        if noised := [svt for svt in ours if _applies(document, sent, svt)]:
+    for task in dict.fromkeys([*models, *(task for task in covered if task not in (*_METRICS, "*"))]):
+        plain = f"no privacy filter stands on the result of the task {task!r}"
+        filters = next((held for tasks, held in groups if task in tasks), None)
+        if filters is None:
+            filters = next((held for tasks, held in groups if "*" in tasks), None)
+            if filters is None or not document.ask("filters of every task", task=task):
+                return f"{plain}; filters stand on {', '.join(covered)}: {_PLAIN}" if covered else f"{plain}: {_PLAIN}"
+        cuts = [table(f.args) for f in filters if _class(f.name) == "PercentilePrivacy"]
+        ours = [_svt(document, table(f.args)) for f in filters if _class(f.name) == "SVTPrivacy"]
+        if noised := [svt for svt in ours if _applies(document, site, svt)]:
             found.append(min(noised, key=lambda svt: _svt_epsilon(svt, 1e6)))
         elif ours:
-            return f"SVTPrivacy filters {', '.join(sorted(_kinds(ours[0])))}, and clients send {sent or 'another kind'}"
-        elif args["PercentilePrivacy"]:
-            cut = document.options(args["PercentilePrivacy"][0], "task_result_filters", part="percentile")
+            return f"SVTPrivacy filters {', '.join(sorted(_kinds(ours[0])))}, and clients send {_sent(site) or 'another kind'}"
+        elif cuts:
+            cut = document.options(cuts[0], "task_result_filters", part="percentile")
             words = f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data"
             return f"{words}: there is no noise"
         else:
-            return f"no privacy filter stands on the result of the task {task!r}: it is sent in clear"
+            return f"{plain}: {_PLAIN}"
     return found
+
+
+def _svt(document: Document, args: Table) -> Said:
+    """The options of ``SVTPrivacy``; an error where FLARE refuses them."""
+    svt = document.options(args, "task_result_filters", part="svt")
+    first, second = svt.epsilon_threshold, svt.epsilon_query
+    given, both = (first or 0.0) + (second or 0.0), first is not None and second is not None
+    if not math.isclose(given, svt.epsilon) if both else given >= svt.epsilon:
+        words = f"epsilon_threshold + epsilon_query = {given:g} for epsilon = {svt.epsilon:g}: refused there"
+    elif svt.fraction == 0 or _kinds(svt) - _BOTH:
+        words = "fraction: allowed: in (0, 1]; data_kinds: allowed: WEIGHTS, WEIGHT_DIFF"
+    else:
+        return svt
+    raise document.error(words, "task_result_filters")
+
+
+def _svt_epsilon(svt: Said, size: float) -> float:
+    """The pure ε of one result of so many values."""
+    return svt_epsilon(size, svt.fraction, svt.epsilon, svt.noise_var, svt.epsilon_threshold, svt.epsilon_query,
+                       svt.epsilon_release)  # fmt: skip
+
+
+def _kinds(svt: Said) -> set[str]:
+    """What a filter handles; it passes other kinds of data as they are."""
+    said = svt.data_kinds or sorted(_BOTH)
+    return set(map(_class, [said] if isinstance(said, str) else said))
 
 
 def _sent(site: Said) -> str | None:
@@ -345,11 +330,11 @@ def _sent(site: Said) -> str | None:
     return kinds.pop() if len(kinds) == 1 else None
 
 
-def _applies(document: Document, sent: str | None, svt: Said) -> bool:
+def _applies(document: Document, site: Said, svt: Said) -> bool:
     """Whether a filter handles the kind of data that the site sends."""
-    kinds = _kinds(svt)
-    if len(kinds) == 2 or sent is not None:
-        return len(kinds) == 2 or sent in kinds
+    kinds, sent = _kinds(svt), _sent(site)
+    if kinds == _BOTH or sent is not None:
+        return kinds == _BOTH or sent in kinds
     [kind] = kinds
     question = f"Do the clients send {kind} (params_transfer_type)? SVTPrivacy filters only that kind."
-    return document.facts.whether(f"clients send {kind}", question)
+    return document.whether(f"clients send {kind}", question)
