@@ -87,8 +87,7 @@ def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | Non
     second where both are the same.
     """
     reach = -float(ndtri(tail)) * chosen.sigma
-    ends = -float(chosen.shifts_q.max()) - reach, float(chosen.shifts_p.max()) + reach
-    xs = np.linspace(*ends, _FIRST_GUESSES)
+    xs = np.linspace(-float(chosen.shifts_q.max()) - reach, float(chosen.shifts_p.max()) + reach, _FIRST_GUESSES)
     if chosen.shifts_p.max() > _MANY_ROWS and chosen.shifts_q.any():  # the last shift is far, and hardly ever
         sides = ((chosen.weights_q, chosen.shifts_q), (chosen.weights_p, chosen.shifts_p))
         below, above = (float(shifts[weights > _HARDLY].max()) for weights, shifts in sides)
@@ -135,7 +134,8 @@ def _binomial(trials: int, rate: float) -> tuple[ArrayField, ArrayField]:
         hits = np.arange(trials + 1, dtype=float)
         weights = binom.pmf(hits, trials, rate)
     else:
-        usual = np.linspace(*binom.ppf((_HARDLY, 1 - _HARDLY), trials, rate), _MANY_ROWS)
+        least, most = (float(binom.ppf(share, trials, rate)) for share in (_HARDLY, 1 - _HARDLY))
+        usual = np.linspace(least, most, _MANY_ROWS)
         hits = np.unique([*np.ceil(usual), trials])
         up_to, beyond = binom.cdf(hits, trials, rate), binom.sf(hits, trials, rate)
         weights = np.where(up_to < 0.5, np.diff(up_to, prepend=0.0), -np.diff(beyond, prepend=1.0))
