@@ -253,8 +253,8 @@ def private(
         unit: What one person's data are: ``node``, or ``edge``: rows and labels of ``graph`` are public, and only its edges are
             protected. The network is then called with rows that hold released noisy sums over neighbours, and with no edge.
         epsilon: ε, above 0.
-        delta: δ, between 0 and 1; by default a tenth of one over the people who train, and at most 10⁻⁴; for edges of one over 50
-            of each person, since how many there are is private.
+        delta: δ, between 0 and 1; by default a tenth of one over the people who train, and at most 10⁻⁴; for edges of one over
+            50 of each person, since how many there are is private.
         public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing, and the network
             may read edges when it answers. Without such people each answer follows from one's own row.
         arguments: Keyword arguments of a class.
