@@ -72,7 +72,8 @@ class PrivateModel:
 
     Attributes:
         epsilon: ε of the training.
-        delta: δ; None: a tenth of one over the people of the graph (or its edges, if they are more), and at most 10⁻⁴.
+        delta: δ; None: a tenth of one over the people of the graph (for edges over 50 of each, since their number is private),
+            and at most 10⁻⁴.
         settings: Of the method ``own_model``, the network among them.
         reading: The people who train.
         public: People whose rows and edges are public; None: nobody.
@@ -112,7 +113,8 @@ class PrivateModel:
             task["public"] = "nothing"
         asked = {"name": _NAME, "datasets": [{"name": "own/object", "label": _NAME}], "tasks": [task]}
         whole = world_of_trust(Trust.CURATOR)
-        row = Cell(_TASK, _NAME, "own_model", _ROW, whole, self.epsilon, "provable", 0)  # the one cell of that scenario
+        calibrated = "provable" if math.isfinite(self.epsilon) else "none"
+        row = Cell(_TASK, _NAME, "own_model", _ROW, whole, self.epsilon, calibrated, 0)  # the one cell of that scenario
         options = fits.FitOptions(
             budget=None if budget is None else str(budget),
             public=self.public,
@@ -137,8 +139,7 @@ class PrivateModel:
 
     @property
     def _delta(self) -> float:
-        units = self.graph.num_edges if self._edges else self.graph.num_nodes
-        return self.delta or wanted.delta_of(max(units, self.graph.num_nodes))
+        return self.delta or wanted.delta_of(self.graph.num_nodes * (wanted.TIES_OF_A_PERSON if self._edges else 1))
 
     @property
     def graph(self) -> Graph:
@@ -252,7 +253,8 @@ def private(
         unit: What one person's data are: ``node``, or ``edge``: rows and labels of ``graph`` are public, and only its edges are
             protected. The network is then called with rows that hold released noisy sums over neighbours, and with no edge.
         epsilon: ε, above 0.
-        delta: δ, between 0 and 1; by default a tenth of one over the people who train, and at most 10⁻⁴.
+        delta: δ, between 0 and 1; by default a tenth of one over the people who train, and at most 10⁻⁴; for edges of one over
+            50 of each person, since how many there are is private.
         public: People whose rows and edges are public, as ``graph``: what is learned from them costs nothing, and the network
             may read edges when it answers. Without such people each answer follows from one's own row.
         arguments: Keyword arguments of a class.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import fedgraph
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
@@ -107,6 +109,36 @@ def test_edges_alone_are_protected_where_rows_are_public(people: tuple[Graph, Gr
     assert 0 <= found.epsilon <= found.proven <= 4
     nobody = fedgraph.private(pyg.MLP([-1, 8, train.num_classes], norm=None), train, unit="edge", epsilon=4, steps=10)
     assert nobody.fit(quiet=True).predict(train, "own").shape == (train.num_nodes,)
+
+
+def test_how_many_private_edges_there_are_is_not_in_what_is_stated(people: tuple[Graph, Graph]) -> None:
+    train, _ = people
+    ends = np.argwhere(np.triu(np.ones((train.num_nodes, train.num_nodes)), 1))
+    shape = {"hidden_channels": 4, "num_layers": 2, "norm": None}
+    said = []
+    for edges in (1000, 1001):
+        half = sp.coo_array((np.ones(edges, np.float32), tuple(ends[:edges].T)), shape=train.adjacency.shape)
+        given = replace(train, adjacency=sp.csr_array(half + half.T))
+        asked = fedgraph.private("torch_geometric.nn.MLP", given, unit="edge", epsilon=4, arguments=shape, hops=1, steps=1)
+        said.append(asked.fit(quiet=True).statement)
+    assert said[0] == said[1]
+
+
+def test_without_noise_it_is_trained_where_somebody_says_that_nothing_is_protected(people: tuple[Graph, Graph]) -> None:
+    train, public = people
+    asked = fedgraph.private(pyg.MLP([-1, 8, 4], norm=None), train, epsilon=np.inf, public=public, **FEW)
+    with pytest.raises(PrivacyError, match="its ε is ∞"):
+        asked.fit(quiet=True)
+    assert asked.fit(quiet=True, nothing_protected=True).predict(public).shape == (public.num_nodes,)
+
+
+def test_answers_of_who_trained_are_not_given_to_others_without_ids(people: tuple[Graph, Graph]) -> None:
+    train, others = people
+    shape = {"hidden_channels": 4, "num_layers": 2, "norm": None}
+    asked = fedgraph.private("torch_geometric.nn.MLP", train, unit="edge", epsilon=4, arguments=shape, steps=2).fit(quiet=True)
+    assert len(asked.predict(train)) == train.num_nodes
+    with pytest.raises(DataError, match=f"{others.num_nodes} people are asked about, {train.num_nodes} trained"):
+        asked.predict(others)
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ def require(adjacency: sp.csr_array, limit: int, ids: np.ndarray) -> None:
     if beyond.size:
         raise DataError(
             f"node {ids[beyond[0]]} has {degrees[beyond[0]]} neighbours, and {beyond.size} nodes have more than the stated "
-            f"limit of {limit}; allowed: a limit that the data keep ({degrees.max()} or more), or cap: log, which needs none"
+            f"limit of {limit}; allowed: a limit that the data keep ({degrees.max()} or more), or another cap, which needs none"
         )
 
 

@@ -405,6 +405,11 @@ def _among_trained(model: Model, reads: MethodReads, graph: Graph, places: np.nd
     n, new, named = model.plan.facts.num_nodes, np.flatnonzero(places < 0), model.people.digests.size
     if n != named and (named or not 0 < n <= _MOST_PEOPLE):
         raise DataError(f"the model's file counts {n:,} people, and names {named:,}; allowed: as many as it names")
+    if reads is MethodReads.NOTHING and model.unnamed and not graph.names.ids and graph.num_nodes != model.unnamed:
+        raise DataError(
+            f"neither graph has ids: {graph.num_nodes:,} people are asked about, {model.unnamed:,} trained, and {model.method} "
+            "answers those alone; allowed: the same people in the same order, or ids in both graphs"
+        )
     if new.size and (reads is MethodReads.NOTHING or model.plan.guarantee.protection.unit is privacy.Unit.EDGE):
         raise DataError(
             f"{new.size:,} of {places.size:,} people were not in the training graph, the first is {graph.ids[new[0]]!r}; "

@@ -20,7 +20,7 @@ import yaml
 from fedgraph import scenario
 from fedgraph.methods import method_kinds
 from fedgraph.privacy import Trust
-from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, WANTED_WHOLE, Wanted
+from fedgraph.scenario.wanted import FEWEST_WANTED_OF_A_CLASS, MANY_WANTED_PEOPLE, TIES_OF_A_PERSON, WANTED_WHOLE, Wanted
 from fedgraph.types import in_words_of
 
 SCHEMA = "fedgraph.schema.json"
@@ -28,7 +28,6 @@ _COMMENT_AT = 52  # column at which a short row's comment begins
 _LEFT_OUT = 3  # clients of a federation that are left out in turn, from the smallest to the largest
 _COMPARED = (400, 300, 200, 100, 60)  # graphs that are compared pair by pair, from the dearest draft to the cheapest
 PAIRWISE_DRAFT_TASKS = ("compared", "clusters")  # tasks whose work grows with the pairs
-_TIES_OF_A_PERSON = 50  # of own data, whose ties a draft does not count
 _USUAL_SHARE, _TESTED = 0.8, 110  # what trains; and how many labelled ones at least are left to test, which takes 100
 _QUICK_CEILING = 50_000  # people; of more, the row without privacy takes most of --quick: 86 s for 200,000 (2026-11)
 
@@ -82,7 +81,7 @@ def as_yaml(wanted: Wanted, folder: Path) -> str:
     template = writer.from_string(resources.files("fedgraph.scenario").joinpath("draft.yaml.j2").read_text(encoding="utf-8"))
     own = data.path is not None  # somebody's own data, of which the draft tells no count that is private
     people = _protected(wanted)
-    each = f"{people:,} ties, {_TIES_OF_A_PERSON} of each person" if own else f"all {people:,}"
+    each = f"{people:,} ties, {TIES_OF_A_PERSON} of each person" if own else f"all {people:,}"
     kinds = {"edge": each, "entity": "them" if own else f"all {people:,}"} if wanted.links else {}
     many_of = kinds.get(wanted.unit, f"all {people:,}")
     why = f"δ: that the guarantee fails for any of {many_of} has a chance of 1 in 10 at most"
@@ -108,7 +107,7 @@ def _protected(wanted: Wanted) -> int:
     if not wanted.links or graph is None or wanted.unit == "node":
         return people
     if wanted.unit == "edge":
-        return people * _TIES_OF_A_PERSON if wanted.data.path is not None else max(people, graph.num_edges)
+        return people * TIES_OF_A_PERSON if wanted.data.path is not None else max(people, graph.num_edges)
     return max(people, max(int(owners.max()) for owners in graph.edge_owners))
 
 

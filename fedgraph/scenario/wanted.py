@@ -22,6 +22,7 @@ WANTED_TRUST = (Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT)  # what every metho
 _FEWEST_LABELLED = 5
 FEWEST_WANTED_OF_A_CLASS = 4  # graphs
 MANY_WANTED_PEOPLE = 20_000  # from here on Leiden finds the communities that are dealt to clients: Louvain takes minutes
+TIES_OF_A_PERSON = 50  # of own data, whose ties nobody may count
 _LARGEST_WANTED_DELTA = 1e-4  # of a draft, however few the people are
 WANTED_WHOLE = "-whole"  # the end of the label of the data set whose graphs are read whole
 _NAME = re.compile(r"[^A-Za-z0-9_.-]+")

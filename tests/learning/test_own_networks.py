@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -525,6 +526,56 @@ def test_weights_that_are_said_to_be_public_are_kept() -> None:
     assert not np.array_equal(start(held(Walks())), own_network.flat(Walks()))
 
 
+class DrawnByNumpy(torch.nn.Module):
+    """A map that nobody trains, from the generator of all numpy."""
+
+    def __init__(self, in_channels: int, out_channels: int, **how: Any) -> None:
+        super().__init__()
+        draw = np.random.default_rng(**how).normal if how else np.random.normal
+        self.linear = torch.nn.Linear(8, out_channels)
+        self.register_buffer("directions", torch.tensor(draw(size=(in_channels, 8)), dtype=torch.float32))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = self.linear(x @ self.directions)
+        return found
+
+
+def test_what_numpy_draws_follows_from_the_seed_too() -> None:
+    """Else what answers, what is handed out and each worker have another network than was trained."""
+    spec = NetworkSpec(f"{__name__}:DrawnByNumpy", "{}", INPUTS, CLASSES)
+    isolation.require(spec)
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    handed_out, trained = own_network.with_weights(spec, start(spec)), own_network.ready(spec)
+    assert torch.equal(handed_out.directions, trained.directions)
+    assert np.array_equal(before, np.random.get_state()[1])  # noqa: NPY002
+
+
+def test_what_no_seed_gives_again_is_refused() -> None:
+    arguments = json.dumps({"seed": None})
+    with pytest.raises(ScenarioError, match=r"no seed gives directions again, .*; use torch\.randn"):
+        isolation.require(NetworkSpec(f"{__name__}:DrawnByNumpy", arguments, INPUTS, CLASSES))
+
+
+@pytest.mark.parametrize("loops", [False, True])
+def test_nobody_sees_at_whose_row_a_network_stops(loops: bool) -> None:
+    """Its gradient counts as zero, as one that is not finite does; the others' are what they are."""
+
+    def stops(self: Any, x: torch.Tensor, e: torch.Tensor) -> torch.Tensor:
+        if bool((x.detach() > 100).any()):
+            raise ValueError(f"a row with {float(x.detach().max())}")
+        out: torch.Tensor = self.linear(x)
+        return out
+
+    spec, given, clip = held(module(run=stops)), examples(hops=0), 0.3
+    assert isolation.require(spec).loops
+    vector = start(spec)
+    whole = example_gradients.clipped_sum(spec, vector, given, clip, 12, loops)
+    rows = given.rows.copy()
+    rows[given.samples.nodes[3, 0]] = 1e3
+    there = example_gradients.clipped_sum(spec, vector, NetworkExamples(rows, given.samples, given.labels), clip, 12, loops)
+    assert 0 < np.linalg.norm(whole.astype(float) - there) <= clip
+
+
 def test_the_data_say_how_wide_a_network_is() -> None:
     spec = NetworkSpec("torch_geometric.nn:MLP", json.dumps({"channel_list": ["$inputs", 5, "$classes"], "norm": None}), 9, 4)
     assert next(tuple(p.shape) for p in own_network.trained(own_network.build(spec)).values()) == (5, 9)
@@ -549,13 +600,29 @@ def test_what_is_no_network_is_said_in_one_line(model: str, arguments: dict[str,
 
 
 @pytest.mark.parametrize(
-    ("model", "words"), [("os.path", "no class of torch modules"), ("nowhere.nets:Net", "no class that can be")]
+    ("model", "words"),
+    [
+        ("os.path", "no class of torch modules"),
+        ("nowhere.nets:Net", "no class that can be"),
+        ("nets_ends:Net", r"'nets_ends:Net' is no class that can be imported \(SystemExit: 3\)"),
+        ("nets_fails:Net", r"'nets_fails:Net' is no class that can be imported \(RuntimeError: no display\)"),
+        ("nets_made:Net", r"nets_made:Net: cannot be run on 3 nodes .*SystemExit: 4"),
+    ],
 )
-def test_a_name_of_another_package_is_looked_up_when_the_network_is_built(model: str, words: str) -> None:
-    """Settings stand in models' files, too: reading them imports nobody's package."""
+def test_a_name_of_another_package_is_looked_up_when_the_network_is_built(
+    model: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Settings stand in models' files, too: reading them imports nobody's package. Then nothing that it does ends the run."""
+    (tmp_path / "nets_ends.py").write_text("raise SystemExit(3)")
+    (tmp_path / "nets_fails.py").write_text("raise RuntimeError('no display')")
+    (tmp_path / "nets_made.py").write_text(
+        "import torch\nclass Net(torch.nn.Module):\n    def __init__(self, in_channels):\n        raise SystemExit(4)"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
     own_network.require(model, {})
-    with pytest.raises(ScenarioError, match=words):
-        own_network.build(NetworkSpec(model, "{}", INPUTS, CLASSES))
+    for look in (own_network.build, isolation.require):
+        with pytest.raises(ScenarioError, match=words):
+            look(NetworkSpec(model, "{}", INPUTS, CLASSES))
 
 
 def shapes(found: rooted.RootedSamples) -> list[tuple[frozenset[int], frozenset[tuple[int, int]]]]:

@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import scipy.sparse as sp
 import torch
+from scipy.stats import binom, norm
 
 from fedgraph import data, seeds
 from fedgraph.errors import ScenarioError
@@ -20,6 +21,7 @@ from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.methods import own_model
 from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
+from fedgraph.privacy.accounting import mixture
 from fedgraph.types import Graph, Subgraph
 from tests.mutants.code import CodeMutant
 from tests.public_facts import public_facts
@@ -115,6 +117,15 @@ class _Measures(torch.nn.Linear):
         return super().forward(x) * len(x)
 
 
+class _Stops(torch.nn.Linear):
+    """It takes no row beyond what its author thought of."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if bool((x.detach() > 100).any()):
+            raise ValueError("a value above 100")
+        return super().forward(x)
+
+
 def _spec(module: torch.nn.Module) -> NetworkSpec:
     return NetworkSpec(own_network.hold(module), "{}", module.in_features, module.out_features)  # type: ignore[arg-type]
 
@@ -139,6 +150,44 @@ def _an_example_is_seen_by_itself() -> None:
     np.testing.assert_allclose(
         whole, each, rtol=1e-3, atol=1e-4 * np.abs(each).max(), err_msg="an example shows how large others are"
     )
+
+
+def _nobody_sees_whose_row_stops_a_network() -> None:
+    spec, labels = _spec(_Stops(5, 3)), np.arange(4) % 3
+    rows, vector = np.eye(4, 5), own_network.start(spec, np.random.default_rng(0))
+    given = NetworkExamples(rows, rooted.alone(np.arange(4)), labels)
+    whole = example_gradients.clipped_sum(spec, vector, given, 0.1, 4, True)
+    other = replace(given, rows=np.where(np.arange(4)[:, None] == 2, 1e3, rows))
+    try:
+        found = example_gradients.clipped_sum(spec, vector, other, 0.1, 4, True)
+    except ValueError as error:
+        raise AssertionError("a run stops at one person's row") from error
+    assert np.linalg.norm(found.astype(float) - whole) <= 0.1
+
+
+def _many_rows_cost_no_less_than_they_do() -> None:
+    """The hockey-stick at 0 of the exact pair of 900 rows, whose shifts are nearly normal: here a fine grid says it."""
+    sigma, rate, rows = 40.0, 0.5, 900
+    there, _ = mixture.curves(mixture.pair(sigma, rate, rows, True), 1e-15)
+    weights, x = binom.pmf(np.arange(rows + 1), rows, rate), np.linspace(-800, 800, 8001)
+    above, below = (norm.pdf(x[:, None], sign * np.arange(rows + 1), sigma) @ weights for sign in (1, -1))
+    for epsilon in (0.0, 60.0, 140.0):
+        exact = np.maximum(above - np.exp(epsilon) * below, 0).sum() * (x[1] - x[0])
+        assert there.deltas(np.array([epsilon]))[0] >= exact * (1 - 1e-6), "a step is priced for fewer rows than are drawn"
+
+
+def _numbers_of_rows_are_rounded_down() -> list[tuple[object, str, object]]:
+    honest = mixture._binomial
+
+    def binomial(trials: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
+        weights, hits = honest(trials, rate)
+        return weights, np.append(hits[0], hits[:-1]) if trials > mixture._MANY_ROWS else hits
+
+    return [(mixture, "_binomial", binomial)]
+
+
+def _stops_at_a_row() -> list[tuple[object, str, object]]:
+    return [(example_gradients, "_rows", lambda spec, vector, given, loops: example_gradients.looped(spec, vector, given))]
 
 
 def _memory_is_not_looked_for() -> list[tuple[object, str, object]]:
@@ -184,6 +233,10 @@ MUTANTS = [
     CodeMutant("own_model trains what remembers examples", _memory_is_not_looked_for, _nothing_is_kept),
     CodeMutant(
         "own_model gives all examples the room of the largest", _all_get_the_room_of_the_largest, _an_example_is_seen_by_itself
+    ),
+    CodeMutant("own_model stops at the row of one person", _stops_at_a_row, _nobody_sees_whose_row_stops_a_network),
+    CodeMutant(
+        "numbers of many rows are rounded down", _numbers_of_rows_are_rounded_down, _many_rows_cost_no_less_than_they_do
     ),
     CodeMutant("own_model's roots read nodes that were drawn", _reads_whoever_is_there, _who_reads_whom_is_what_is_priced),
 ]

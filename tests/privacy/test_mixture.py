@@ -61,21 +61,26 @@ def test_one_row_is_the_librarys_sampled_gaussian(sigma, q, steps, delta, replac
     assert expected * (1 - 1e-4) <= found <= expected * (1 + 2e-3)
 
 
-def test_one_call_bound_is_above_the_pair_and_is_the_librarys():
-    sigma, q, rows = 4.0, 0.1, 3
-    at = np.linspace(0.0, 2.0, 9)
-    bound, _ = mixture.curves(mixture._one_call_mixture_pair(sigma, q, rows), 1e-15)
-    for replaced in (False, True):
-        there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
-        assert (bound.deltas(at) >= there.deltas(at) - 1e-12).all()
-        assert back is None or (bound.deltas(at) >= back.deltas(at) - 1e-12).all()
-    theirs = library.from_gaussian_mechanism(
-        sigma / rows,
-        sampling_prob=1 - (1 - q) ** rows,
-        neighboring_relation=NeighboringRelation.REPLACE_ONE,
-        value_discretization_interval=1e-3,
-    )
-    assert bound.deltas(at) == pytest.approx(theirs.get_delta_for_epsilon(list(at)), rel=1e-3, abs=1e-6)
+@pytest.mark.parametrize(("q", "rows"), [(0.1, 300), (0.003, 300), (0.5, 900)])
+@pytest.mark.parametrize("replaced", [False, True])
+def test_of_many_rows_the_bound_is_a_little_above_the_pair(q, rows, replaced, monkeypatch):
+    """Numbers of rows are rounded up beyond ``_MANY_ROWS``; here the pair without rounding is its oracle."""
+    sigma, at = 2.0 + q * rows, np.array([0.0, 0.3, 1.0, 2.5])
+    rounded = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
+    monkeypatch.setattr(mixture, "_MANY_ROWS", rows)
+    whole = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
+    for bound, exact in zip(rounded, whole, strict=True):
+        assert (bound is None) == (exact is None)
+        if exact is not None:
+            found, true = bound.deltas(at), exact.deltas(at)
+            assert (found >= true * (1 - 1e-9)).all()
+            assert (found <= true * 1.1 + 1e-12).all()
+
+
+def test_one_row_more_than_are_counted_one_by_one_costs_a_little_more():
+    costs = [price(Repeated(PoissonGaussian(20.0, 0.02, rows, False), 50), 1e-5).epsilon for rows in (127, 128, 129, 130, 160)]
+    assert costs == sorted(costs)
+    assert costs[2] < 1.02 * costs[1]
 
 
 def _two_dimensional(weights, centres, grid, sigma):

@@ -152,9 +152,24 @@ def weighed_rows(
     alike = [np.flatnonzero(rooms == room) for room in np.unique(rooms)]
     for some in (of[first : first + chunk] for of in alike for first in range(0, of.size, chunk)):
         given = NetworkExamples(examples.rows, examples.samples.of(some), examples.labels[some])
-        rows = (looped if loops else vmapped)(spec, vector, given)
+        rows = _rows(spec, vector, given, loops)
         scale = per_sample.scales(torch.linalg.vector_norm(rows, dim=1), limit)
         yield rows if bool((scale > 0).all()) else torch.where(scale[:, None] > 0, rows, 0.0), scale, some
+
+
+def _rows(spec: NetworkSpec, vector: np.ndarray, given: NetworkExamples, loops: bool) -> torch.Tensor:
+    """``vmapped`` or ``looped``; an example at which the network stops is zeros, so that nobody sees whose row it was."""
+    try:
+        return (looped if loops else vmapped)(spec, vector, given)
+    except Exception:  # of the network; the look found none at random rows
+        if (count := len(given.labels)) == 1 and loops:
+            return torch.zeros((1, np.asarray(vector).size), dtype=torch.float64, device=torch_device())
+    samples = given.samples
+    each = [
+        NetworkExamples(given.rows, RootedSamples(samples.nodes[[k]], samples.arcs[[k]]), given.labels[[k]])
+        for k in range(count)
+    ]
+    return torch.cat([_rows(spec, vector, one, True) for one in each])
 
 
 def clipped_sum(

@@ -89,6 +89,12 @@ def _look(spec: NetworkSpec, came: torch.nn.Module) -> IsolatedNetwork:
         raise ScenarioError(f"{spec.called}: has no parameter that trains; allowed: a module with one at least")
     _require_parts(spec, module)
     copied = own_network.ready(spec)  # of which each call takes a copy
+    built, again = own_network.tensors_of(module), own_network.tensors_of(copied)
+    if unlike := [name for name, tensor in built.items() if not torch.equal(tensor, again[name])]:
+        raise ScenarioError(
+            f"{spec.called}: no seed gives {', '.join(unlike[:3])} again, so what answers is another network than was trained; "
+            "use torch.randn and torch.nn.init, which follow from the seed"
+        )
     before = contents.contents(copied)
     failure: Exception | None = None
     try:

@@ -11,14 +11,16 @@ without self-loops, as all graphs here are, that is the same network.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
 import importlib
 import inspect
 import io
 import json
+import random
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -118,8 +120,9 @@ def _class_of(model: str) -> type[torch.nn.Module]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch_geometric calls deprecated parts of torch
             found = getattr(importlib.import_module(place), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"model: {model!r} is no class that can be imported ({error}); allowed: torch_geometric.nn.GCN, "
+    except (Exception, SystemExit) as error:  # of the module, such as a script that reads its arguments
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"model: {model!r} is no class that can be imported ({said}); allowed: torch_geometric.nn.GCN, "
                          "or mypackage.nets:Net") from None  # fmt: skip
     if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
         raise ValueError(f"model: {model} is no class of torch modules; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
@@ -145,7 +148,10 @@ def as_it_came(spec: NetworkSpec) -> torch.nn.Module:
     if spec.model.startswith(HELD_NETWORK):
         return copy.deepcopy(_held_module(spec.model))
     made = _class_of(spec.model)
-    return made(**_filled(made, json.loads(spec.arguments), spec.inputs, spec.classes))
+    try:
+        return made(**_filled(made, json.loads(spec.arguments), spec.inputs, spec.classes))
+    except SystemExit as error:
+        raise RuntimeError(f"SystemExit: {error}") from None
 
 
 def build(spec: NetworkSpec) -> torch.nn.Module:
@@ -154,6 +160,11 @@ def build(spec: NetworkSpec) -> torch.nn.Module:
     Raises:
         ScenarioError: It cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
     """
+    try:
+        if not spec.model.startswith(HELD_NETWORK):
+            _class_of(spec.model)
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
     try:
         module = as_it_came(spec).eval().float()
         with torch.no_grad():
@@ -198,22 +209,36 @@ def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
 
     Args:
         spec: Of the network.
-        seed: Of the first weights; the global generator of torch is left as it was.
+        seed: Of the first weights; the global generators of torch, numpy and Python are left as they were.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(seed)
+    with _seeded(seed):
         module = build(spec)
         if spec.weights == "public":
             return module, []
         if not spec.model.startswith(HELD_NETWORK):
-            torch.default_generator.manual_seed(seed + 1)
-            again = tensors_of(build(spec))
+            with _seeded(seed + 1):
+                again = tensors_of(build(spec))
             return module, [name for name, tensor in tensors_of(module).items() if _kept(tensor, again[name])]
         with torch.no_grad():
             first, again = _redrawn(module), _redrawn(module)
             for name, tensor in tensors_of(module).items():
                 tensor.copy_(first[name])
         return module, [name for name, tensor in first.items() if _undrawn(tensor) or _kept(tensor, again[name])]
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """What torch, numpy and Python draw follows from ``seed``, and afterwards from what it followed before."""
+    kept, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        random.seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(kept)
+            np.random.set_state(of_numpy)  # noqa: NPY002
 
 
 def _redrawn(module: torch.nn.Module) -> dict[str, torch.Tensor]:

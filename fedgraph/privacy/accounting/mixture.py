@@ -13,7 +13,7 @@ the curves compose adaptively. Assumes: coins are fresh and secret, denominators
 *Proof*: ``docs/proofs.md``. A one-sided mixture is **not** valid where a row is changed rather than removed.
 
 **Edge cases.** q = 1 is the Gaussian with Δ = 2B'−1 or 2B' and q = 0 releases nothing; both are settled
-before this file. B' above ``_MANY_ROWS`` uses ``_one_call_mixture_pair`` (looser, constant size).
+before this file. Beyond ``_MANY_ROWS`` rows numbers of sampled rows are rounded up to a few: a longer shift only adds.
 
 Reference: for B' = 1 zero-out this is Zhu, Dong & Wang 2022, Theorem 11.
 """
@@ -28,6 +28,7 @@ from fedgraph.privacy.accounting.losses import LossCurve
 from fedgraph.privacy.fields import ArrayField
 
 _MANY_ROWS = 128
+_HARDLY = 1e-15  # a chance
 _FIRST_GUESSES = 4097
 
 
@@ -66,29 +67,14 @@ class MixturePair:
 
 
 def pair(noise_multiplier: float, sampling_rate: float, touched_rows: int, replaced: bool) -> MixturePair:
-    """The dominating pair of a step; the one-call bound where very many rows are touched.
+    """The dominating pair of a step.
 
-    noise_multiplier: σ, standard deviation over clip, > 0. sampling_rate: q in (0, 1). touched_rows: B' ≥ 1; above
-    ``_MANY_ROWS`` the bound is looser, and of constant size. replaced: whether all touched rows change, or the own one
-    vanishes.
+    noise_multiplier: σ, standard deviation over clip, > 0. sampling_rate: q in (0, 1). touched_rows: B' ≥ 1. replaced: whether
+    all touched rows change, or the own one vanishes.
     """
-    if touched_rows > _MANY_ROWS:
-        return _one_call_mixture_pair(noise_multiplier, sampling_rate, touched_rows)
     p, a = _binomial(touched_rows, sampling_rate)
     q, b = (p, a) if replaced else _binomial(touched_rows - 1, sampling_rate)
     return MixturePair(p, a, q, b, noise_multiplier)
-
-
-def _one_call_mixture_pair(noise_multiplier: float, sampling_rate: float, touched_rows: int) -> MixturePair:
-    """Bound for zero-out and replace: with probability 1 − (1−q)^B' *all* B' rows are sampled.
-
-    Larger shifts only add to the hockey-stick, and moving each non-zero j to B' moves every summand the
-    same way. Equals ``from_gaussian_mechanism(σ/B', sampling_prob=1−(1−q)**B', REPLACE_ONE)``.
-    """
-    hit = -math.expm1(touched_rows * math.log1p(-sampling_rate))
-    weights, shifts = np.array([1 - hit, hit]), np.array([0.0, float(touched_rows)])
-    keep = weights > 0
-    return MixturePair(weights[keep], shifts[keep], weights[keep], shifts[keep], noise_multiplier)
 
 
 def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | None]:
@@ -102,6 +88,10 @@ def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | Non
     """
     reach = -float(ndtri(tail)) * chosen.sigma
     xs = np.linspace(-float(chosen.shifts_q.max()) - reach, float(chosen.shifts_p.max()) + reach, _FIRST_GUESSES)
+    if chosen.shifts_p.max() > _MANY_ROWS and chosen.shifts_q.any():  # the last shift is far, and hardly ever
+        sides = ((chosen.weights_q, chosen.shifts_q), (chosen.weights_p, chosen.shifts_p))
+        below, above = (float(shifts[weights > _HARDLY].max()) for weights, shifts in sides)
+        xs = np.union1d(xs, np.linspace(-below - reach, above + reach, _FIRST_GUESSES))
     losses, _ = chosen.loss(xs)
     low, high = float(losses[0]), float(losses[-1])
 
@@ -140,8 +130,15 @@ def curves(chosen: MixturePair, tail: float) -> tuple[LossCurve, LossCurve | Non
 def _binomial(trials: int, rate: float) -> tuple[ArrayField, ArrayField]:
     from scipy.stats import binom
 
-    hits = np.arange(trials + 1, dtype=float)
-    weights = binom.pmf(hits, trials, rate)
+    if trials <= _MANY_ROWS:
+        hits = np.arange(trials + 1, dtype=float)
+        weights = binom.pmf(hits, trials, rate)
+    else:
+        least, most = (float(binom.ppf(share, trials, rate)) for share in (_HARDLY, 1 - _HARDLY))
+        usual = np.linspace(least, most, _MANY_ROWS)
+        hits = np.unique([*np.ceil(usual), trials])
+        up_to, beyond = binom.cdf(hits, trials, rate), binom.sf(hits, trials, rate)
+        weights = np.where(up_to < 0.5, np.diff(up_to, prepend=0.0), -np.diff(beyond, prepend=1.0))
     keep = weights > 0  # a weight that underflows (below 1e-308) cannot reach any δ in use
     return weights[keep], hits[keep]
 
