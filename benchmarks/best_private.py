@@ -88,15 +88,25 @@ def _graph(labels: np.ndarray, one: np.ndarray, two: np.ndarray, rows: np.ndarra
 
 
 def _made(
-    size: int, classes: int, degree: float, like: float, columns: int = 0, told: float = 0.5, hubs: int = 0, rare: float = 0.0
+    size: int,
+    classes: int,
+    degree: float,
+    like: float,
+    columns: int = 0,
+    told: float = 0.5,
+    hubs: int = 0,
+    rare: float = 0.0,
+    empty: int = 0,
 ) -> Callable[[], Graph]:
+    """empty: further columns, which nobody has: codes that others in a federation use."""
+
     def make() -> Graph:
         rng = np.random.default_rng([size, classes, int(100 * like), columns])
         shares = rng.gamma(1.0, 1.0, classes) + 0.1 if classes > 10 else np.ones(classes)
         shares = np.array([1 - rare, rare]) if rare else shares / shares.sum()
         labels = rng.choice(classes, size, p=shares)
         labels[:classes] = np.arange(classes)
-        rows = words(labels, columns, told, rng) if columns else None
+        rows = np.pad(words(labels, columns, told, rng), ((0, 0), (0, empty))) if columns else None
         return drawn(labels, int(size * degree / 2), like, rng, rows, hubs)
 
     return make
@@ -113,6 +123,7 @@ MADE: dict[str, Callable[[], Graph]] = {
     "made/rare": _made(4000, 2, 8, 0.9, 100, rare=0.07),
     "made/rare-featureless": _made(20000, 2, 12, 0.97, rare=0.07),
     "made/no-likeness": _made(2000, 3, 10, 1 / 3, 100, told=0.7),
+    "made/codes": _made(2400, 6, 40, 0.6, 100, told=0.3, empty=5000),
     "made/600-people": _made(600, 2, 4, 0.5, 12, told=1.2),
 }
 

@@ -1,9 +1,11 @@
 """One task of a scenario on one data set, as a table of accuracies: a row for each method, a column for each ε.
 
     python -m benchmarks.rows scenarios/gcon_figures.yaml restart citation_full/cora_ml --seeds 1 [--reading published]
+    python -m benchmarks.rows scenarios/field.yaml "node replaced" synthetic/block_model --methods GAP-NDP --epsilons 8
 
 The same numbers as the whole scenario gives (same seeds, streams and settings), in one process. ± is the standard deviation
-over seeds. Tables of ``docs/data`` that come from such a part name the command in their first line.
+over seeds; what the process took goes to standard error. Tables of ``docs/data`` that come from such a part name the command in
+their first line.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import resource
 import statistics
 import sys
 import tempfile
@@ -21,7 +24,9 @@ import yaml
 import fedgraph
 
 
-def part(path: str, task: str, dataset: str, seeds: int, reading: str | None, methods: list[str]) -> dict[str, object]:
+def part(
+    path: str, task: str, dataset: str, seeds: int, reading: str | None, methods: list[str], epsilons: list[float]
+) -> dict[str, object]:
     """The scenario with this task and data set alone. ``SystemExit`` where it has no such task or data set."""
     whole = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
     tasks = {t.get("label", t["task"]): t for t in whole["tasks"]}
@@ -33,6 +38,8 @@ def part(path: str, task: str, dataset: str, seeds: int, reading: str | None, me
         kept["delta"] = kept["delta"][dataset]
     if reading:
         kept["calibrated_by"] = [reading]
+    if epsilons:
+        kept["epsilons"] = epsilons
     if methods:
         kept["methods"] = [m for m in kept["methods"] if (m.get("label") or m.get("variant") or m["method"]) in methods]
     return {
@@ -71,13 +78,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--reading", choices=["published", "provable"])
     parser.add_argument("--methods", nargs="+", default=[], help="of these labels only")
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[], help="in place of the task's")
     parser.add_argument("--metric", default="accuracy")
     parser.add_argument("--data-root", default=os.environ.get("FEDGRAPH_DATA"))
     args = parser.parse_args()
-    made = part(args.scenario, args.task, args.dataset, args.seeds, args.reading, args.methods)
+    made = part(args.scenario, args.task, args.dataset, args.seeds, args.reading, args.methods, args.epsilons)
     with tempfile.TemporaryDirectory() as folder:
         fedgraph.run(made, out=folder, data_root=args.data_root, quiet=True)
         csv.writer(sys.stdout, lineterminator="\n").writerows(table(Path(folder), args.metric))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(f"{used.ru_utime + used.ru_stime:.0f} CPU s, at most {used.ru_maxrss * 1024 / 1e9:.1f} GB", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -25,11 +25,9 @@ Private data travels only until ``desk.release``. After it, everything is public
 
 from __future__ import annotations
 
-import os
-import re
-import sys
-import warnings
 from typing import TYPE_CHECKING, Any
+
+from fedgraph import printing as printing  # warns where CMU's distribution of this import name is installed, too
 
 if TYPE_CHECKING:
     from fedgraph.data import Reading as Reading
@@ -60,29 +58,6 @@ _LATER = {
 __all__ = [
     "Model", "Reading", "Run", "__version__", "compare", "load", "open_run", "price", "private", "read", "recorded", "run",
 ]  # fmt: skip
-
-
-def _warn_of_another_fedgraph(places: list[str]) -> None:
-    """One warning where CMU's distribution ``fedgraph``, which imports under the same name, is installed, too.
-
-    places: folders of the import path.
-    """
-    for place in places:
-        try:
-            found = next((n for n in os.listdir(place or ".") if re.fullmatch(r"fedgraph-[^-]+\.(dist|egg)-info", n)), None)
-        except OSError:
-            continue
-        if found:
-            warnings.warn(
-                f"{os.path.join(place, found)}: the distribution 'fedgraph' (CMU's FedGraph) and 'fedgraph-privacy' have one "
-                "import name, and the files of one may have replaced the other's; allowed: one of them in an environment "
-                "(pip uninstall fedgraph fedgraph-privacy, then install one)",
-                stacklevel=3,
-            )
-            return
-
-
-_warn_of_another_fedgraph(sys.path)
 
 
 def __getattr__(name: str) -> Any:

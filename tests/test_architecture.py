@@ -60,7 +60,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "private_model": EVERYTHING,
     "__main__": EVERYTHING,
     "run": EVERYTHING,
-    "__init__": {"data", "pricing", "library", "private_model", "models", "runs", "commands"},
+    "__init__": {"data", "pricing", "library", "private_model", "models", "runs", "commands", "printing"},
 }  # fmt: skip
 
 

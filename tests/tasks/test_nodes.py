@@ -107,6 +107,8 @@ def test_classes_that_are_apart_have_a_high_silhouette_and_mixed_ones_do_not() -
     arrays, silhouette = node_classification.map_of_nodes(apart, labels, np.random.default_rng(1))
     assert arrays["map"].shape == (60, 2), "nodes without a label are left out"
     assert silhouette > 0.9
+    undrawn = node_classification.map_of_nodes(apart, labels, np.random.default_rng(1), drawn=False)
+    assert undrawn == ({}, silhouette), "further seeds have the number and no picture"
     _, mixed = node_classification.map_of_nodes(rng.standard_normal((80, 4)), labels, np.random.default_rng(1))
     assert abs(mixed) < 0.2
 

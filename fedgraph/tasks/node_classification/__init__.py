@@ -131,10 +131,10 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
         return measures.of_scores(method.predict(made, state, asked), world.truth)["accuracy"]
 
     artefacts: dict[str, np.ndarray] = {}
-    if params.map and cell.seed == 0:
+    if params.map:
         scores = method.predict(made, trained.state, world.held)
         rng = seeds.seeded_generator(context.root, "map", *cell.path)
-        artefacts, apart = map_of_nodes(scores, world.held.labels, rng)
+        artefacts, apart = map_of_nodes(scores, world.held.labels, rng, drawn=cell.seed == 0)
         metrics |= {"silhouette": apart} if np.isfinite(apart) else {}
     attacked = (params.attack, made, cell, context, world.partition, world.held, world.asked)
     measured = whole_run.measure_canaries(*attacked, trained.state)
@@ -182,8 +182,10 @@ def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     return federation.partition
 
 
-def map_of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, np.ndarray], float]:
-    """(artefacts ``map`` [m, 2] and ``classes`` [m], silhouette of the classes in the embedding, −1 … 1).
+def map_of_nodes(
+    scores: np.ndarray, labels: np.ndarray, rng: np.random.Generator, drawn: bool = True
+) -> tuple[dict[str, np.ndarray], float]:
+    """(artefacts ``map`` [m, 2] and ``classes`` [m], none unless ``drawn``; silhouette of the classes in the scores, −1 … 1).
 
     scores: [n, c], one embedding per node. labels: int64 [n]; nodes with −1 are left out. rng: draws m ≤ ``_MOST_NODES`` of the
     others. The silhouette is NaN if there are fewer than two classes, or as many as nodes.
@@ -196,6 +198,8 @@ def map_of_nodes(scores: np.ndarray, labels: np.ndarray, rng: np.random.Generato
     classes = labels[shown]
     enough = 2 <= np.unique(classes).size < shown.size
     apart = float(silhouette_score(distances, classes, metric="precomputed")) if enough else float("nan")
+    if not drawn:
+        return {}, apart
     return {"map": cluster.tsne(distances, rng).astype(np.float32), "classes": classes.astype(np.int16)}, apart
 
 
