@@ -61,23 +61,6 @@ def test_one_row_is_the_librarys_sampled_gaussian(sigma, q, steps, delta, replac
     assert expected * (1 - 1e-4) <= found <= expected * (1 + 2e-3)
 
 
-def test_one_call_bound_is_above_the_pair_and_is_the_librarys():
-    sigma, q, rows = 4.0, 0.1, 3
-    at = np.linspace(0.0, 2.0, 9)
-    bound, _ = mixture.curves(mixture._one_call_mixture_pair(sigma, q, rows), 1e-15)
-    for replaced in (False, True):
-        there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
-        assert (bound.deltas(at) >= there.deltas(at) - 1e-12).all()
-        assert back is None or (bound.deltas(at) >= back.deltas(at) - 1e-12).all()
-    theirs = library.from_gaussian_mechanism(
-        sigma / rows,
-        sampling_prob=1 - (1 - q) ** rows,
-        neighboring_relation=NeighboringRelation.REPLACE_ONE,
-        value_discretization_interval=1e-3,
-    )
-    assert bound.deltas(at) == pytest.approx(theirs.get_delta_for_epsilon(list(at)), rel=1e-3, abs=1e-6)
-
-
 def _two_dimensional(weights, centres, grid, sigma):
     x, y = grid
     total = np.zeros_like(x)
