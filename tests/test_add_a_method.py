@@ -73,9 +73,9 @@ def test_it_is_a_row_of_a_run(installed: Path, tmp_path: Path) -> None:
 
 
 def test_it_keeps_the_contract(installed: Path) -> None:
-    files = [f"tests/methods/test_{name}.py" for name in ("contract", "situations", "cut_edges", "offers")]
+    files = [f"tests/methods/test_{name}.py" for name in ("contract", "situations")]
     told = python(installed, "-m", "pytest", *files, "-n", "0", "-k", "noisy_means", "-m", "not ray and not slow")
-    assert int(re.search(r"(\d+) passed", told.stdout)[1]) > 8  # type: ignore[index]
+    assert int(re.search(r"(\d+) passed", told.stdout)[1]) > 6  # type: ignore[index]
 
 
 @pytest.mark.slow
