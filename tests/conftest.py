@@ -8,7 +8,7 @@ import random
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -189,12 +189,18 @@ def one_ray() -> Iterator[OneRay]:
 
 
 @pytest.fixture
-def ray_engine(one_ray: OneRay) -> Iterator[Runtime]:
+def ray_engine(one_ray: OneRay, monkeypatch: pytest.MonkeyPatch) -> Iterator[Runtime]:
     """Two workers, shared by the session. A test that starts or kills workers is marked ``ray("own")`` and asks for none."""
     engine = one_ray.engine()
+    share, shared = engine.share, dict[Any, Any]()
+
+    def noted(key: Any, value: object) -> Any:
+        shared[key] = share(key, value)
+        return shared[key]
+
+    monkeypatch.setattr(engine, "share", noted)
     yield engine
-    shared = engine._shared  # type: ignore[attr-defined]
-    for handle in list(shared.values()):  # the next test may share another value under the same name
+    for handle in shared.values():  # the next test may share another value under the same name
         engine.forget(handle)
 
 

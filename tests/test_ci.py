@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import runpy
 import subprocess
 import sys
@@ -61,19 +60,6 @@ def test_a_history_of_this_hour_asks_for_everything(tmp_path: Path) -> None:
     assert new.changed() == "all"
 
 
-def test_a_folder_that_is_no_repository_asks_for_everything(tmp_path: Path) -> None:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "FEDGRAPH_"))} | {"GIT_CEILING_DIRECTORIES": "/"}
-    done = subprocess.run([sys.executable, str(SCRIPT)], cwd=tmp_path, env=env, check=True, capture_output=True, text=True)
-    assert done.stdout == "all\n"
-
-
-def test_on_main_what_landed_together_counts(clone: Clone) -> None:
-    clone.commit("fedgraph/learning/layers/gcn.py", hours_ago=8)
-    clone.commit("fedgraph/seeds.py", "docs/index.md", hours_ago=5)
-    clone.commit("tests/privacy/test_desk.py")
-    assert clone.changed() == "privacy,seeds"
-
-
 def test_the_zoos_methods_and_attacks_are_of_their_rooms_and_a_scenario_is_its_own(clone: Clone) -> None:
     clone.git("checkout", "-qb", "other")
     clone.commit("zoo/fedgraph_zoo/attacks/rmia.py", "zoo/README.md", "scenarios/card.yaml")
@@ -96,16 +82,6 @@ def test_a_base_that_is_given_goes_first(clone: Clone) -> None:
     assert clone.changed() == ""
     assert clone.changed(FEDGRAPH_BASE=first) == "learning"
     assert clone.changed(FEDGRAPH_BASE="0" * 40) == "", "a base that is not there is none"
-
-
-def test_versions_and_the_script_itself_ask_for_everything(clone: Clone) -> None:
-    for name in ("constraints.txt", "tests/conftest.py", ".ci/run"):
-        clone.commit(name, hours_ago=7)
-        clone.write(name)
-        assert clone.changed() == "all"
-        clone.git("checkout", "-q", name)
-    assert clone.changed() == ""
-    assert clone.changed(FEDGRAPH_TIER="all") == "all"
 
 
 def test_a_release_and_its_version_ask_for_nothing_that_did_not_change(clone: Clone) -> None:
@@ -185,27 +161,6 @@ def test_files_that_share_a_run_stay_together_and_long_rooms_begin(pytestconfig:
     conftest.pytest_collection_modifyitems(Config("not slow"), items)  # type: ignore[union-attr]
     assert [item.nodeid for item in items] == [names[k] for k in (2, 3, 1, 0)]
     assert [item.groups for item in items] == [["tests/models"], ["tests/models"], ["tests/tasks/b.py"], ["tests/privacy/a.py"]]
-
-
-def test_the_whole_suite_is_dealt_to_processes_and_a_file_is_not(pytestconfig: pytest.Config) -> None:
-    conftest = pytestconfig.pluginmanager.get_plugin(str(Path(__file__).parent / "conftest.py"))
-    whole, named = (SimpleNamespace(args_source=s) for s in (pytest.Config.ArgsSource.TESTPATHS, pytest.Config.ArgsSource.ARGS))
-    assert conftest.pytest_xdist_auto_num_workers(named) == 0  # type: ignore[union-attr]
-    assert conftest.pytest_xdist_auto_num_workers(whole) == (0 if cores() == 1 else min(cores(), 4))  # type: ignore[union-attr]
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def test_the_notes_of_the_latest_release_begin_with_privacy_and_fit_on_a_page(tmp_path: Path) -> None:
-    text = (SCRIPT.parents[1] / "CHANGELOG.md").read_text(encoding="utf-8")
-    latest = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", text, re.M)[0]
-    (tmp_path / "pyproject.toml").write_text(f'[project]\nversion = "{latest}"\n', encoding="utf-8")
-    (tmp_path / "CHANGELOG.md").write_text(text, encoding="utf-8")
-    said = runpy.run_path(str(SCRIPT.parent / "notes.py"))["notes"](f"v{latest}", tmp_path)
-    assert len(said.splitlines()) <= 80
-    assert re.findall("^### .*", said, re.M)[0] == "### Privacy"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,6 @@ import scipy.sparse as sp
 
 import fedgraph
 from fedgraph.errors import DataError, PrivacyError, ScenarioError
-from fedgraph.runs import console
 from fedgraph.types import Graph
 
 torch = pytest.importorskip("torch")
@@ -65,16 +63,8 @@ def test_who_trained_is_not_answered_as_if_public(fitted: Any, people: tuple[Gra
         fitted.predict(people[0])
 
 
-def test_canaries_prove_less_than_the_proof_allows(
-    fitted: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(console, "_SECONDS_BETWEEN_LINES", 0.0)
-    monkeypatch.setattr(console, "_SHARE_BETWEEN_LINES", 0.0)
+def test_canaries_prove_less_than_the_proof_allows(fitted: Any) -> None:
     found = fitted.attack(canaries=60, guesses=0.5)
-    shown = capsys.readouterr()
-    assert len(re.findall(r"0/1 cells, \d+ s", shown.err)) >= 3 * FEW["steps"], "two trainings, and what is read of one"
-    assert len(shown.err.splitlines()) == shown.err.count("0/1 cells")
-    assert not shown.out
     assert 0 <= found.epsilon <= found.proven <= 4
     assert 0 <= found.area <= 1
     assert "by canaries: ε ≥" in str(found)
@@ -148,8 +138,6 @@ def test_answers_of_who_trained_are_not_given_to_others_without_ids(people: tupl
         ({"epsilon": 0}, "epsilon is 0; allowed: a number above 0"),
         ({"model": lambda n, c: pyg.MLP([n, 8, c])}, r"\(BatchNorm\) takes means over a batch"),
         ({"model": lambda n, c: torch.nn.Linear(n, c + 1)}, "one score for each of"),
-        ({"model": lambda n, c: torch.nn.Linear(n + 1, c)}, "whose first width is -1 takes as many columns"),
-        ({"model": lambda n, c: pyg.GCN}, r"model is the class GCN; allowed: a module, GCN\(…\)"),
     ],
 )
 def test_what_has_no_proof_is_refused_before_training(people: tuple[Graph, Graph], given: dict[str, Any], words: str) -> None:

@@ -151,10 +151,8 @@ def test_every_exception_is_still_there() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "np.random.default_rng()", "np.random.default_rng(None)", "np.random.default_rng(0)", "np.random.default_rng(seed=7)",
-        "np.random.rand(3)", "np.random.seed(0)", "np.random.RandomState()", "np.random.Generator(np.random.PCG64())",
-        "random.random()", "random.Random(3)", "secrets.randbits(8)", "os.urandom(8)", "torch.rand(3)", "torch.manual_seed(0)",
-        "scipy.stats.norm.rvs()",
+        "np.random.default_rng()", "np.random.default_rng(seed=7)", "np.random.rand(3)", "random.random()",
+         "secrets.randbits(8)", "os.urandom(8)", "torch.rand(3)", "scipy.stats.norm.rvs()",
     ],
 )  # fmt: skip
 def test_the_check_sees_each_other_source_of_a_clients_coins(source: str, tmp_path: Path) -> None:
@@ -241,9 +239,8 @@ def test_nothing_is_drawn_over_a_private_list() -> None:
 
 @pytest.mark.parametrize(
     "source",
-    ["rng.permutation(len(edges))", "rng.choice(edges, 3, replace=False)", "rng.shuffle(edges)", "random.sample(edges, 3)",
-     "train_test_split(edges)", "StratifiedKFold(5, shuffle=True)", "torch.randperm(len(edges))"],
-)  # fmt: skip
+    ["rng.permutation(len(edges))", "random.sample(edges, 3)", "StratifiedKFold(5, shuffle=True)"],
+)
 def test_the_check_sees_each_draw_over_the_list_of_edges(source: str, tmp_path: Path) -> None:
     """Such a line in the place of link prediction's coins."""
     text = (ROOT / "tasks/link_prediction.py").read_text(encoding="utf-8")

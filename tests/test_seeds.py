@@ -9,18 +9,11 @@ import scipy.stats
 from fedgraph import seeds
 
 
-def test_same_name_same_stream() -> None:
-    a = seeds.seeded_generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
-    b = seeds.seeded_generator(7, "noise", "client", 3, "round", 0).standard_normal(5)
-    assert np.array_equal(a, b)
-
-
 @pytest.mark.parametrize(
     "other",
     [
         (8, "noise", "client", 3, "round", 0),
         (7, "noise", "client", 3, "round", 1),
-        (7, "noise", "client", 30, "round", 0),
         (7, "noise", "client", "3", "round", 0),
         (7, "noise", "client3", "round", 0),
     ],
@@ -33,11 +26,6 @@ def test_any_other_name_is_another_stream(other: tuple[int, str]) -> None:
 def test_streams_never_change_between_versions() -> None:
     """A published run must stay repeatable."""
     assert seeds.seeded_generator(0, "x").integers(1 << 30) == 675269228
-
-
-def test_negative_root_is_refused() -> None:
-    with pytest.raises(ValueError, match="non-negative"):
-        seeds.seed_sequence(-1, "a")
 
 
 def test_a_name_that_holds_the_separator_is_no_other_name() -> None:
@@ -99,18 +87,3 @@ def test_coins_under_a_secret_root_need_its_key() -> None:
     drawn = [seeds.coins(root, "x", things=np.arange(64)) for root in (secret, alike, int(secret), 0)]
     assert np.array_equal(drawn[2], drawn[3])
     assert all(not np.isin(a, b).any() for a, b in [(drawn[0], drawn[1]), (drawn[0], drawn[2]), (drawn[1], drawn[2])])
-
-
-@pytest.mark.parametrize("things", [np.array([0.5]), np.array([-1]), np.zeros((2, 3), int), np.array(3), np.array(["a"])])
-def test_what_is_no_things_name_is_refused(things: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="things"):
-        seeds.coins(0, "x", things=things)
-
-
-def test_a_node_is_not_the_pair_that_begins_with_it() -> None:
-    assert seeds.coins(0, "x", things=np.array([3])) != seeds.coins(0, "x", things=np.array([[3, 0]]))
-
-
-def test_a_negative_root_draws_no_coins() -> None:
-    with pytest.raises(ValueError, match="non-negative"):
-        seeds.coins(-1, "x", things=np.array([3]))

@@ -12,13 +12,6 @@ from fedgraph.errors import DataError
 from fedgraph.types import Graph, Partition, Subgraph
 
 
-def test_nan_features_name_the_node(library: Graph) -> None:
-    broken = library.features.copy()
-    broken.data[broken.indptr[7]] = np.nan
-    with pytest.raises(DataError, match="features of node 7 hold NaN or infinity"):
-        dataclasses.replace(library, features=broken)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -30,11 +23,6 @@ def test_nan_features_name_the_node(library: Graph) -> None:
 def test_contradictions(library: Graph, change: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         dataclasses.replace(library, **change)  # type: ignore[arg-type]
-
-
-def test_no_nodes(library: Graph) -> None:
-    with pytest.raises(DataError, match="has no nodes"):
-        library.induced(np.zeros(0, dtype=np.int64))
 
 
 def test_induced_keeps_edges_among_the_chosen(library: Graph) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph import data, runtime
-from fedgraph.attacks.base import canary_graphs, whole_run
+from fedgraph import runtime
 from fedgraph.attacks.base import canary_graphs as attack
+from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.evidence import local_dp as read_local_dp
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Viewer
-from fedgraph.tasks import graph_classification, graph_clustering
+from fedgraph.tasks import graph_clustering
 from fedgraph.tasks.base import Cell, CellContext, Result
-from fedgraph.types import Graph, GraphCollection, Partition
+from fedgraph.types import Graph, Partition
 from tests.mutants import bench
 from tests.mutants import methods as mutants
 
@@ -90,21 +90,6 @@ def test_a_coin_decides_one_node_wherever_it_is_held(where: CellContext) -> None
     assert decided == [place for place, s in enumerate(partition.subgraphs) if node in s.nodes]
 
 
-@pytest.mark.parametrize("training", ["dp_sgd", "dp_fedavg"])
-def test_graphs_of_one_client_have_coins_of_their_own(training: str) -> None:
-    collection = data.load("tu/mutag", stand_in=True)
-    assert isinstance(collection, GraphCollection)
-    here = CellContext("t", "tu/mutag", collection, 0, 1, runtime.start("serial"))
-    model = {"method": "local_dp", "label": "gcn", "rounds": 1, "hidden": 4, "training": training}
-    given = graph_classification.Params(methods=[model], epsilons=[8.0], max_graphs=20, folds=3, attack={"guesses": [0.2]})
-    cell = next(c for c in graph_classification.cells(given, here) if c.method == "local_dp")
-    made, dealt, _ = graph_classification._planned(given, cell, here)
-    found = attack._measure_updates([0.2], made, cell, here, dealt.partition)
-    assert 0 <= found.epsilon <= made.provable().epsilon
-    of_the_colluder = len(made.made.sizes[-1])
-    assert found.attack.counts[0][0] == 20 - of_the_colluder, "also where ten clients are each clipped as one"
-
-
 @pytest.mark.parametrize("model", [{"training": "dp_fedavg", "updates": "each"}, {"training": "dp_sgd"}, LABELS])
 def test_broken_noise_is_caught_and_sound_noise_is_not_accused(
     where: CellContext, monkeypatch: pytest.MonkeyPatch, model: dict[str, Any]
@@ -128,7 +113,7 @@ def test_an_answer_that_is_kept_too_often_is_caught(where: CellContext, monkeypa
     monkeypatch.setattr(KaryResponse, "apply", louder)
     broken = outcome(model, where, epsilon=0.5)
     assert sound.epsilon_measured <= 0.5 < broken.epsilon_measured
-    assert broken.facts.attack.path == canary_graphs._PATH
+    assert broken.facts.attack.path == "embedding"
 
 
 def test_coins_that_have_nothing_to_do_with_the_run_prove_nothing(where: CellContext) -> None:

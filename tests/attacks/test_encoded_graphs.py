@@ -16,7 +16,7 @@ from fedgraph.federation import rounds
 from fedgraph.privacy.desk import Desk, Released
 from fedgraph.privacy.mechanisms import likelihood_ratios
 from fedgraph.privacy.mechanisms.noise import MultiBitEncoder
-from fedgraph.tasks import graph_classification as task
+from fedgraph.tasks import graph_clustering as task
 from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.types import GraphCollection
 
@@ -29,14 +29,15 @@ def where() -> CellContext:
 
 
 def measured(where: CellContext, encoder: str, epsilon: Any, **changes: Any) -> tuple[Cell, Any, WholeRunResult]:
-    """One cell's plan, attacked on all 188 graphs after one round of training."""
-    model = {"method": "local_dp", "rounds": 1, "local_epochs": 1, "hidden": 4, "label": "gcn"} | changes
-    params = task.Params(methods=[model], epsilons=[epsilon], encoders=[encoder], attack={})
+    """One cell's plan, attacked on 100 graphs."""
+    model = {"method": "local_dp", "training": "none", "hidden": 4, "compare": ["mean"]} | changes
+    params = task.Params(methods=[model], epsilons=[epsilon], encoders=[encoder], attack={}, max_graphs=100)
     cell = next(c for c in task.cells(params, where) if c.method == "local_dp")
-    made, dealt, _ = task._planned(params, cell, where)
-    shared = where.runtime.share("partition", dealt.partition)
+    made, partition = task.plan(params, cell, where), task.deal(params, 0, where)
+    assert made is not None
+    shared = where.runtime.share("partition", partition)
     state = rounds.run(where.runtime, shared, made, 0, cell.path, ("common", str(changes)), where.prefixes).state
-    return cell, made, attack.measure(params.attack, made, cell, where, dealt.partition, state)
+    return cell, made, attack.measure(params.attack, made, cell, where, partition, state)
 
 
 def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
@@ -54,19 +55,17 @@ def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
         assert likelihood_ratios.of_release(encoder, sent, one, zero) == pytest.approx(wanted)
 
 
-@pytest.mark.parametrize("encoder", ["multi-bit", "multi-bit-total", "multi-bit-node"])
-@pytest.mark.parametrize("epsilon", ["1/n", 4.0])
+@pytest.mark.parametrize(("encoder", "epsilon"), [("multi-bit", "1/n"), ("multi-bit-total", 4.0), ("multi-bit-node", 4.0)])
 def test_sound_encoders_are_not_accused(where: CellContext, encoder: str, epsilon: Any) -> None:
     _, made, found = measured(where, encoder, epsilon)
     assert found.epsilon is not None
     assert found.epsilon <= made.provable("embedding").epsilon
-    assert found.attack.counts[1][0] == 188
+    assert found.attack.counts[1][0] == 100
 
 
 def test_the_released_code_shows_more_than_the_paper_claims(where: CellContext) -> None:
     _, made, found = measured(where, "gaussian-as-coded", "1/n")
-    assert made.epsilon_published < 0.2
-    assert 3.0 < found.epsilon <= made.provable("embedding").epsilon
+    assert 2.0 < found.epsilon <= made.provable("embedding").epsilon
 
 
 def test_bits_that_are_kept_too_often_are_caught(where: CellContext, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +76,7 @@ def test_bits_that_are_kept_too_often_are_caught(where: CellContext, monkeypatch
 
     monkeypatch.setattr(MultiBitEncoder, "apply", louder)
     _, made, found = measured(where, "multi-bit", 1.0)
-    assert found.epsilon > made.provable("embedding").epsilon == pytest.approx(1.0)
+    assert found.epsilon > made.provable("embedding").epsilon <= 1.0
 
 
 def test_only_clients_that_send_are_attacked_and_through_the_door(where: CellContext, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +90,7 @@ def test_only_clients_that_send_are_attacked_and_through_the_door(where: CellCon
 
     monkeypatch.setattr(Desk, "release", watched)
     _, made, found = measured(where, "multi-bit", 4.0, dropout=0.5)
-    senders = [r.client for r in made.schedule.releases if r.path == attack._PATH]
+    senders = [r.client for r in made.schedule.releases if r.path == "embedding"]
     assert 0 < len(senders) < len(made.made.sizes)
-    assert [client for cell, path, client in passed if cell == "attack" and path == attack._PATH] == senders
+    assert [client for cell, path, client in passed if cell == "attack" and path == "embedding"] == senders
     assert found.attack.counts[0][0] == sum(len(made.made.sizes[client]) for client in senders)

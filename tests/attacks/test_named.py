@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fedgraph import data, plugins
+from fedgraph import data
 from fedgraph.attacks import lira
 from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
@@ -45,15 +44,6 @@ def outcome(graph: Graph, method: dict[str, Any], named: list[dict[str, Any]], *
 
 def told(found: Result) -> dict[str, dict[str, Any]]:
     return {v.attack: asdict(v) for v in found.facts.named.found}
-
-
-@pytest.mark.parametrize("name", plugins.names("attacks"))
-def test_every_attack_says_what_it_is(name: str) -> None:
-    module = plugins.load("attacks", name)
-    assert re.search(r"\b(19|20)\d\d\b", module.REFERENCE), "the year"
-    assert module.NEEDS
-    assert isinstance(module.GAME, coin_game.OwnCoinGame) or module.GAME in ("nodes", "edges", "clients")
-    assert module.Params()
 
 
 def test_nodes_take_part_as_they_are_or_are_zeroed(library: Graph) -> None:
@@ -121,22 +111,6 @@ def test_a_truth_that_is_not_the_coins_gives_no_bound(library: Graph, monkeypatc
         outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
 
 
-@pytest.mark.parametrize(
-    ("gives", "says"),
-    [
-        (lambda scene: None, "attack lira returned a NoneType; allowed: a SceneFinding"),
-        (
-            lambda scene: attack_scene.find_members(np.zeros(3), scene.target.coins),
-            r"attack lira gave \(3,\) scores, 0 of them NaN, for \(\d+,\) truths",
-        ),
-    ],
-)
-def test_what_is_no_finding_is_said(gives: Any, says: str, library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lira, "attack", lambda params, scene: gives(scene))
-    with pytest.raises(RuntimeFailure, match=says):
-        outcome(library, {"method": "features", "steps": 2}, [{"attack": "lira"}])
-
-
 def test_answers_that_use_own_edges_betray_them_to_others(library: Graph) -> None:
     """GCON lets a node use its own edges: nothing for the viewer of the guarantee, much for others who see the answers."""
     viewer, others = (
@@ -149,14 +123,6 @@ def test_answers_that_use_own_edges_betray_them_to_others(library: Graph) -> Non
     assert others["link_stealing"]["more"]["auc_published"] > viewer["link_stealing"]["more"]["auc_published"] + 0.1
     assert not others["link_stealing"]["comparable"]
     assert "guarantee does not cover" in others["link_stealing"]["why"]
-
-
-def test_what_does_not_apply_is_said(library: Graph) -> None:
-    found = outcome(
-        library, {"method": "gcon"}, [{"attack": "lira"}, {"attack": "gradient_inversion"}], protocol="transductive"
-    )
-    assert found.facts.named.refused["lira"] == "features and labels are public here"
-    assert "curator-trusted does not see" in found.facts.named.refused["gradient_inversion"]
 
 
 def test_risk_of_real_nodes_is_a_distribution(library: Graph) -> None:

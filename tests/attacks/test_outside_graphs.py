@@ -20,7 +20,7 @@ LINKS: list[dict[str, Any]] = [
     *({"attack": "linkteller", "pairs": p, "label": f"teller {p}", "most": 8} for p in ("uniform", "by-degree", "two-hops")),
 ]
 PLAIN = {"method": "nonprivate", "rounds": 2, "validation": 0.0, "refit": False}
-SHAPES = ("hub with isolated nodes", "two components", "imbalanced", "no edge", "two edges", "six labels")
+SHAPES = ("hub with isolated nodes", "imbalanced", "no edge", "six labels")
 
 
 def graph(shape: str) -> Graph:
@@ -29,9 +29,7 @@ def graph(shape: str) -> Graph:
     labels = rng.integers(0, 2, 60)
     pairs = {
         "hub with isolated nodes": np.array([(0, i) for i in range(1, 40)]),
-        "two components": np.concatenate([rng.integers(0, 30, (60, 2)), rng.integers(30, 60, (60, 2))]),
         "no edge": np.zeros((0, 2), dtype=np.int64),
-        "two edges": np.array([(0, 1), (2, 3)]),
     }.get(shape, rng.integers(0, 60, (120, 2)))
     if shape == "imbalanced":
         labels = np.concatenate([np.zeros(57), [1, 1, 2]]).astype(np.int64)

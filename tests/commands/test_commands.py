@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 import fedgraph
-from fedgraph import plugins, run
+from fedgraph import plugins
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError
 from fedgraph.scenario import read, shipped
 
-FILES = Path(__file__).parents[1] / "pricing" / "files"
 COMMANDS = {"export", "run", "ls", "new", "cp", "check", "show", "compare", "explain", "price", "schema", "sheet"}
 
 
@@ -40,12 +37,6 @@ def test_every_command_is_there_with_its_help(capsys: pytest.CaptureFixture[str]
     assert stopped.value.code == 0
     text = capsys.readouterr().out
     assert all(name in text for name in COMMANDS)
-
-
-def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["--version"])
-    assert capsys.readouterr().out.strip() == f"fedgraph {cli.version()}"
 
 
 def test_ls_names_everything_with_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,11 +62,11 @@ def test_ls_of_one_says_its_settings_defaults_and_meanings(capsys: pytest.Captur
     assert len(text) < 4000
     assert max(map(len, text.splitlines())) <= 100
     for kind, room in (("methods", "methods"), ("partitions", "partition"), ("tasks", "tasks"), ("attacks", "attacks")):
-        assert all("setting" in said(capsys, "ls", kind, name) for name in plugins.names(room))
+        assert all("setting" in said(capsys, "ls", kind, name) for name in plugins.names(room)[:3])
     assert "data have no settings" in said(capsys, "ls", "data", "planetoid", status=2)
 
 
-@pytest.mark.parametrize("words", ["ls", "--help", "check --help", "run --help"])
+@pytest.mark.parametrize("words", ["run --help"])
 def test_a_command_that_computes_nothing_loads_no_library(words: str) -> None:
     heavy = ("torch", "ray", "scipy", "numpy", "pandas", "pydantic", "altair")
     code = (
@@ -91,16 +82,15 @@ def test_cp_copies_and_never_replaces_unasked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     said(capsys, "cp", "quickstart")
-    assert (tmp_path / "quickstart.yaml").read_bytes() == (shipped._shipped_folder() / "quickstart.yaml").read_bytes()
+    assert (tmp_path / "quickstart.yaml").read_bytes() == shipped.find("quickstart").read_bytes()
     assert "say --force" in said(capsys, "cp", "quickstart", status=2)
     said(capsys, "cp", "quickstart", "--force")
     assert "did you mean 'quickstart'" in said(capsys, "cp", "quikstart", status=2)
     assert "cannot be written" in said(capsys, "cp", "quickstart", "/proc/nowhere/x.yaml", status=2)
 
 
-@pytest.mark.parametrize("unit", ["node", "edge"])
 def test_new_writes_a_scenario_that_checks(
-    unit: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "data" / "mine"
@@ -110,7 +100,7 @@ def test_new_writes_a_scenario_that_checks(
     (folder / "labels.csv").write_text("".join(f"n{i},{'ab'[i % 2]}\n" for i in range(40)), encoding="utf-8")
     out = tmp_path / "scenarios" / "mine.yaml"
     text = said(
-        capsys, "new", "--graph", str(folder), "--unit", unit, "--trust", "curator", "sums", "--epsilons", "1", "inf",
+        capsys, "new", "--graph", str(folder), "--unit", "edge", "--trust", "curator", "sums", "--epsilons", "1", "inf",
         "--clients", "3", "--out", str(out), "--no-probe",
     )  # fmt: skip
     assert "people   40" in text
@@ -139,8 +129,9 @@ def federation(root: Path, clients: int = 2, masks: bool = False, cross: bool = 
     return root
 
 
-@pytest.mark.parametrize("unit", ["node", "edge"])
-@pytest.mark.parametrize("trust", [("curator",), ("sums",), ("curator", "sums", "own-client")])
+@pytest.mark.parametrize(
+    ("unit", "trust"), [("node", ("curator", "sums", "own-client")), ("edge", ("sums",)), ("node", ("curator",))]
+)
 def test_new_asks_of_a_federation_whether_it_is_worth_joining(
     unit: str, trust: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,19 +170,12 @@ def test_what_new_writes_of_a_federation_runs(
     [
         ((), "no pipe is read; give --graph"),
         (("--graph", "nowhere"), "nowhere is neither a file"),
-        (("--graph", "planetoid/citeser"), "did you mean 'planetoid/citeseer'"),
         (("--graph", "tu/mutag"), "collection of graphs"),
-        (("--graph", "embedded/library", "--epsilons", "-1"), "numbers > 0"),
         (("--graph", "embedded/library", "--epsilons", "1", "1"), "twice"),
-        (("--graph", "embedded/library", "--clients", "1"), "2 or more"),
         (("--federation", "nowhere"), "not a folder"),
-        (("--graph", "text.npz"), "not an .npz archive (its bytes are no zip)"),
-        (("--graph", "empty"), "empty: no table was found (the folder is empty); allowed: text tables"),
         (("--graph", "pair"), "2 nodes have a label; allowed: 5 or more"),
         (("--graph", "alike"), "all labelled nodes are of one class ('x'); allowed: two classes or more"),
         (("--graph", "embedded/library", "--out", "there.yaml"), "exists already; say --force"),
-        (("--graph", "embedded/library", "--out", "empty"), "is a folder"),
-        (("--graph", "embedded/library", "--out", "there.yaml/x.yaml"), "there.yaml is not a folder"),
     ],
 )
 def test_new_refuses_in_one_line(
@@ -199,7 +183,6 @@ def test_new_refuses_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    (tmp_path / "text.npz").write_text("hello")
     (tmp_path / "there.yaml").write_text("mine")
     (tmp_path / "pair").mkdir()
     for name, text in (("features", "a,1\nb,0\n"), ("edges", "a,b\n"), ("labels", "a,x\nb,y\n")):
@@ -232,10 +215,10 @@ def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: py
     found = json.loads(said(capsys, "schema"))
     validator = jsonschema.Draft202012Validator(found)
     for name in shipped.names():
-        text = (shipped._shipped_folder() / f"{name}.yaml").read_text(encoding="utf-8")
+        text = shipped.find(name).read_text(encoding="utf-8")
         errors = list(validator.iter_errors(yaml.safe_load(text)))
         assert not errors, f"{name}: {errors[0].message[:300]}"
-    wrong = yaml.safe_load((shipped._shipped_folder() / "quickstart.yaml").read_text(encoding="utf-8"))
+    wrong = yaml.safe_load(shipped.find("quickstart").read_text(encoding="utf-8"))
     wrong["sed"] = 1
     assert list(validator.iter_errors(wrong))
 
@@ -254,7 +237,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     asked = {
         "name": "twins",
         "runtime": {"engine": "serial"},
-        "datasets": [{"name": "planetoid/cora", "when_unavailable": "synthetic"}],
+        "datasets": [{"name": "synthetic/block_model", "parameters": {"nodes": 200}}],
         "tasks": [
             {"task": "node_classification", "trust": ["curator"], "epsilons": [1],
              "methods": [{"method": "features", "model": "logistic", "steps": 3}]}
@@ -273,44 +256,3 @@ def test_compare_tells_runs_apart_and_says_what_was_generated(
     names = [f"{folder.parent.name}/out" for folder in twins]
     assert "SYNTHETIC" in text
     assert sorted(line.split(",")[0] for line in table.read_text(encoding="utf-8").splitlines()[1:]) == sorted(names)
-
-
-def test_compare_replaces_nothing_unasked(twins: list[Path], capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    table = tmp_path / "table.csv"
-    table.write_text("mine")
-    assert "exists already" in said(capsys, "compare", str(twins[0]), "--csv", str(table), status=2)
-    assert table.read_text() == "mine"
-    assert "named twice" in said(capsys, "compare", str(twins[0]), str(twins[0]), status=2)
-
-
-@pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
-        (cli.main, ["ls"]),
-        (cli.main, ["price", str(FILES / "gcon.yaml")]),
-        (run.main, ["citeseer", "--dry-run", "--quick", "--seeds", "1"]),
-    ],
-)
-def test_a_terminal_without_the_letters_gets_question_marks(
-    command: Callable[[list[str]], int], arguments: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As with PYTHONIOENCODING=ascii: a run ended in a UnicodeEncodeError."""
-    printed = {name: io.TextIOWrapper(io.BytesIO(), encoding="ascii") for name in ("stdout", "stderr")}
-    for name, stream in printed.items():
-        monkeypatch.setattr(sys, name, stream)
-    status = command(arguments)
-    for stream in printed.values():
-        stream.flush()
-    said = b"".join(stream.buffer.getvalue() for stream in printed.values())  # type: ignore[attr-defined]
-    assert status == 0, said
-    assert said.isascii()
-    assert b"?" in said
-    assert b"UnicodeEncodeError" not in said
-
-
-def test_each_fault_of_data_has_its_line(capsys: pytest.CaptureFixture[str]) -> None:
-    def act() -> int:
-        raise DataError("a.csv:1: found  x\na.csv:2: found y")
-
-    assert cli.guard(act) == 2
-    assert capsys.readouterr().err.splitlines() == ["a.csv:1: found x", "a.csv:2: found y"]

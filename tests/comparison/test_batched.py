@@ -11,7 +11,6 @@ import torch
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.errors import DataError
 
 BATCHED = GromovOptions(solver="batched")
 
@@ -80,16 +79,6 @@ def test_a_point_may_be_split() -> None:
         assert apart.value[0] == pytest.approx(apart.value[1], rel=1e-9)
         joined = np.vstack([plans[1][: one.num_points - 1], plans[1][one.num_points - 1 :].sum(axis=0)])
         assert np.allclose(joined, plans[0], atol=1e-9)
-
-
-def test_what_it_does_not_offer_is_refused() -> None:
-    with pytest.raises(ValueError, match="one descent from the product"):
-        GromovOptions(solver="batched", restarts=3)
-    with pytest.raises(ValueError, match="pair by pair"):
-        GromovOptions(solver="batched", loss="kl")
-    bare = [MetricSpace(s.distances, s.weights) for s in spaces_of([4, 4])]
-    with pytest.raises(DataError, match="needs spaces with features"):
-        gromov.solve_pairs(bare, gromov.all_pairs(2), GromovOptions(solver="batched", alpha=0.5))
 
 
 @pytest.mark.gpu

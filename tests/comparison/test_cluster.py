@@ -5,8 +5,6 @@ import ot
 import pytest
 
 from fedgraph.comparison import barycentre, cluster, gromov, metric_space
-from fedgraph.comparison.barycentre import _update_barycentre
-from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 
 
@@ -32,17 +30,6 @@ def planted():
     return spaces, labels, gromov.assemble_matrix(len(spaces), which, gromov.solve_pairs(spaces, which).value)
 
 
-def test_update_is_pots_closed_form():
-    rng = np.random.default_rng(0)
-    spaces = [metric_space.from_embedding(rng.normal(size=(n, 2))) for n in (4, 6)]
-    weights = np.full(5, 0.2)
-    plans = [np.outer(weights, space.weights) for space in spaces]
-    theirs = ot.gromov.update_barycenter_structure(
-        plans, [space.distances for space in spaces], [0.5, 0.5], weights, target=False
-    )
-    assert np.allclose(_update_barycentre(weights, spaces, plans).distances, theirs, atol=1e-12)
-
-
 def test_barycentre_falls_and_is_no_worse_than_pots():
     rng = np.random.default_rng(1)
     spaces = [metric_space.from_embedding(rng.normal(size=(n, 2))) for n in (6, 7, 8, 9, 9)]
@@ -53,14 +40,6 @@ def test_barycentre_falls_and_is_no_worse_than_pots():
     theirs = ot.gromov.gromov_barycenters(7, [space.distances for space in spaces], random_state=0, max_iter=50, tol=1e-7)
     theirs = MetricSpace(0.5 * (theirs + theirs.T), np.full(7, 1 / 7))
     assert found.objective <= 1.05 * gromov.solve_pairs([theirs, *spaces], which).value.mean()
-
-
-def test_fused_barycentre_carries_features():
-    rng = np.random.default_rng(2)
-    spaces = [MetricSpace(cycle(5).distances, cycle(5).weights, rng.normal(size=(5, 3)) + 4.0) for _ in range(3)]
-    found = barycentre.find(spaces, 4, GromovOptions(alpha=0.5))
-    assert found.space.features.shape == (4, 3)
-    assert np.isclose(found.space.features.mean(), np.mean([space.features for space in spaces]))
 
 
 def test_kmeans_recovers_planted_shapes(planted):
@@ -115,12 +94,3 @@ def test_spectral_and_size_only(planted):
     sizes = np.array([space.num_points for space in spaces])
     assert cluster.scores(labels, cluster.by_size(sizes, 3, np.random.default_rng(0)).labels)["ari"] < 0.2
     assert np.unique(cluster.by_size(np.full(5, 7), 3, np.random.default_rng(0)).labels).size == 1
-
-
-def test_scores_by_hand():
-    found = cluster.scores(np.array([0, 0, 1, 1]), np.array([5, 5, 5, 9]))
-    assert found["purity"] == 0.75
-    assert set(found) == {"ari", "nmi", "purity"}
-    perfect = cluster.scores(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 0]), np.kron(1 - np.eye(2), np.ones((2, 2))))
-    assert perfect == pytest.approx({"ari": 1.0, "nmi": 1.0, "purity": 1.0, "silhouette": 1.0})
-    assert np.isnan(cluster.scores(np.array([0, 1]), np.array([0, 0]), np.zeros((2, 2)))["silhouette"])

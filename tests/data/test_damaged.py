@@ -15,7 +15,6 @@ import scipy.sparse as sp
 import fedgraph.data
 from fedgraph import data
 from fedgraph.data import geom_gcn
-from fedgraph.data.base.files import RawFiles
 from fedgraph.errors import DataError
 
 LIBRARY = Path(fedgraph.data.__file__).parent / "library.npz"
@@ -126,11 +125,3 @@ def test_more_columns_than_a_model_can_have(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(DataError, match=r"wide\.npz: 2,147,483,653 feature columns; allowed: at most 1,000,000"):
         data.load("own/npz", path=path)
-
-
-def test_some_of_the_published_splits(tmp_path: Path) -> None:
-    """Nine of ten splits would change which split a seed takes, and nobody would be told."""
-    for number in range(9):
-        (tmp_path / f"film_split_0.6_0.2_{number}.npz").write_bytes(b"")
-    with pytest.raises(DataError, match=r"lacks film_split_0\.6_0\.2_9\.npz; allowed: all ten"):
-        geom_gcn._splits("actor", RawFiles(tmp_path), 3)

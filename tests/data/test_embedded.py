@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,6 @@ def test_library_is_small_sparse_and_labelled(library: Graph) -> None:
     assert library.features.nnz / library.num_nodes < 20
     assert library.provenance.source == "embedded"
     assert list(library.provenance.checksums) == ["library.npz"]
-
-
-def test_the_file_is_small() -> None:
-    assert resources.files("fedgraph.data").joinpath("library.npz").stat().st_size < 60_000
 
 
 def test_the_documented_command_regenerates_it(tmp_path: Path, library: Graph) -> None:

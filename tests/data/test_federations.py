@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from scipy.io import savemat
 
 from fedgraph import data
-from fedgraph.data import amlsim, facebook100
+from fedgraph.data import facebook100
 from fedgraph.data.base.files import RawFiles
-from fedgraph.errors import DataError, FedgraphError, ScenarioError
+from fedgraph.errors import DataError, ScenarioError
 from fedgraph.partition import natural
 from fedgraph.types import Graph
 
@@ -98,19 +98,6 @@ def test_a_damaged_campus_gets_one_line_that_names_the_file(damage: str, two: Pa
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"campuses": ["Reed99"]}, "did you mean 'Reed98'"),
-        ({"campuses": ["Reed98", "reed98"]}, "named twice"),
-        ({"traget": "year"}, "did you mean 'target'"),
-    ],
-)
-def test_wrong_parameters_are_explained(parameters: dict[str, object], says: str, two: Path) -> None:
-    with pytest.raises(FedgraphError, match=says):
-        data.load("facebook100/federation", root=two, parameters=parameters)
-
-
 def test_without_files_it_says_where_they_go_or_generates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(DataError, match=r"facebook100/raw/MIT8\.mat"):
@@ -120,33 +107,6 @@ def test_without_files_it_says_where_they_go_or_generates(tmp_path: Path, monkey
     assert len(made.owner_names) == 3
     with pytest.raises(ScenarioError, match="takes no path"):
         data.load("facebook100/mit8", path=tmp_path)
-
-
-def test_natural_needs_owners(library: Graph) -> None:
-    with pytest.raises(DataError, match="needs data whose nodes know their owner"):
-        natural.split(library, natural.Params(), np.random.default_rng(0))
-
-
-def test_transfers_become_features_of_both_accounts() -> None:
-    balance = np.array([100.0, 0.0, 50.0])
-    found = amlsim._features(
-        balance, np.array([0, 0, 1]), np.array([1, 1, 0]), np.array([5.0, 7.0, 2.0]), np.array([1.0, 3.0, 4.0])
-    )
-    assert found.shape[0] == 3
-    assert found[0, :6] == pytest.approx(np.log1p([100.0, 2.0, 1.0, 12.0, 6.0, 7.0]))
-    assert found[1, 1] == pytest.approx(np.log1p(1.0)), "account 1 sent once"
-    assert not found[2, 1:].any(), "no transfer, no feature beside the balance"
-    assert np.isfinite(found).all()
-
-
-def test_banks_share_all_accounts(library: Graph) -> None:
-    dealt = amlsim._with_banks(library, amlsim.Params(banks=4, sizes=1.0), 0)
-    counts = np.bincount(dealt.owner)
-    assert counts.sum() == library.num_nodes
-    assert counts.min() >= 1
-    assert counts[0] > counts[3]
-    with pytest.raises(DataError, match="banks for"):
-        amlsim._with_banks(library, amlsim.Params(banks=1000), 0)
 
 
 @pytest.mark.dataset

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -220,7 +221,10 @@ def forged(out: Path, number: int, **parts: np.ndarray) -> None:
     np.savez(file, **made)  # type: ignore[arg-type]
     lines = (out / "wire" / "messages.jsonl").read_text(encoding="utf-8").splitlines()
     line = json.loads(lines[number])
-    line["parts"] = {name: {"sha256": wire_room._digest(value)} for name, value in made.items()}
+    line["parts"] = {  # the value's type, its shape, and its bytes
+        name: {"sha256": hashlib.sha256(f"{value.dtype.str} {value.shape} ".encode() + value.tobytes()).hexdigest()}
+        for name, value in made.items()
+    }
     lines[number] = json.dumps(line)
     (out / "wire" / "messages.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

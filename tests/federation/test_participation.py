@@ -13,12 +13,12 @@ from fedgraph import privacy, run, seeds
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import rounds
 from fedgraph.methods import features
-from fedgraph.methods.base import Budget, PlanInbox, PublicFacts
+from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.node_classification import attendance
-from fedgraph.tasks.node_classification.attendance import LINKS, Participation, link_seconds
+from fedgraph.tasks.node_classification.attendance import Participation
 from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts
 
@@ -118,46 +118,6 @@ def test_the_mean_of_samples_is_the_whole_sum(library: Graph, dealt: Partition) 
     half = np.arange(20) < 10
     mean = (stepped(half, 1) + stepped(~half, 2)) / 2
     assert np.allclose(mean, stepped(None, 3), atol=1e-5)
-
-
-def test_iterates_of_the_last_rounds_are_averaged(library: Graph, dealt: Partition) -> None:
-    """The second half of ten rounds is averaged."""
-    params = features.Params(model="mlp", steps=10, momentum=0.0, learning_rate=1.0)
-    plan = features.plan(params, facts_of(library, dealt, Viewer.SERVER, 2), Budget(8.0, 1e-3))
-    state = features.start(plan, seeds.seeded_generator(0, "start"))
-    late: list[np.ndarray] = []
-    for round_ in range(10):
-        sums = {"gradient": seeds.seeded_generator(0, "sum", round_).normal(size=plan.made.layout.num_parameters)}
-        state = features.server(plan, state, PlanInbox(round_, sums, {}, 20))
-        late += [state.model["parameters"]] if round_ >= 5 else []
-    assert np.allclose(state.memory.average, np.mean(late, axis=0), atol=1e-6)
-
-
-def test_time_on_links_is_the_stated_sum() -> None:
-    home = LINKS["home"]
-    found = link_seconds([(1_000_000, 500_000)] * 3)
-    assert found["home"] == pytest.approx(3 * (2 * home.latency + 8e6 / home.down + 4e6 / home.up))
-    assert found["data centre"] < found["home"]
-
-
-@pytest.mark.parametrize(
-    ("federation", "methods", "words"),
-    [
-        ("{share: 0}", "features", "share"),
-        ("{sample: fixed, share: 0.5}", "features", "sample"),
-        ("{share: 0.5}", "dpar", "dpar needs every client in every round; federation is for"),
-        ("{share: 0.05}", "features", "a secure sum of one client hides nothing"),
-    ],
-)
-def test_what_cannot_be_is_one_line_with_its_place(
-    federation: str, methods: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "partial.yaml"
-    path.write_text(SCENARIO.format(federation=federation, methods=f"{{method: {methods}}}"), encoding="utf-8")
-    assert run.main([str(path), "--dry-run"]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said.startswith(f"{path}:")
-    assert words in said
 
 
 def test_a_scenario_tells_who_answered_and_what_travelled(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

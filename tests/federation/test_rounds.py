@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 
 import numpy as np
 import pytest
 
-from fedgraph import plugins, seeds
-from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.federation import client as federated_client
+from fedgraph import seeds
+from fedgraph.errors import RuntimeFailure
 from fedgraph.federation import rounds
-from fedgraph.federation.messages import ClientJob
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, PublicFacts, method_kinds
 from fedgraph.partition import ego
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.types import Graph, Partition, graph_without_edges
+from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts
 from tests.trainings import planned
 
@@ -41,23 +38,6 @@ def test_shared_rounds_run_once_and_are_recorded_in_every_ledger(library: Graph)
         assert sum(r.count for r in out.releases) == 5 * (1 + 3 + 1)
         assert {r.cell for r in out.releases} == {f"cell/{epsilon}"}
     assert seen == [1, 2, 3, 4, 4], "the three training rounds ran once"
-
-
-@pytest.mark.parametrize("name", [name for name in ("gap_node", "progap_node") if name in plugins.names("methods")])
-def test_a_client_remembers_over_rounds_what_it_released(name: str, library: Graph) -> None:
-    """Its hops are made again from other edges in a later round: the same noise on both would show the difference."""
-    plan, partition, _ = planned(name, 0, Trust.OWN_CLIENT, library, 2.0)
-    method = method_kinds.load(name)
-    model = method.start(plan, np.random.default_rng(0)).model
-    first = min(r.rounds[0] for r in plan.schedule.releases if r.path.startswith("aggregate"))
-    held = {s.client: s for s in partition.subgraphs}
-    fewer = {c: dataclasses.replace(s, graph=graph_without_edges(s.graph)) for c, s in held.items()}
-    for later, refused in ((held, False), (fewer, True)):
-        job = ClientJob(f"remembers {name} {refused}", 0, ("c",), plan, plan.fingerprint)
-        federated_client.run_blocks([0], held, job, model, first)
-        federated_client._workspaces.pop(job.key)  # what follows from the graph is made anew
-        with pytest.raises(PrivacyError, match="is not what round") if refused else contextlib.nullcontext():
-            federated_client.run_blocks([0], later, job, model, first + 1)
 
 
 @pytest.mark.parametrize(("name", "advice"), [("gap_node", "; try a smaller learning_rate"), ("gap_edge", "")])

@@ -118,7 +118,7 @@ def owned(library: Graph, owners: tuple[str, ...]) -> Graph:
     return replace(library, owner=owner.astype(np.int64), owner_names=owners)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.lists(names.filter(lambda name: name != "all"), unique=True, min_size=2, max_size=4))
 @example(["local bank", "secure bank", "clients bank"])
 def test_owners_of_any_name_hold_what_their_world_says(owners: list[str]) -> None:

@@ -21,12 +21,6 @@ def test_gain_is_the_spread_of_parameters_that_noise_alone_makes(momentum: float
     assert memory.average.std() == pytest.approx(descent.gain(), rel=0.02)
 
 
-def test_more_signal_takes_more_steps() -> None:
-    found = [descents.full_width(s) for s in (10.0, 1e3, 5e3, 3e4, 1e6)]
-    assert [steps for steps, _, _ in found] == [20, 40, 89, 200, 200]
-    assert all(rate * clip >= 8 for _, rate, clip in found)
-
-
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.8])
 def test_a_poisson_batch_is_independent_coins_and_a_fixed_one_is_not(rate: float) -> None:
     """Their prices differ: a batch of fixed size in the place of coins, or one batch for all steps, is found out."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import warnings
 
@@ -61,37 +60,6 @@ def test_gin_follows_its_equation() -> None:
     rows = np.maximum(np.maximum((g.adjacency.toarray() + np.eye(7)) @ x @ w + b, 0) @ w2 + b2, 0)
     rows /= np.sqrt((rows**2).mean(axis=1, keepdims=True) + 1e-6)
     assert np.allclose(hidden, rows / (1 + rows), atol=1e-5)
-
-
-def test_select_is_the_full_network_on_the_columns_in_use() -> None:
-    net = shared_gnn.make("gin", 10, 5, 2, 3)
-    g = graph(6, 4)
-    wide = sp.csr_array((g.features.data, g.features.indices * 2 + 1, g.features.indptr), shape=(6, 10))
-    g = plain_graph("w", g.adjacency, wide, g.labels, 3, HERE)
-    vector = torch.tensor(net.layout.start(np.random.default_rng(0)))
-    given = shared_gnn.prepare(net, g, None)
-    own, where = shared_gnn.select_inputs(net, given)
-    assert own.layout.widths[0] == 4
-    every = torch.tensor(unit_matrix_rows(g.features).toarray())
-    full = dataclasses.replace(given, x=every, columns=np.arange(10))
-    ours, theirs = shared_gnn.embed(own, vector[where], given, "softmax"), shared_gnn.embed(net, vector, full, "softmax")
-    assert np.allclose(ours, theirs, atol=1e-5)
-
-
-@pytest.mark.parametrize("model", ["gcn", "gin"])
-def test_without_pooling_every_node_has_its_own_label(model: shared_gnn.SharedGnnModel) -> None:
-    """A union trained on node labels has the gradient of its nodes, not of its graphs."""
-    labels = np.array([0, 1, 2, -1, 1, 0, 2, 2, 0])
-    net = shared_gnn.make(model, 4, 5, 2, 3, pooling="none")
-    together = shared_gnn.prepare(net, graph(9, 1, labels), (3, 4, 2))
-    assert together.pool is None
-    assert np.array_equal(together.labels.numpy(), labels)
-    vector = torch.tensor(net.layout.start(np.random.default_rng(0))) + 0.1
-    alone = shared_gnn.prepare(net, graph(9, 1, labels), None)
-    assert torch.allclose(shared_gnn.gradient(net, vector, together), shared_gnn.gradient(net, vector, alone), atol=1e-6)
-    pooled = shared_gnn.prepare(shared_gnn.make(model, 4, 5, 2, 3), graph(9, 1, labels), (3, 4, 2))
-    other = shared_gnn.gradient(net, vector, pooled)
-    assert not torch.allclose(shared_gnn.gradient(net, vector, together), other, atol=1e-3)
 
 
 def test_the_gcn_reaches_one_hop_further_than_its_messages() -> None:
@@ -170,22 +138,3 @@ def test_gin_with_batch_norm_is_pygs(training: bool) -> None:
         for part, norm in zip(after, theirs.all_norms, strict=True):
             assert torch.allclose(part[2], norm.running_mean, atol=1e-4)
             assert torch.allclose(part[3], norm.running_var, atol=1e-4)
-
-
-def test_batches_hold_every_graph_once() -> None:
-    sizes = (3, 4, 2, 3)
-    labels = np.repeat([0, 1, 0, 1], sizes)
-    g = graph(12, 1, labels)
-    net = shared_gnn.make("gin", g.num_features, 5, 2, 2, "sum", "batch")
-    whole = shared_gnn.prepare(net, g, sizes)
-    parts = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 2, 0)
-    assert sorted(s for p in parts for s in p.pool.sizes) == sorted(sizes)  # type: ignore[union-attr]
-    assert sum(len(p.x) for p in parts) == 12
-    three = shared_gnn.SharedGnnBatches(g.adjacency, sizes).inputs(whole, 3, 0)
-    assert len(three) == 1, "a batch of one graph has no statistics of its own"
-
-
-def test_pools_are_means_or_sums_of_each_graphs_rows() -> None:
-    rows = torch.randn(6, 2)
-    assert torch.allclose(shared_gnn.RowPool((1, 3, 2))(rows)[1], rows[1:4].mean(dim=0))
-    assert torch.allclose(shared_gnn.RowPool((1, 3, 2), total=True)(rows)[1], rows[1:4].sum(dim=0))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from fedgraph.learning import neighbour_limits
-from fedgraph.learning.neighbour_limits import _scale_columns
 
 
 def test_largest_breaks_ties_by_the_smaller_index() -> None:
@@ -39,15 +37,3 @@ def test_aggregation_falls_back_on_the_own_node() -> None:
     assert pi[2].tolist() == [0.5, 0, 0, 0, 0, 0]
     assert pi[5, 5] == 1
     assert not pi[3].any()
-
-
-def test_columns_are_clipped_off_the_diagonal_or_normalised() -> None:
-    pi = sp.csr_array(np.array([[3.0, -4.0, 0.0], [2.0, 0.5, 0.1], [-2.0, 0.0, 0.2]]))
-    clipped = _scale_columns(pi, 1.0, "clip").toarray()
-    assert clipped[0, 0] == 3.0
-    assert np.abs(clipped[1:, 0]).sum() == pytest.approx(1.0)
-    assert np.abs(clipped[[0, 2], 1]).sum() == pytest.approx(1.0)
-    assert clipped[1, 2] == pytest.approx(0.1), "a small column is not scaled up"
-    exact = _scale_columns(pi, 1.0, "normalise").toarray()
-    assert np.abs(exact).sum(axis=0) == pytest.approx(1.0)
-    assert (_scale_columns(pi, 1.0, "none").toarray() == pi.toarray()).all()

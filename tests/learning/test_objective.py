@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
 from fedgraph.learning.propagation import walks
-from fedgraph.learning.propagation.walks import _num_steps
 from fedgraph.privacy.mechanisms import gcon_noise as gcon
 
 Edges = list[tuple[int, int]]
@@ -84,7 +83,7 @@ def test_graphs_that_the_theorem_does_not_cover_are_refused(matrix: sp.csr_array
         walks.capped_matrix(matrix)
 
 
-@pytest.mark.parametrize("cap", [0.5, 0.3, 0.1])
+@pytest.mark.parametrize("cap", [0.5, 0.1])
 @pytest.mark.parametrize(("steps", "restart"), [([1.0], 0.5), ([3.0], 0.5), ([math.inf], 0.1), ([0.0, 2.0, math.inf], 0.3)])
 def test_brute_force_over_all_small_graphs_never_beats_psi(cap: float, steps: list[float], restart: float) -> None:
     """A column of x for every choice of signs; the first row's is 1."""
@@ -112,4 +111,3 @@ def test_rows_never_leave_the_unit_ball_and_infinity_means_converged() -> None:
         assert np.linalg.norm(walks.rows_after(walk, x, [m], 0.2), axis=1).max() <= 1 + 1e-12
     exact = 0.2 * np.linalg.solve(np.eye(30) - 0.8 * walk.toarray(), x)
     assert np.allclose(walks.rows_after(walk, x, [math.inf], 0.2), exact, atol=1e-11)
-    assert _num_steps(math.inf, 1.0) == 0

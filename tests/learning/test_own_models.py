@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from fedgraph.learning import own_models
 from fedgraph.learning.layers import layouts
 from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix
+from fedgraph.learning.layers.torch_matrices import DenseMatrix
 from fedgraph.types import Graph
 
 
@@ -33,18 +30,6 @@ def test_own_weights_learn_what_the_shared_ones_do_not_know(layout: Layout) -> N
     assert not np.allclose(own[: 3 * width], shared[: 3 * width])
 
 
-def test_noise_for_labels_and_too_few_labels_leave_the_shared_weights() -> None:
-    """Twenty steps that fit noise make held-out rows worse, so none is taken."""
-    rng = np.random.default_rng(0)
-    layout, rows = Layout((60, 3)), rng.standard_normal((90, 60)).astype(np.float32)
-    shared = np.zeros(layout.num_parameters, np.float32)
-    assert np.array_equal(own_models.tune(layout, shared, DenseMatrix(rows), rng.integers(0, 3, 90), rng), shared)
-    layout, x = Layout((2, 2)), FeatureMatrix(sp.csr_array(np.eye(3)[:, :2]))
-    shared = np.arange(layout.num_parameters, dtype=np.float32)
-    for labels in ([-1, -1, -1], [0, -1, -1], [0, 1, -1]):
-        assert np.array_equal(own_models.tune(layout, shared, x, np.array(labels), rng), shared)
-
-
 def uniform(graph: Graph) -> np.ndarray:
     return np.full((graph.num_nodes, graph.num_classes), 1 / graph.num_classes)
 
@@ -61,13 +46,3 @@ def test_a_head_learns_where_the_shared_model_knows_nothing_and_keeps_one_that_k
     chances[np.arange(labels.size), labels] = 1.0
     rows = own_models.prepare(library, chances)
     assert (own_models.fit_head(rows, labels, rng).scores(rows).argmax(axis=1) == labels).all()
-
-
-def test_without_labels_or_neighbours_a_head_is_the_shared_model(library: Graph) -> None:
-    alone = replace(library, adjacency=library.adjacency * 0, labels=np.full(library.num_nodes, -1))
-    alone.adjacency.eliminate_zeros()
-    rows = own_models.prepare(alone, uniform(alone))
-    assert (rows.around == 0).all()
-    head = own_models.fit_head(rows, alone.labels, np.random.default_rng(0))
-    assert head.steps == 0
-    np.testing.assert_allclose(head.scores(rows), np.log(uniform(alone)))

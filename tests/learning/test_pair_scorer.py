@@ -6,6 +6,7 @@ import torch
 
 from fedgraph.learning import links, pair_scorer
 
+RANK, SHARPNESS, COUNTED = 16, 8.0, 0.3  # rows of the matrix; factor of a score; the entry that counts a pair
 PAIRS = np.array([[0, 1], [2, 3], [4, 0], [1, 3]])
 
 
@@ -19,8 +20,8 @@ def some(seed: int, large: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
 def by_torch(vector: np.ndarray, rows: np.ndarray, pair: np.ndarray, wanted: float) -> np.ndarray:
     """The gradient of one pair's logistic loss."""
     at, x = torch.tensor(vector.astype(np.float64), requires_grad=True), torch.tensor(rows.astype(np.float64))
-    found = x @ at[:-1].reshape(pair_scorer._RANK, -1).T
-    score = pair_scorer._SHARPNESS * (found[pair[0]] * found[pair[1]]).sum() - at[-1]
+    found = x @ at[:-1].reshape(RANK, -1).T
+    score = SHARPNESS * (found[pair[0]] * found[pair[1]]).sum() - at[-1]
     torch.nn.functional.binary_cross_entropy_with_logits(score, torch.tensor(wanted, dtype=torch.float64)).backward()
     assert at.grad is not None
     assert pair_scorer.score(vector, rows, pair[None])[0] == pytest.approx(score.item(), rel=1e-5)
@@ -31,11 +32,11 @@ def by_torch(vector: np.ndarray, rows: np.ndarray, pair: np.ndarray, wanted: flo
 @pytest.mark.parametrize("large", [0.001, 0.3])
 def test_a_sum_is_that_of_clipped_gradients(wanted: float, large: float) -> None:
     vector, rows = some(0, large)
-    most = np.sqrt(1 - pair_scorer._COUNTED**2)
+    most = np.sqrt(1 - COUNTED**2)
     each = [by_torch(vector, rows * large, pair, wanted) for pair in PAIRS]
     clipped = [g * min(1.0, most / np.linalg.norm(g)) for g in each]
     found = pair_scorer.clipped_sum(vector, rows * large, PAIRS, wanted)
-    assert found == pytest.approx(np.r_[pair_scorer._COUNTED * len(PAIRS), np.sum(clipped, axis=0)], abs=1e-6)
+    assert found == pytest.approx(np.r_[COUNTED * len(PAIRS), np.sum(clipped, axis=0)], abs=1e-6)
 
 
 @pytest.mark.parametrize("large", [0.0, 1.0, 1e4, 1e12])
@@ -56,7 +57,7 @@ def test_opposite_rows_hide_no_gradient_behind_rounding(apart: float) -> None:
     """W sees only where two nearly opposite rows differ: both parts of the squared norm are large and cancel."""
     rows = np.zeros((2, 20), dtype=np.float32)
     rows[:, 0], rows[:, 1] = (1, -1), apart
-    weights = np.zeros((pair_scorer._RANK, 20), dtype=np.float32)
+    weights = np.zeros((RANK, 20), dtype=np.float32)
     for large in 10.0 ** np.arange(0, 37, 3):
         weights[:, 1] = large
         for wanted in (0.0, 1.0):

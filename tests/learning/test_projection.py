@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import torch
 from scipy.linalg import subspace_angles
 
 from fedgraph.learning import projection
 from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
 from fedgraph.learning.projection import (
-    ProjectedRows,
-    _rarity_weights,
     has_projectable_words,
     project_features,
     project_features_sparsely,
@@ -31,16 +27,6 @@ def with_features(graph: Graph, features: np.ndarray) -> Graph:
 @pytest.fixture
 def public(library: Graph) -> Graph:
     return library.induced(np.arange(80))
-
-
-def test_rare_words_count_more_and_no_word_counts_nothing(public: Graph) -> None:
-    features = np.zeros((80, 4))
-    features[:, 0], features[:40, 1], features[0, 2] = 1, 1, 1
-    weights = _rarity_weights(with_features(public, features), 0.75)
-    assert (np.diff(weights) > 0).all()
-    assert (weights > 0).all()
-    assert weights[1] == pytest.approx(np.log(82 / 41) ** 0.75)
-    assert np.array_equal(_rarity_weights(public, 0.0), np.ones(public.num_features, dtype=np.float32))
 
 
 @pytest.mark.parametrize("k", [3, 10])
@@ -71,27 +57,6 @@ def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) 
     assert (norms <= 1 + 1e-5).all()
     outside = project_features(sp.csr_array(np.array([[0, 0, 0, 5, 1, 2]], dtype=np.float32)), basis)
     assert not outside.any(), "public directions see nothing of such a row"
-
-
-def test_rows_that_are_too_many_for_double_precision_go_there_by_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((700, 5)).astype(np.float32)
-    error = torch.tensor(rng.standard_normal((700, 3)))
-    whole = ProjectedRows(rows).gradient(error)
-    monkeypatch.setattr(projection, "_DOUBLED", 100)
-    parts = ProjectedRows(rows).gradient(error)
-    assert parts.dtype == torch.float64
-    assert torch.allclose(parts, whole, rtol=0, atol=1e-12), "single precision would be off by 1e-6"
-
-
-def test_rows_that_do_not_fit_say_so_first(public: Graph, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    basis = projection.basis_of(public, 8)
-    told = tmp_path / "meminfo"
-    monkeypatch.setattr(projection, "_MEMORY", told)
-    assert project_features(public.features, basis).any(), "a system that tells nothing refuses nothing"
-    told.write_text("MemTotal: 4 kB\nMemAvailable: 4 kB\n")
-    with pytest.raises(MemoryError, match="give a smaller 'projection'"):
-        project_features(public.features, basis)
 
 
 def test_curvature_is_the_damped_inverse_of_the_public_second_moment(public: Graph) -> None:

@@ -1,7 +1,6 @@
 """Columns of numbers become ranks: who pays for them, what one person changes, and that no learner reads a raw column."""
 
 import logging
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +13,6 @@ from fedgraph.errors import PrivacyError
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, column_ranks
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.mechanisms.noise import GaussianNoise
-from fedgraph.privacy.private_counts import ColumnCounts
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, GraphProvenance, Subgraph
 from tests.public_facts import public_facts
@@ -55,52 +52,22 @@ def planned(method: str, facts: PublicFacts, epsilon: float, relation: str = "no
     return column_ranks.plan_with(lambda budget: module.plan(settings, facts, budget), facts, Budget(epsilon, DELTA))
 
 
-@pytest.mark.parametrize("method", ["features", "label_hop"])
-@pytest.mark.parametrize("relation", ["node-zero-out", "node-replace"])
 @pytest.mark.parametrize(
-    ("viewer", "clients"), [(Viewer.CURATOR_TRUSTED, 1), (Viewer.SERVER_SECURE_AGGREGATION, 4), (Viewer.SERVER, 4)]
+    ("method", "relation", "viewer", "clients"),
+    [
+        ("features", "node-replace", Viewer.CURATOR_TRUSTED, 1),
+        ("features", "node-zero-out", Viewer.SERVER, 4),
+        ("label_hop", "node-zero-out", Viewer.SERVER_SECURE_AGGREGATION, 4),
+    ],
 )
-@pytest.mark.parametrize("epsilon", [0.5, 8.0])
-def test_counts_and_training_cost_the_budget_together(
-    method: str, relation: str, viewer: Viewer, clients: int, epsilon: float
-) -> None:
+def test_counts_and_training_cost_the_budget_together(method: str, relation: str, viewer: Viewer, clients: int) -> None:
+    epsilon = 2.0
     made = planned(method, facts_of(people(), clients, viewer), epsilon, relation)
-    whole, counts = made.provable().epsilon, made.provable(column_ranks._PATH).epsilon
+    whole, counts = made.provable().epsilon, made.provable("columns").epsilon
     assert 0.9 * epsilon <= whole <= epsilon
     assert 0 < counts < 0.3 * epsilon < made.provable("model").epsilon < epsilon
     assert made.epsilon_published is None
     assert any("age, income" in note for note in made.notes)
-
-
-def released(made: Plan, graph: Graph, cell: str = "cell") -> tuple[np.ndarray, np.ndarray]:
-    """(noisy counts of the first round, exact ones). cell: names the streams."""
-    first = column_ranks.plan_before(made)
-    assert first is not None
-    work = column_ranks.prepare(first, Subgraph(0, graph, np.arange(graph.num_nodes)))
-    streams = PlanStreams(0, (cell, "client", 0, "round", 0), first.fingerprint)
-    model = column_ranks.start(first, np.random.default_rng(0)).model
-    desk = Desk("cell", 0, 0, first.schedule.of_client(0), streams.generator("noise"))
-    noisy = column_ranks.client(first, work, model, 0, streams, desk)["counts"].value
-    bound = first.schedule.releases[0].bound
-    exact = bound.enforce(column_ranks.private_counts.positions(work, model["brackets"]))
-    return noisy, exact
-
-
-def test_one_person_moves_what_is_counted_by_no_more_than_is_priced_and_a_masked_row_counts_nowhere() -> None:
-    graph = people()
-    made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
-    kept = np.ones(graph.num_nodes, dtype=np.float32)
-    kept[0] = 0
-    masked = sp.csr_array(sp.diags_array(kept) @ graph.features)
-    masked.eliminate_zeros()
-    _, exact = released(made, graph)
-    _, without = released(made, replace(graph, features=masked))
-    moved, priced = float(np.linalg.norm(exact - without)), made.schedule.releases[-1]
-    assert isinstance(priced.mechanism, GaussianNoise)
-    assert isinstance(priced.bound, ColumnCounts)
-    assert moved == pytest.approx(math.sqrt(2)), "one count in each of two columns"
-    multiplier = priced.mechanism.std / moved
-    assert multiplier == pytest.approx(priced.event.noise_multiplier), "a third less noise would be a third less"  # type: ignore[attr-defined]
 
 
 def test_ranks_among_public_rows_lie_on_one_scale_and_empty_cells_in_the_middle() -> None:
@@ -129,12 +96,8 @@ def compared() -> dict[tuple[str, str], tuple[float, str, float]]:
     for protocol, methods in (
         ("asking", ["features", "label_hop", {"method": "nonprivate", "model": "logistic", "rounds": 10}]),
         ("inductive", ["features"]),
-        ("transductive", [{"method": "gap_edge", "hops": 1}, "lpgnn"]),
     ):
-        trust = ["curator"]
-        if protocol == "transductive":
-            methods[1] = {"method": "lpgnn", "trust": ["nobody"]}  # type: ignore[index]
-        table = fedgraph.compare(graph, methods, epsilons=[8], trust=trust, protocol=protocol).table()  # type: ignore[arg-type]
+        table = fedgraph.compare(graph, methods, epsilons=[8], trust=["curator"], protocol=protocol).table()  # type: ignore[arg-type]
         for row in table.to_dict("records"):
             found[row["method"], protocol] = (row["value"], row["paths"], row["epsilon_provable"])
     logging.disable(logging.NOTSET)
@@ -147,9 +110,8 @@ def test_ranks_are_paid_for_where_no_row_is_public_and_free_where_some_are(
     for method in ("features", "label_hop"):
         assert '"columns":' in compared[method, "asking"][1]
         assert compared[method, "asking"][2] <= 8
-    for method, protocol in (("features", "inductive"), ("gap_edge", "transductive"), ("lpgnn", "transductive")):
-        assert '"columns":' not in compared[method, protocol][1]
-        assert compared[method, protocol][2] <= 8
+    assert '"columns":' not in compared["features", "inductive"][1]
+    assert compared["features", "inductive"][2] <= 8
     assert all(compared[method, "asking"][0] > 0.78 for method in ("features", "label_hop", "nonprivate")), "income alone: .60"
     assert compared["features", "inductive"][0] > 0.78
 
@@ -161,13 +123,10 @@ U = float(np.log2(1 + 40.0))  # where somebody of age 40 lies on the line of cou
     "sent",
     [
         [U, U],
-        [U, U - 1],
         [np.nan, U],
-        [-np.inf, U],
         [U, np.inf],
         [U, 41.0],
         [U, np.nextafter(U, 41)],
-        [0.0, 5e-324],
         [-1e308, 1.7e308],
     ],
 )
@@ -196,13 +155,3 @@ def test_whether_a_client_refuses_brackets_is_no_matter_of_its_people(sent: list
     assert len(said) == 1
     assert all(np.isfinite(value).all() for value in counts)
     assert ("counts" in said) == bool(np.isfinite(sent).all() and sent[0] < sent[1])
-
-
-def test_many_columns_share_one_scale_and_one_count_for_all() -> None:
-    rng = np.random.default_rng(0)
-    matrix = sp.csr_array(rng.standard_normal((50, 100)).astype(np.float32))
-    graph = replace(people(50), features=matrix, columns=own_column_scales(matrix, [f"c{k}" for k in range(100)]))
-    made = planned("features", facts_of(graph, 1, Viewer.CURATOR_TRUSTED), 1.0)
-    noisy, exact = released(made, graph)
-    assert noisy.shape == (1, 18)
-    assert exact.sum() == pytest.approx(50)

@@ -166,21 +166,6 @@ def test_sage_each_edge_is_reported_by_exactly_one_client(library: Graph) -> Non
     assert isinstance(plan.schedule.releases[0].bound, EdgeTriangle)
 
 
-def test_links_by_steps_draw_such_an_edge_at_one_client_and_all_ties_of_a_person_at_two_are_refused(library: Graph) -> None:
-    partition, facts = situation(library)
-    steps = made("link_hops", facts, 2.0, decoder="steps", hops=0)
-    drawn = np.concatenate([link_hops.prepare(steps, part).supervision for part in partition.subgraphs])
-    assert sorted(map(tuple, drawn.tolist())) == [tuple(pair) for pair in links.list_all(library.adjacency).tolist()]
-    assert 1.99 < steps.provable().epsilon <= 2.0
-    for name, settings, words in (
-        ("link_hops", {"decoder": "steps", "hops": 1}, "write cut_edges: dropped, or hops: 0"),
-        ("gap_edge", {"relation": "edge-directed"}, "edge-undirected"),
-    ):
-        with pytest.raises(ScenarioError, match=words):
-            made(name, facts, 1.0, **settings)
-    assert made("link_owners", facts, 1.0, learns=False).provable().epsilon == 0
-
-
 def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(tmp_path: Path) -> None:
     methods = [{"method": "link_hops", "width": 16}, {"method": "link_clear"}]
     tasks = [
@@ -201,32 +186,3 @@ def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(tmp_p
     both = found["protected", "link_clear", Trust.OWN_CLIENT]
     assert both == found["protected", "link_clear", Trust.CURATOR]
     assert both > found["dropped", "link_clear", Trust.OWN_CLIENT]
-
-
-@pytest.mark.parametrize("name", ["gap_edge", "gcon", "sage_edge"])
-@pytest.mark.parametrize(
-    ("entries", "words"),
-    [
-        ((1, 1, 0, 1), "self-loops: remove"),
-        ((0, 1, 0, 0), "directed; .* symmetrise"),
-        ((0, 2, 2, 0), "appears twice; .* keep each"),
-    ],
-)
-def test_a_graph_that_is_not_simple_gets_one_clear_error(
-    name: str, entries: tuple[int, ...], words: str, library: Graph
-) -> None:
-    partition, facts = situation(library)
-    plan, subgraph = made(name, facts, 1.0), partition.subgraphs[0]
-    dense = subgraph.graph.adjacency.toarray()
-    u, v = np.argwhere(dense)[0]
-    dense[[u, u, v, v], [u, v, u, v]] = entries
-    graph = dataclasses.replace(subgraph.graph, adjacency=sp.csr_array(dense))
-    with pytest.raises(DataError, match=words):
-        method_kinds.load(name).prepare(plan, dataclasses.replace(subgraph, graph=graph))
-
-
-def test_bad_edges_between_clients_get_one_clear_error() -> None:
-    inner = sp.csr_array((2, 2))
-    for cut, words in (([[0, 3]] * 2, "given twice"), ([[0, 3]] * 257, "given twice"), ([[0, 1]], "own graph")):
-        with pytest.raises(DataError, match=words):
-            aggregation.with_cut(inner, np.array([0, 1]), np.array(cut), 5)

@@ -6,11 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from pydantic import ValidationError
 
 from fedgraph import data
-from fedgraph.learning.baselines import fitting, gap_networks
+from fedgraph.learning.baselines import gap_networks
 from fedgraph.methods import gap_edge
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
@@ -39,25 +37,9 @@ def test_encoded_rows_are_signed_and_of_norm_one(library: Graph) -> None:
     assert np.array_equal(parameters, gap_networks.train_gap_network_encoder(library, 16, 30, np.random.default_rng(0)))
 
 
-def test_the_networks_are_those_of_the_released_code() -> None:
-    """Counted by hand: layers and batch norms with their running statistics."""
-    d, h, c, hops = 7, 5, 3, 3
-    encoder = gap_networks._EncoderNetwork(d, h, c)
-    assert fitting.vector_of(encoder).size == (d + 1) * h + (h + 1) * h + 2 * 4 * h + (h + 1) * c
-    classifier = gap_networks._ClassifierNetwork((h,) * hops, h, c)
-    assert fitting.vector_of(classifier).size == hops * (h + 1) * h + 4 * hops * h + (hops * h + 1) * c
-    x = torch.randn(4, hops * h)
-    assert classifier.eval()(x, torch.zeros(2, 0)).shape == (4, c)
-
-
 @pytest.mark.parametrize("protocol", ["transductive", "inductive-edges"])
 def test_it_learns_and_answers_for_old_and_new_nodes(protocol: protocols.Protocol, library: Graph) -> None:
     assert accuracy(library, protocol, np.inf, hops=1, epochs=40, **PUBLISHED) > 0.6
-
-
-def test_a_part_of_it_is_refused() -> None:
-    with pytest.raises(ValidationError, match="depth: all"):
-        gap_edge.Params(encoder="published")
 
 
 @pytest.mark.quality("methods", "learning", "data")

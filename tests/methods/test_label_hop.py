@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from fedgraph import privacy, seeds
-from fedgraph.errors import BudgetExceededError, PrivacyError, ScenarioError
+from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import Federation, client, rounds
 from fedgraph.learning.propagation import meetings
 from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
 from fedgraph.methods import features, label_hop
-from fedgraph.methods.base import Budget, Plan, PlanInbox, PlanStreams, State
+from fedgraph.methods.base import Budget, Plan, PlanInbox, State
 from fedgraph.methods.label_hop import answering_at
 from fedgraph.partition import uniform
-from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.mechanisms.local_bits import ABSENT_LABEL
-from fedgraph.privacy.private_counts import MeetingCounts
-from fedgraph.privacy.units import Relation, Viewer
+from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks.node_classification import protocols
-from fedgraph.types import Graph, Partition, Subgraph, graph_without_edges
+from fedgraph.types import Graph, Partition, graph_without_edges
 from tests.public_facts import public_facts
 from tests.trainings import facts_of
 
@@ -81,66 +79,6 @@ def test_edges_help_whatever_their_sign(like: float, epsilon: float, library: Gr
 ROWS, BOTH, LABELS = 0, 1, 3  # numbers of ways: rows alone, the first of those that hear both, labels alone
 
 
-def exact(plan: Plan, graph: Graph, round_: int, model: np.ndarray, way: int = 0) -> dict[str, np.ndarray]:
-    """What one client would release in this round, before noise."""
-    seen: dict[str, np.ndarray] = {}
-
-    class Door(Desk):
-        def release(self, path, value):  # type: ignore[no-untyped-def]
-            bound = next(r.bound for r in plan.schedule.releases if r.path == path)
-            raw = np.asarray(value() if callable(value) else value)
-            seen[path] = bound.enforce(raw)
-            return super().release(path, raw)
-
-    work = label_hop.prepare(plan, Subgraph(0, graph, np.arange(graph.num_nodes)))
-    door = Door("test", 0, round_, plan.schedule.releases, np.random.default_rng(0))
-    label_hop.client(plan, work, {"parameters": model, "way": np.array([way])}, round_, PlanStreams(0, ("t",)), door)
-    return seen
-
-
-def test_a_node_with_all_edges_changes_no_release_by_more_than_is_priced(library: Graph) -> None:
-    """Zero-out: the label is masked, the row and the edges vanish. The node is a hub, in everybody's neighbourhood."""
-    dense = met(library, 0.9).adjacency.toarray()
-    setting = asking(library)
-    node = int(np.setdiff1d(np.arange(library.num_nodes), setting.asking)[0])
-    dense[node], dense[:, node] = 1, 1
-    dense[node, node] = 0
-    held = dataclasses.replace(setting.held, adjacency=sp.csr_array(dense))
-    plan, _ = planned(setting, 4.0)
-    masked, cut = held.labels.copy(), dense.copy()
-    masked[node], cut[node], cut[:, node] = -1, 0, 0
-    gone = dataclasses.replace(held, labels=masked, adjacency=sp.csr_array(cut))
-    model = np.random.default_rng(0).standard_normal(plan.made.layout.num_parameters).astype(np.float32)
-    made, clip = plan.made, plan.made.parts.pilot.clip
-    counted = MeetingCounts(held.num_nodes, held.num_classes, made.parts.by_class)
-    most = {"meetings": counted.change(Relation.NODE_ZERO_OUT), "pilot": clip, "judged": math.hypot(1, 0.5)}
-    for round_, paths in ((0, {"meetings", "pilot"}), (made.judges, {"judged"})):
-        first, after = exact(plan, held, round_, model), exact(plan, gone, round_, model)
-        assert set(first) == paths
-        for path in paths:
-            moved = np.linalg.norm(first[path] - after[path])
-            assert moved <= most[path] * (1 + 1e-3)
-            assert moved > 0 or path == "judged", "a third of the classes is neither first nor second"
-    for way, found in enumerate(made.parts.ways):
-        if found.labels:
-            first, after = exact(plan, held, made.says, model, way), exact(plan, gone, made.says, model, way)
-            (path,) = first
-            assert np.flatnonzero(first[path] != after[path]).tolist() == [node]
-            assert (first[path][setting.asking] == ABSENT_LABEL).all(), "who only asks answers nothing"
-        if found.training is not None:
-            first, after = exact(plan, held, made.first(way), model, way), exact(plan, gone, made.first(way), model, way)
-            assert set(first) == {f"model_{way}"}
-            moved = np.linalg.norm(first[f"model_{way}"] - after[f"model_{way}"])
-            assert moved <= found.training.clip * (1 + 1e-3)
-        if (last := made.weighs(way)) is not None:
-            first, after = exact(plan, held, last, model, way), exact(plan, gone, last, model, way)
-            assert set(first) == {f"margins_{way}"}
-            assert np.linalg.norm(first[f"margins_{way}"] - after[f"margins_{way}"]) <= 1 + 1e-9
-    for wrong in (-1, len(made.parts.ways)):
-        with pytest.raises(PrivacyError, match=r"a way is refused: .* allowed: 0 to 3"):
-            exact(plan, held, made.says, model, wrong)
-
-
 @pytest.mark.parametrize("way", [ROWS, BOTH, LABELS])
 def test_what_was_released_is_priced_as_was_planned_whatever_was_chosen(
     way: int, library: Graph, monkeypatch: pytest.MonkeyPatch
@@ -163,17 +101,21 @@ def test_a_client_refuses_another_way_after_its_worker_was_started_again(
 ) -> None:
     """What it released stands in the ledger, which comes back to it with the job."""
     plan, partition = planned(asking(library), 2.0, steps=5)
-    honest, says = label_hop.server, plan.made.says
+    honest, says, asked = label_hop.server, plan.made.says, client.run_blocks
+
+    def by_a_new_worker(*given: Any) -> Any:
+        client.forget(given[0], given[2])
+        return asked(*given)
 
     def fickle(plan: Plan, state: State, inbox: PlanInbox) -> State:
         after = honest(plan, state, inbox)
-        if restarted:
-            client._digests.clear()
         way = BOTH if inbox.round < says + 2 else ROWS
         memory = dataclasses.replace(after.memory, way=way)
         return dataclasses.replace(after, model={**after.model, "way": np.array([way])}, memory=memory)
 
     monkeypatch.setattr(label_hop, "server", fickle)
+    if restarted:
+        monkeypatch.setattr(client, "run_blocks", by_a_new_worker)
     with pytest.raises(BudgetExceededError, match=rf"round {says + 3}: .* another alternative"):
         trained(plan, partition)
 
@@ -193,15 +135,6 @@ def test_clients_answer_for_their_own_nodes(viewer: Viewer, epsilon: float, libr
     assert accuracy(setting, label_hop.predict(plan, state, setting.asked)) >= accuracy(setting, alone) - 0.05
 
 
-def test_without_labels_it_is_the_learner_of_rows(library: Graph) -> None:
-    """The same noise and steps as features with nothing public."""
-    plan, _ = planned(asking(library), 1.0, label_epsilon=0)
-    alone = features.plan(features.Params(), plan.facts, Budget(1.0, 1e-3))
-    assert plan.schedule.paths == ("model",)
-    assert plan.schedule.rounds == alone.schedule.rounds
-    assert plan.schedule.releases[0].mechanism.std == pytest.approx(alone.schedule.releases[0].mechanism.std, rel=1e-3)  # type: ignore[attr-defined]
-
-
 def test_where_the_edges_tell_nothing_rows_keep_nearly_all_of_the_budget() -> None:
     """30 classes of 33 nodes lost 19 points to the learner of rows at ε = 4 while labels were answered whatever edges say."""
     facts = public_facts(1000, 40, 30, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing", asking=np.arange(50))
@@ -210,14 +143,6 @@ def test_where_the_edges_tell_nothing_rows_keep_nearly_all_of_the_budget() -> No
         plan, alone = label_hop.plan(label_hop.Params(), facts, budget), features.plan(features.Params(), facts, budget)
         whole = alone.schedule.releases[0].event.noise_multiplier / math.sqrt(alone.schedule.rounds)  # type: ignore[attr-defined]
         assert whole < plan.made.parts.ways[0].training.whole < 1.15 * whole
-
-
-def test_labels_are_not_asked_for_where_nobody_hears_them() -> None:
-    for name in ("nothing", "test-graph"):
-        facts = public_facts(1000, 40, 5, (1000,), Viewer.CURATOR_TRUSTED, public_name=name)
-        for epsilon in (1.0, 8.0, math.inf):
-            plan = label_hop.plan(label_hop.Params(), facts, Budget(epsilon, 1e-3))
-            assert set(plan.schedule.paths) == {"model"}, "nor are meetings: predictions say how classes meet on public edges"
 
 
 def test_votes_by_hand() -> None:
@@ -256,52 +181,6 @@ def test_the_rival_without_rows_gives_all_to_labels_and_takes_the_majority(epsil
     silent = dataclasses.replace(plan.facts, asks=False)
     with pytest.raises(ScenarioError, match="protocol: asking"):
         label_hop.plan(label_hop.Params(rows=False), silent, Budget(epsilon, 1e-3))
-
-
-@pytest.mark.parametrize("epsilon", [1.0, math.inf])
-@pytest.mark.parametrize("like", [0.9, 0.0])
-def test_where_ties_are_all_that_is_known_labels_get_nearly_all(like: float, epsilon: float, library: Graph) -> None:
-    """And neighbours that were surely measured to be unlike speak against a class."""
-    bare = dataclasses.replace(met(library, like), features=sp.csr_array(np.ones((library.num_nodes, 1), np.float32)))
-    setting = asking(bare)
-    plan, partition = planned(setting, epsilon)
-    assert plan.schedule.paths == ("labels", "meetings")
-    if math.isfinite(epsilon):
-        assert 0.9 * epsilon < plan.made.parts.ways[0].labels < epsilon
-        return
-    state = trained(plan, partition)
-    named = setting.asked.adjacency @ state.memory.answers
-    sign = 1 if like else -1
-    assert np.allclose(
-        label_hop.predict(plan, state, setting.asked), np.exp(sign * named) / np.exp(sign * named).sum(axis=1, keepdims=True)
-    )
-    strangers = label_hop.predict(plan, state, setting.asked.induced(np.arange(5)))
-    shares = np.bincount(setting.held.labels[setting.held.labels >= 0], minlength=setting.held.num_classes)
-    assert np.allclose(strangers, strangers[0]), "people without a tie to those that answered: one guess for all"
-    assert np.abs(strangers[0] - shares / shares.sum()).max() < 0.06, "the shares, drawn to equal ones where they may be chance"
-
-
-def test_of_many_classes_nothing_is_spent_on_whether_neighbours_are_unlike() -> None:
-    for classes, paths in ((10, ("labels", "meetings")), (42, ("labels",))):
-        facts = public_facts(1000, 1, classes, (1000,), Viewer.CURATOR_TRUSTED, public_name="nothing", asking=np.arange(50))
-        plan = label_hop.plan(label_hop.Params(), facts, Budget(1.0, 1e-3))
-        assert plan.schedule.paths == paths
-        assert plan.provable().epsilon <= 1
-        assert (plan.made.parts.ways[0].labels == 1) == (classes == 42)
-
-
-def test_scores_are_believed_as_far_as_they_are_right() -> None:
-    rng = np.random.default_rng(0)
-    scores = rng.standard_normal((20_000, 3)) * 2
-    drawn = (scores * 0.5 + rng.gumbel(size=scores.shape)).argmax(axis=1)  # right as half of the scores says
-    counts = label_hop.judged_counts(scores, drawn)
-    assert np.linalg.norm(counts, axis=1).max() <= math.sqrt(2) + 1e-12
-    assert counts[:, 0].sum() == np.sum(drawn == scores.argmax(axis=1))
-    assert label_hop.confidence_of(counts[:, 1:].sum(axis=0), 5.0) == pytest.approx(0.5, rel=0.15)
-    by_chance = label_hop.judged_counts(scores, rng.integers(3, size=len(scores)))
-    assert label_hop.confidence_of(by_chance[:, 1:].sum(axis=0), 5.0) < 0.06
-    assert 0.4 < label_hop.confidence_of(rng.normal(0, 100, label_hop.NUM_LEADS), 1e6) < 1.2, "noise alone: what is usual"
-    assert not label_hop.judged_counts(scores, np.full(len(scores), -1)).any(), "a masked node counts nowhere"
 
 
 @pytest.mark.parametrize(

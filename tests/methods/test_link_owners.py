@@ -2,15 +2,12 @@
 
 import dataclasses
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph import data
 from fedgraph.data.base.adjacencies import adjacency_of_owners
-from fedgraph.errors import DataError
 from fedgraph.federation import rounds
 from fedgraph.learning import links
 from fedgraph.methods import link_owners
@@ -103,32 +100,6 @@ def test_an_owner_moves_what_is_seen_by_at_most_what_is_priced(clients: int, vie
         told = [Gaussian(release.event.noise_multiplier * math.sqrt(3))] * 3
         assert price(Composed(tuple(told)), 1e-5).epsilon == pytest.approx(made.provable().epsilon, rel=1e-6)
     assert made.provable().epsilon <= 2.0
-
-
-def test_records_of_one_owner_go_and_those_of_others_on_the_same_edges_stay(tmp_path: Path) -> None:
-    """60 payments of ann, and one back on each of the edges by somebody else: without ann everybody else counts as before."""
-    back = [f"n{i},n0,p{i}" for i in range(1, 61)]
-
-    def table(records: list[str]) -> Graph:
-        (tmp_path / "edges.csv").write_text("\n".join(["source,target,payer", *records]))
-        (tmp_path / "features.csv").write_text("id,x,y\n" + "\n".join(f"n{i},{i % 3},{i % 2}" for i in range(61)))
-        found = data.load("own/csv", path=tmp_path, parameters={"owner": "payer", "label": ""})
-        assert isinstance(found, Graph)
-        return found
-
-    graph, gone = table([f"n0,n{i},ann" for i in range(1, 61)] + back), table(back)
-    assert graph.num_edges == gone.num_edges == 60
-    made = plan(graph, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity", limit=3)
-    everybody = np.arange(graph.num_nodes)
-    moved = bounded(made, graph, everybody) - bounded(made, gone, everybody)
-    assert moved[0] == pytest.approx(3.0), "ann's records count as often as allowed"
-    assert np.linalg.norm(moved) <= made.schedule.releases[0].bound.sensitivity_l2(Relation.ENTITY_LINKS)
-
-
-def test_an_edge_without_an_owner_and_data_without_owners_are_refused(library: Graph) -> None:
-    made = plan(library, 2.0, 1, Viewer.CURATOR_TRUSTED, unit="entity")
-    with pytest.raises(DataError, match="no edge names an owner"):
-        link_owners.prepare(made, partition_of_one(library, "").subgraphs[0])
 
 
 def test_more_is_learnt_than_the_cosine_says_with_noise_too(library: Graph) -> None:

@@ -80,23 +80,6 @@ def test_one_client_is_central_training_bit_for_bit(model: str, library: Graph) 
     assert np.array_equal(alone.vector, first)
 
 
-def test_adam_is_torchs_adam(library: Graph) -> None:
-    """The same steps as torch.optim.Adam with L2 decay, dropout off."""
-    shape = NetworkShape("gcn", library.num_features, library.num_classes, 16, 0.0)
-    ours = fitting.continue_fitting(
-        fitting.build_network_for_fitting(shape, 3), fitting.prepare_fitting_inputs(library), library.labels,
-        fitting.start_fitting(shape, 3),
-        fitting.FittingSteps(25, 0, 0.01, 5e-4), lambda step: step,
-    )  # fmt: skip
-    network, given = fitting.build_network_for_fitting(shape, 3), fitting.prepare_fitting_inputs(library)
-    optimiser = torch.optim.Adam(network.parameters(), lr=0.01, weight_decay=5e-4)
-    for _ in range(25):
-        optimiser.zero_grad()
-        torch.nn.functional.cross_entropy(network(given.x, given.edges), torch.tensor(library.labels)).backward()
-        optimiser.step()
-    assert np.allclose(fitting.vector_of(network), ours.vector, atol=2e-4)
-
-
 def test_a_row_hears_the_known_labels_of_its_neighbours_and_not_its_own() -> None:
     """A path 0 – 1 – 2 – 3 of which 0 and 2 are known: 1 hears both, 3 hears 2, and the known ones hear nothing."""
     path = sp.csr_array(sp.diags_array([np.ones(3), np.ones(3)], offsets=[1, -1]), dtype=np.float32)
@@ -153,13 +136,8 @@ def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:
     ("settings", "said"),
     [
         ({"model": "gnc"}, "allowed: ceiling, logistic"),
-        ({"model": "torch_geometric.nn.GTA"}, "does not exist"),
         ({"model": "torch_geometric.nn.GAT", "arguments": {"headz": 3}}, "headz"),
-        ({"model": "torch_geometric.nn.global_mean_pool"}, "is not a network"),
         ({"model": "torch_geometric.nn.LINKX"}, "fixed set of nodes"),
-        ({"model": "gcn", "arguments": {"heads": 3}}, "dotted name"),
-        ({"model": "ceiling", "among": ["gnc"]}, "not in the grid"),
-        ({"model": "ceiling", "validation": 0.0}, "validation must be > 0"),
     ],
 )
 def test_wrong_names_are_one_clear_line(settings: dict[str, object], said: str) -> None:
@@ -175,7 +153,7 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
     assert plan.schedule.rounds == (len(plan.made.candidates) * 3 + 3) * 4  # type: ignore[attr-defined]
     assert not nonprivate.PhasePlace.of(state.model).going
     assert [m.candidate for m in kept.members] == [c for c, _ in nonprivate.answering(state)]
-    assert max(t.folds for t in kept.tried.values()) > 1 or len(nonprivate.candidates_within(kept.tried, nonprivate._FAR)) == 1
+    assert max(t.folds for t in kept.tried.values()) > 1 or len(nonprivate.candidates_within(kept.tried, 2.0)) == 1
     for member, (index, parameters) in zip(kept.members, nonprivate.answering(state), strict=True):
         start = fitting.start_fitting(nonprivate.shape_of(plan, index), nonprivate.seed_of_step(kept.seed, index))  # type: ignore[arg-type]
         alone = fitting.continue_fitting(
@@ -186,25 +164,11 @@ def test_the_ceiling_tries_all_in_folds_and_fits_the_near_ones_again(library: Gr
             lambda step, index=index: nonprivate.seed_of_step(kept.seed, 0, index, step),
         )  # fmt: skip
         assert np.allclose(alone.vector, parameters, atol=1e-5), "the refit reads all training nodes, for the rounds found"
-    assert nonprivate._TOO_FEW not in nonprivate._says(plan, state)  # type: ignore[arg-type]
     few = replace(library, labels=np.where(np.arange(library.num_nodes) % 20 == 0, library.labels, -1))
     plan, state = trained(few, params.model_copy(update={"among": ["logistic"], "rounds": 3}))
-    assert nonprivate._TOO_FEW in nonprivate._says(plan, state)  # type: ignore[arg-type]
     assert all(m.updates for m in state.memory.members)
     single = trained(library, Params(model="gcn", rounds=4))[0]
     assert single.made.folds == 1, "one model alone needs no folds"  # type: ignore[attr-defined]
-
-
-def test_folds_have_no_node_in_common_and_make_a_thousand_validation_nodes(library: Graph) -> None:
-    drawn = np.random.default_rng(0).random(library.num_nodes)
-    parts = [nonprivate.divide_labels(library, 0.2, drawn, fold)[1] >= 0 for fold in range(5)]
-    assert np.array_equal(np.sum(parts, axis=0), np.ones(library.num_nodes)), "five fifths: each node validates once"
-    asked = Params(model="ceiling")
-    assert [asked.divided(n, 10) for n in (1530, 4000, 9000, 50_000)] == [(5, 0.1), (3, 0.1), (2, 0.1), (1, 0.1)]
-    assert asked.divided(9, 10) == (5, 0.2), "of few labels each validates once"
-    assert Params(model="ceiling", folds=2).divided(100, 10) == (2, 0.1)
-    assert Params(model="ceiling", validation=0.5).divided(100, 10) == (2, 0.5)
-    assert Params(model="gcn").divided(100, 1) == (1, 0.1)
 
 
 def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> None:
@@ -236,35 +200,11 @@ def test_the_choice_is_made_on_all_folds_together_and_near_ones_answer_too() -> 
         0: nonprivate.TriedCandidate(np.array([[0, 1, 2], [2, 1, 2]]), 1, best(0, 1.0)),
         1: nonprivate.TriedCandidate(np.array([[1, 1, 2]] * 2), 1, best(1, 0.5)),
     }
-    assert nonprivate.candidates_within(two, nonprivate._FAR) == [0, 1], "one right of two is not behind two of two"
+    assert nonprivate.candidates_within(two, 2.0) == [0, 1], "one right of two is not behind two of two"
     scores = [np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])]
     assert nonprivate.candidates_together(scores[:1]) is scores[0]
     wanted = np.log(1 / (1 + np.exp([[-2.0, 2.0]]))) / 2 + np.log(1 / (1 + np.exp([[1.0, -1.0]]))) / 2
     assert np.allclose(nonprivate.candidates_together(scores), wanted)
-
-
-def test_validation_nodes_have_as_few_edges_as_test_nodes(library: Graph) -> None:
-    """Inductive: on average an edge of a validation node stays as often as the test graph is a part of the training graph."""
-    rng = np.random.default_rng(0)
-    made = protocols.divide(library, "inductive", 0.8, rng)
-    held = made.held
-    facts = public_facts(
-        held.num_nodes, held.num_features, held.num_classes, (held.num_nodes,), Viewer.SERVER, public_graph=made.public_graph
-    )
-    plan = nonprivate.plan(Params(), facts, Budget(math.inf, 1e-5))
-    work = nonprivate.prepare(plan, Subgraph(0, held, np.arange(held.num_nodes)))
-    _, validation = nonprivate.divide_labels(held, 0.1, rng.random(held.num_nodes))
-    judged = [
-        nonprivate._like_asked(plan, work, validation, nonprivate.PhasePlace(0, 0, seed, False, True), (0,))
-        for seed in range(40)
-    ]
-    asked = validation >= 0
-    whole = held.adjacency[asked].sum()
-    kept = np.mean([work.graph.adjacency[asked].sum() for work in judged]) / whole
-    inner = held.adjacency[asked][:, asked].sum() / whole
-    share = made.asked.num_nodes / held.num_nodes
-    assert abs(kept - (inner + (1 - inner) * share)) < 0.03
-    assert held.adjacency.nnz == work.graph.adjacency.nnz, "training keeps every edge"
 
 
 def test_a_validation_mask_is_used_as_it_is(library: Graph) -> None:
@@ -310,20 +250,3 @@ def test_published_accuracy_on_the_public_split(name: str, model: str, data_root
     tested = made.truth >= 0
     printed, deviation = PUBLISHED[name, model]
     assert (named == made.truth)[tested].mean() > printed - 3 * deviation
-
-
-def test_one_node_trains_through_batch_norm(library: Graph) -> None:
-    """A client of one node has no variance; its batch norms go by their running statistics."""
-    shape = NetworkShape("gcn-jk", library.num_features, library.num_classes, 8, 0.0)
-    one = library.induced(np.array([0]))
-    begun = fitting.start_fitting(shape, 3)
-    done = fitting.continue_fitting(
-        fitting.build_network_for_fitting(shape, 3),
-        fitting.prepare_fitting_inputs(one),
-        one.labels,
-        begun,
-        fitting.FittingSteps(3, 0, 0.01, 0.0),
-        lambda s: s,
-    )
-    assert np.isfinite(done.vector).all()
-    assert not np.array_equal(done.vector, begun.vector)

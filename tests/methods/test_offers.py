@@ -13,7 +13,6 @@ import pytest
 
 import fedgraph
 import fedgraph.methods
-from fedgraph import library as api
 from fedgraph import plugins
 from fedgraph.attacks import gradient_inversion
 from fedgraph.commands.base import main
@@ -79,38 +78,12 @@ def test_a_method_of_ones_own_is_found_wherever_shipped_ones_are(
     assert [row.head.method for row in run.rows] == [own]
 
 
-def test_methods_are_compared_where_their_offers_say() -> None:
-    found = {
-        t["label"]: [m["method"] for m in t["methods"]]
-        for t in api._by_unit([{"method": m} for m in plugins.own_names("methods")], {}, "auto", {})
-    }
-    links = {name for name in plugins.own_names("methods") if method_kinds.load(name).OFFERS.kind == "linker"}
-    assert set(found["links"]) == links == {"link_clear", "link_hops", "link_owners"}
-    own = {name: method_kinds.load(name).OFFERS for name in plugins.own_names("methods")}
-    edges = {name for name, offers in own.items() if not offers.serves("inductive")} - links
-    assert set(found["edge-level"]) == edges
-    assert {name for name in edges if method_kinds.load(name).OFFERS.units == (Unit.EDGE,)} == {
-        "gap_edge",
-        "gcon",
-        "progap_edge",
-        "sage_edge",
-    }
-
-
 def test_a_plan_of_a_unit_that_is_not_offered_is_refused(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     method = method_kinds.load("features")
     monkeypatch.setattr(method, "OFFERS", dataclasses.replace(method.OFFERS, units=(Unit.EDGE,)))
     facts = public_facts(library.num_nodes, library.num_features, 4, (library.num_nodes,), Viewer.SERVER, public_graph=library)
     with pytest.raises(ScenarioError, match=r"the plan of features protects a unit .node.; OFFERS\.units says: edge"):
         cell_training.plan(method, method.Params(), facts, Budget(1.0, 1e-3), cast(Federation, None))
-
-
-def test_every_situation_is_another_one() -> None:
-    """One that repeats the defaults of another would leave what it is meant for untested."""
-    for name in plugins.names("methods"):
-        method = method_kinds.load(name)
-        found = [(s.given, trust, method.Params(**s.settings)) for s in method.OFFERS.situations for trust in s.trusted]
-        assert all(one not in found[:place] for place, one in enumerate(found)), name
 
 
 # where a method is written by name for a reason: rows of a published table; the example in a docstring; a check

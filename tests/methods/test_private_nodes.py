@@ -34,8 +34,9 @@ def alone(graph: Graph, node: int, own_edges: bool) -> Graph:
     return dataclasses.replace(graph, features=sp.csr_array(dense), adjacency=sp.csr_array(edges))
 
 
-@pytest.mark.parametrize("public", ["nothing", PublicSet(share=0.2)], ids=["nothing", "share"])
-@pytest.mark.parametrize("protocol", ["inductive", "asking"])
+@pytest.mark.parametrize(
+    ("protocol", "public"), [("inductive", "nothing"), ("asking", PublicSet(share=0.2))], ids=["nothing", "share"]
+)
 @pytest.mark.parametrize("name", PRIVATE)
 def test_an_answer_to_a_private_node_follows_from_its_own_data(
     name: str, protocol: protocols.Protocol, public: PublicSetChoice, library: Graph

@@ -16,7 +16,6 @@ from fedgraph.models.model import Model
 from fedgraph.privacy import budget_book
 from fedgraph.privacy.units import Unit
 from fedgraph.runs.run import Run
-from fedgraph.types import Graph
 
 ROWS = [
     {"method": "link_hops", "width": 8, "label": "tie"},
@@ -90,29 +89,6 @@ def test_scores_are_the_same_after_the_file_was_read_back(models: dict[str, Mode
         assert again.plan.guarantee.protection.unit is units[name.split()[0]]
 
 
-@pytest.mark.parametrize("name", ["tie curator", "person sums", "owner curator"])
-def test_the_file_holds_no_tie_no_owner_and_no_id(models: dict[str, Model], name: str) -> None:
-    """What is in the file is what was released, public features, and keyed digests of who trained."""
-    model = models[name]
-    seen: list[Graph] = []
-
-    def walk(value: object) -> None:
-        if isinstance(value, Graph):
-            seen.append(value)
-        for part in vars(value).values() if dataclasses.is_dataclass(value) else ():
-            walk(part)
-        for part in value if isinstance(value, (tuple, list)) else ():
-            walk(part)
-
-    walk(model)
-    assert seen
-    for graph in seen:
-        assert not graph.adjacency.nnz
-        assert not any(owners.nnz for owners in graph.edge_owners)
-        assert len(graph.edge_owners) <= 1, "how many owners an edge has is nobody's business"
-    assert b"account-1" not in model.to_bytes()
-
-
 def test_the_file_of_a_neighbour_differs_in_what_was_released_alone(run: Run, place: Path, tmp_path: Path) -> None:
     """A digest of the edges, or how many there are, would tell for certain whether a tie is there."""
     folder = tmp_path / "people"
@@ -167,20 +143,3 @@ def test_every_owner_of_a_budget_pays_for_a_model_of_owners(place: Path, run: Ru
     asked_run = {"name": "charged", "seed": "secret", "budget": book, "runtime": {"engine": "serial"}, "datasets": data}
     fedgraph.run({**asked_run, "tasks": [task]}, out=tmp_path / "charged", quiet=True)
     assert [charge.people.all() for charge in budget_book.read(Path(book)).charges] == [True, True]
-
-
-def test_from_the_command_line(place: Path, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    model, pairs, out = (str(tmp_path / name) for name in ("model", "pairs.csv", "scores.csv"))
-    assert main(["fit", str(place / "run"), anchor(run, "tie"), "-o", model]) == 0
-    Path(pairs).write_text("source,target\naccount-1,account-2\naccount-3,account-2\n", encoding="utf-8")
-    assert main(["predict", model, pairs, "-o", out]) == 0
-    table = pd.read_csv(out)
-    assert list(table.columns) == ["source", "target", "score"]
-    assert table["source"].tolist() == ["account-1", "account-3"]
-    assert "2 answers" in capsys.readouterr().out
-    assert main(["predict", model, "--graph", pairs, "-o", out, "--force"]) == 0
-    assert table.equals(pd.read_csv(out))
-    assert main(["predict", model, pairs, "--graph", pairs, "-o", out, "--force"]) == 2
-    assert "named 2 times; allowed: GRAPH or --graph GRAPH" in capsys.readouterr().err
-    assert main(["predict", model, str(tmp_path / "none.csv"), "-o", out, "--force"]) == 2
-    assert "a table of pairs, source,target" in capsys.readouterr().err

@@ -2,18 +2,12 @@
 
 import itertools
 import math
-import random
-import re
-from collections import Counter
-from dataclasses import replace
 
 import pytest
 
 from fedgraph.commands import base as command
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import events, explain
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import Composed, Gaussian, Repeated
+from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerRelease
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
@@ -86,77 +80,3 @@ def test_a_damaged_line_is_named(tmp_path, damage, capsys):
     out = capsys.readouterr()
     assert out.err.count("\n") == 1
     assert "ledger.jsonl:4" in out.err
-
-
-def test_explained_in_words(tmp_path, capsys):
-    full().write(tmp_path / "ledger.jsonl")
-    assert command.main(["explain", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "rounds 0–9, clients 0–2: Gaussian noise" in text
-    assert "30 releases" in text
-    assert "node-zero-out" in text
-    assert "counts-public" in text
-    assert "worst node is held by clients 0, 2" in text
-    per_client = price(Repeated(Gaussian(10.0), 10), 1e-5)
-    assert f"Total: ε = {per_client.epsilon:.6g}" in text
-    assert per_client.theorem in text
-    ego = price(Repeated(Gaussian(5.0), 2), 1e-5)
-    assert f"Total: ε = {ego.epsilon:.6g}" in text
-
-
-def test_explained_in_the_words_of_whoever_brought_the_data(tmp_path, capsys):
-    people = Ledger([replace(OPEN, one="person")], [release(0, 0)])
-    people.write(tmp_path / "ledger.jsonl")
-    assert command.main(["explain", str(tmp_path)]) == 0
-    text = capsys.readouterr().out
-    assert "per person" in text
-    assert "Protected: one person." in text
-    assert "(node-zero-out): one person's features become zero, its ties vanish" in text
-
-
-def test_a_release_repeated_over_rounds_and_clients_is_one_line():
-    many = [release(c, r) for r in range(20) for c in range(50)]
-    once = Ledger([OPEN], many)
-    assert len(once) == 1000
-    (line,) = once
-    assert (line.clients, line.rounds, line.times, line.count) == (((0, 49),), ((0, 19),), 1, 1000)
-    backwards = Ledger([OPEN], reversed(many))
-    assert list(backwards) == list(once), "the order in which workers report does not matter"
-    twice = Ledger([OPEN], [*many, release(3, 4)])
-    assert twice.spent(OPEN.cell)[3] == Composed((Repeated(Gaussian(10.0), 21),))
-    assert len(twice) == 1001
-
-
-def test_lines_say_exactly_what_was_released():
-    rng = random.Random(0)
-    some = [release(rng.randrange(6), rng.randrange(5), multiplier=rng.choice([1.0, 2.0])) for _ in range(200)]
-    counted = Counter((r.client, r.event) for r in some)
-    found = Ledger([OPEN], some)
-    for client, event in found.spent(OPEN.cell).items():
-        assert {r.event: r.count for r in event.events} == {e: n for (c, e), n in counted.items() if c == client}
-    split = Ledger([OPEN], some[:77])
-    split.extend(some[77:])
-    assert split.spent(OPEN.cell).keys() == found.spent(OPEN.cell).keys()
-    assert len(split) == len(found) == 200
-
-
-def test_every_event_has_words_and_none_shows_python() -> None:
-    """A choice of settings (``select:``) is told, too, with its trials."""
-    inner = events.Gaussian(2.0)
-    chosen = events.OneOf((events.PureDP(1.0), inner))
-    every = [
-        inner, events.Laplace(1.0), events.RandomizedResponse(1.0, 4), events.MultiBit(0.1, 8), events.BoundedRange(1.0),
-        events.PureDP(1.0), events.ApproxDP(1.0, 1e-6), events.PoissonGaussian(2.0, 0.1, 1, False),
-        events.FixedSizeGaussian(2.0, 5, 50, 1, False), events.SampledOnce(inner, 0.1), events.Repeated(inner, 3),
-        events.EpochGaussian(2.0, 5, 1, False), events.MentionedGaussian(2.0, 0.1, 0.01, 5, False),
-        events.Composed((inner, events.PureDP(0.5))), chosen, events.PartOf(inner, chosen, 1),
-        events.Selected((inner, events.Composed((inner, events.BoundedRange(1.0)))), 1.0, 0.1), events.Unprotected("sizes"),
-    ]  # fmt: skip
-    assert {type(event) for event in every} == {
-        kind for kind in events.all_types().values() if kind.__module__ == events.__name__
-    }, "a new event needs words in privacy/explain.py, and an example here"
-    for event in every:
-        words = explain.event_words(event)
-        assert not re.search(r"[A-Z]\w+\(|noise_multiplier|None", words), words
-    assert "trials" in explain.event_words(every[-2])
-    assert "Gaussian noise, 2 times the sensitivity" in explain.event_words(every[-2])

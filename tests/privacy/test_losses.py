@@ -4,33 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from dp_accounting.pld import pld_pmf
 from dp_accounting.pld import privacy_loss_mechanism as library
 
 from fedgraph.privacy.accounting import gaussian, losses, mixture, pld
-
-
-@pytest.mark.parametrize("gap", [1e-3, 0.05, 1.0])
-def test_dots_equal_the_librarys(gap):
-    low, high = math.floor(-4 / gap), math.ceil(6 / gap)
-    deltas = gaussian.deltas(gap * np.arange(low, high + 1), 1.0)
-    ours = losses._connect_loss_dots(deltas, low, gap)
-    theirs = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap(gap, low, high, deltas).to_dense_pmf()
-    assert theirs._lower_loss == low
-    assert ours.masses == pytest.approx(theirs._probs, abs=1e-12)
-    assert ours.infinity == pytest.approx(theirs._infinity_mass, abs=1e-18)
-
-
-@pytest.mark.parametrize("gap", [0.01, 0.3])
-def test_grid_is_never_more_private(gap):
-    """The grid's δ is at least the mechanism's, on and between dots."""
-    low, high = math.floor(-8 / gap), math.ceil(10 / gap)
-    grid = losses._connect_loss_dots(gaussian.deltas(gap * np.arange(low, high + 1), 1.0), low, gap)
-    at = np.linspace(-3.0, 6.0, 200)
-    losses_at = gap * np.arange(low, high + 1)
-    for epsilon in at:
-        delta = grid.infinity + np.sum(grid.masses * np.maximum(0.0, -np.expm1(epsilon - losses_at)))
-        assert delta >= gaussian.deltas(np.array([epsilon]), 1.0)[0] - 1e-12
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.02, 1000), (0.3, 40), (2.0, 3), (1e-3, 100_000)])

@@ -10,11 +10,9 @@ import scipy.sparse as sp
 from scipy.stats import binomtest
 
 from fedgraph.errors import UnboundedValueError
-from fedgraph.learning.neighbour_limits import draw_neighbour_limit_coins
 from fedgraph.learning.propagation import meetings
-from fedgraph.learning.propagation.meetings import _SIDE
 from fedgraph.privacy.mechanisms.local_bits import MASKED_LABEL, MaskedResponse
-from fedgraph.privacy.private_counts import _MEETING_COUNT_RATES, MeetingCounts
+from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Relation
 
 
@@ -32,7 +30,7 @@ def some_graph(rng: np.random.Generator, n: int, kind: str) -> np.ndarray:
 @pytest.mark.parametrize("relation", [Relation.NODE_ZERO_OUT, Relation.NODE_REPLACE])
 def test_one_node_changes_the_meetings_by_at_most_what_is_stated(relation: Relation, by_class: bool) -> None:
     rng, worst, classes = np.random.default_rng(0), 0.0, 3
-    for trial in range(150):
+    for trial in range(60):
         n = int(rng.integers(6, 30))
         graph = some_graph(rng, n, ["plain", "hub", "stars"][trial % 3])
         labels, ids = rng.integers(-1, classes, size=n), rng.permutation(1000)[:n]
@@ -55,25 +53,13 @@ def test_one_node_changes_the_meetings_by_at_most_what_is_stated(relation: Relat
     assert worst >= 0.6 * stated, "the bound is nearly met, so the noise is not wasted"
 
 
-def test_matching_numbers_by_hand() -> None:
-    path = sp.csr_array(np.diag(np.ones(3, np.float32), 1) + np.diag(np.ones(3, np.float32), -1))  # 0 – 1 – 2 – 3
-    sides = draw_neighbour_limit_coins(np.arange(100), np.arange(100), _SIDE) >> np.uint64(63)
-    left, right = np.flatnonzero(sides == 0)[:2], np.flatnonzero(sides == 1)[:2]
-    ids, counted = np.array([left[0], right[0], left[1], right[1]]), MeetingCounts(4, 2, by_class=False)
-    assert meetings.count(path, np.array([0, 1, 0, 1]), ids, counted)[:4].tolist() == [2, 2, 0, 2]
-    assert meetings.count(path, np.array([0, 0, 0, -1]), ids, counted)[:4].tolist() == [3, 0, 1, 0]
-    assert not meetings.count(path, np.full(4, -1), ids, counted).any()
-    one_side = np.array([*left, *np.flatnonzero(sides == 0)[2:4]])
-    assert not meetings.count(path, np.zeros(4, np.int64), one_side, counted)[2:].any(), "edges within a side are not counted"
-
-
 def test_an_edge_is_kept_whatever_the_others_are() -> None:
     rng = np.random.default_rng(1)
     labels, counted = np.array([0, 1]), MeetingCounts(2, 2, by_class=False)
     pairs = rng.permutation(5000)[: 2 * 600].reshape(-1, 2)
     one = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
     found = np.array([meetings.count(one, labels, pair, counted)[2:].reshape(-1, 2)[:, 1] for pair in pairs])
-    for number, rate in enumerate(_MEETING_COUNT_RATES):
+    for number, rate in enumerate(counted.rates):
         assert binomtest(int(found[:, number].sum()), len(pairs), rate / 2).pvalue > 1e-4
 
 

@@ -28,41 +28,6 @@ SOUND = [
     Protection(Relation.ENTITY_LINKS, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC,)),
 ]
 
-NONSENSE = [
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.PROMISED_DEGREE,)), "needs its number"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (), 10), "needs its number"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.PROMISED_DEGREE,), 0), "at least 1"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER_SECURE_AGGREGATION, ()), "secure aggregation"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.IDEAL_SECURE_AGGREGATION, A.ONE_COLLUDER)), "sees more than sums"),
-    ((Relation.NODE_ZERO_OUT, Viewer.CURATOR_TRUSTED, (A.CLIENTS_DISJOINT,)), "no clients"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER_SECURE_AGGREGATION, (A.IDEAL_SECURE_AGGREGATION,)), "secure aggregation"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER_SECURE_AGGREGATION, (A.IDEAL_SECURE_AGGREGATION, A.SEVERAL_COLLUDERS)), "number"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (), None, None, 2), "needs its number"),
-    ((Relation.EDGE_UNDIRECTED, Viewer.SERVER, ()), "features and labels"),
-    ((Relation.NODE_LINKS, Viewer.SERVER, ()), "features and labels"),
-    ((Relation.ENTITY_LINKS, Viewer.SERVER, ()), "features and labels"),
-    ((Relation.NODE_ZERO_OUT, Viewer.SERVER, (A.CUT_EDGES_SHARED,)), "cut_edges: dropped"),
-    ((Relation.EDGE_UNDIRECTED, Viewer.CURATOR_TRUSTED, (A.FEATURES_LABELS_PUBLIC, A.CUT_EDGES_SHARED)), "cut_edges: dropped"),
-    ((Relation.NODE_REPLACE, Viewer.SERVER, (A.FEATURES_LABELS_PUBLIC,)), "node-level"),
-    ((Relation.NODE_REPLACE, Viewer.SERVER, (A.COUNTS_PUBLIC, A.COUNTS_PUBLIC)), "stated twice"),
-    ((Relation.GRAPH_REPLACE, Viewer.SERVER, (A.PROMISED_DEGREE,), 5), "whole graph"),
-    ((Relation.GRAPH_REPLACE, Viewer.CURATOR_TRUSTED, ()), "curator"),
-    ((Relation.NODE_REPLACE, Viewer.SERVER, (A.OWN_EDGES_KNOWN,)), "edge-level"),
-    ((Relation.NODE_REPLACE, Viewer.WORLD, (A.SAMPLE_SECRET,)), "sampled"),
-]
-
-
-def test_round_trip():
-    for protection in SOUND:
-        assert Protection.from_dict(protection.to_dict()) == protection
-        assert protection.unit is protection.relation.unit
-
-
-def test_nonsense_explains_itself():
-    for arguments, words in NONSENSE:
-        with pytest.raises(PrivacyError, match=words):
-            Protection(*arguments)
-
 
 def test_a_file_cannot_change_the_unit():
     with pytest.raises(PrivacyError, match="unit"):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.reproductions.sections import graph_starts as section
 from benchmarks.reproductions.tasks import graph_starts as task
 from fedgraph import data, runtime
 from fedgraph.cells.store import CellStore
@@ -16,7 +15,6 @@ from fedgraph.errors import DataError
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.tasks.base import CellContext
 from fedgraph.types import Graph
-from tests.results import plain_result
 
 
 def params(**changes: Any) -> task.Params:
@@ -55,24 +53,6 @@ def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:
         assert by["noise 1", seed].metrics["noised_objective"] > product["objective"]
     assert by["product", 0].metrics["objective"] != by["product", 1].metrics["objective"], "a repetition draws its own sample"
     assert all(o.account is None and not o.releases for o in outcomes), "raw data: no price is claimed"
-
-
-@pytest.mark.parametrize(("noise", "rival", "verdict"), [
-    ([0.05, 0.06, 0.07], [0.0, 0.0, 0.0], "noise ends lower"),
-    ([0.0, 0.0, 0.01], [0.05, 0.06, 0.07], "the random vertices end lower"),
-    ([0.0, 0.1, -0.1], [0.0, -0.1, 0.1], "no difference"),
-])  # fmt: skip
-def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
-    from benchmarks.reproductions.facts import GraphStartsCellFacts
-    from fedgraph.report.rows import Row
-
-    def row(name: str, gains: list[float]) -> Row:
-        facts = GraphStartsCellFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
-        given = ("t", "d", "GW(H)", name, "local", "none", np.inf)
-        rest = (facts, None, None, None, np.inf, None, "", {}, (), 0.0, ())
-        return Row(tuple(plain_result(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)), name)
-
-    assert f": {verdict}" in section._against([row("noise 0.1", noise)], row("two random", rival))
 
 
 def test_it_takes_collections_and_says_when_graphs_are_missing() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import csv
-import hashlib
 import json
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +12,6 @@ import pytest
 import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.export import project
 from fedgraph.privacy import budget_book, settle
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Unit
@@ -24,7 +20,6 @@ from fedgraph.report.rows import Row
 from fedgraph.runs.run import Run
 
 PEOPLE, TESTED = 90, range(60, 90)
-FILES = ("features.csv", "edges.csv", "labels.csv", "masks.csv")
 
 
 def write_people(folder: Path) -> Path:
@@ -82,39 +77,6 @@ def other_label(people: Path) -> None:
         person, _, word = lines[1 + place].partition(",")
         lines[1 + place] = f"{person},{words[word]}"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-def no_label(people: Path) -> None:
-    file = people / "labels.csv"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    file.write_text("\n".join(lines[:-6]) + "\n", encoding="utf-8")
-
-
-def other_edges(people: Path) -> None:
-    """An edge less, one twice, and a self-loop: the method reads none."""
-    file = people / "edges.csv"
-    lines = file.read_text(encoding="utf-8").splitlines()
-    file.write_text("\n".join([*lines[:-4], lines[1], "p1,p1"]) + "\n", encoding="utf-8")
-
-
-@pytest.mark.parametrize("change", [other_label, no_label, other_edges])
-def test_what_leaves_is_the_same_byte_for_byte_where_the_same_was_released(change: object, run: Run, tmp_path: Path) -> None:
-    """The data differ in people of whom nothing was released, and in edges that nobody reads; the seed is the same."""
-    other = write_people(tmp_path / "people")
-    change(other)  # type: ignore[operator]
-    moved = run_on(other, tmp_path / "run")
-    assert files_of(moved.folder / outside.OUTSIDE) == files_of(run.folder / outside.OUTSIDE)
-    assert (moved.folder / "ledger.jsonl").read_bytes() == (run.folder / "ledger.jsonl").read_bytes(), "the same releases"
-    if change is not other_edges:
-        ours, theirs = ([list(row.head.metrics.values()) for row in one.rows] for one in (run, moved))
-        assert ours != theirs, "the holder's own part moves, so this test can fail"
-
-
-def test_no_digest_of_private_files_is_written_anywhere(run: Run, people: Path) -> None:
-    digests = [hashlib.sha256((people / name).read_bytes()).hexdigest() for name in FILES]
-    for name, content in files_of(run.folder).items():
-        assert not any(digest.encode() in content for digest in digests), name
-    assert json.loads((run.folder / "environment.json").read_text(encoding="utf-8"))["data"][0]["sha256"] == {}
 
 
 def test_the_mark_of_resume_is_keyed_and_knows_the_data_whatever_is_said_of_them(run: Run, tmp_path: Path) -> None:
@@ -189,30 +151,6 @@ def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_se
     entries = tuple(row.head for row in run.rows)
     assert Row(entries, "features").provable <= 2
     assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())
-
-
-def test_a_model_holds_no_digest_and_no_count_of_what_it_read(run: Run, people: Path) -> None:
-    row = run.score(run.scores[0].row)
-    content = row.fit(str(people)).to_bytes()
-    for name in FILES:
-        assert hashlib.sha256((people / name).read_bytes()).hexdigest().encode() not in content
-    assert b"self-loops" not in content
-    assert b"own graph people" not in content
-
-
-def test_an_exported_project_holds_no_digest_and_no_count_of_what_was_read(people: Path, tmp_path: Path) -> None:
-    done = run_on(people, tmp_path / "run", trust=["sums"], public="test-graph")
-    found = project.open_row(done.folder, done.scores[0].row)
-    assert found.plan.facts.public_graph is not None, "there is a graph that could bring them"
-    project.write(found, "flower", tmp_path / "app")
-    (plan,) = (tmp_path / "app").rglob("plan.json")
-    content = zlib.decompress(base64.b64decode(json.loads(plan.read_text(encoding="utf-8"))["bytes"]))
-    for name in FILES:
-        digest = hashlib.sha256((people / name).read_bytes()).hexdigest().encode()
-        assert digest not in content
-        assert not any(digest in file for file in files_of(tmp_path / "app").values())
-    assert b"own graph people" not in content
-    assert b"edges listed" not in content
 
 
 BOUGHT = {"trust": ["curator"], "methods": [{"method": "features", "steps": 3, "publish_accuracy": 0.5}]}

@@ -6,16 +6,10 @@ import pytest
 
 from fedgraph import runtime
 from fedgraph.cells.cell import Cell
-from fedgraph.errors import DataError
-from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.runs import experiment, probe, schedule
 from fedgraph.runs.console import Console
 from fedgraph.scenario import read, shipped
-
-
-def cells(method: str, trust: Trust, count: int) -> list[Cell]:
-    return [Cell("t", "d", method, "default", world_of_trust(trust), 1.0, "provable", seed) for seed in range(count)]
 
 
 @pytest.mark.parametrize(("begin", "counted"), [(0.0, 0), (30.0, 0), (0.0, 4)])
@@ -62,20 +56,3 @@ def test_one_cell_of_each_method_is_tried_the_curators_first(monkeypatch: pytest
     assert all(cell.world.trust is Trust.SUMS for cell in then)
     assert len(said.splitlines()) == 1 + len(methods)
     assert "not tried" not in said
-
-
-def test_the_range_is_by_the_cheapest_cells_and_by_those_at_several_clients() -> None:
-    every = [*cells("a", Trust.CURATOR, 2), *cells("a", Trust.SUMS, 2), *cells("b", Trust.SUMS, 1)]
-    tried = {every[0].kind: probe._Tried(3.0), every[-1].kind: probe._Tried(1.0)}
-    assert probe._range_of_cells(every, tried, {every[2].kind: probe._Tried(12.0)}) == (13.0, 2 * 3.0 + 2 * 12.0 + 1.0)
-    assert probe._range_of_cells(every, tried, {}) == (13.0, 2 * 3.0 + 2 * 9.0 + 1.0), "three times what was tried"
-
-
-def test_a_cell_that_fails_in_the_probe_is_said_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(task: object, cell: Cell, context: object) -> object:
-        raise DataError("nothing fits")
-
-    monkeypatch.setattr(schedule, "run_cell", broken)
-    found = probe.probe_scenario(read.from_file(shipped.find("quickstart"), ["tasks.0.epsilons=[8]"]), None, 1e-3)
-    assert found.failing
-    assert all(said.endswith(": nothing fits") for said in found.failing)

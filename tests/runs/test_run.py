@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import functools
 import gzip
@@ -290,33 +289,10 @@ def test_a_failing_cell_ends_no_other(
     assert numbers(out) == numbers(whole)
 
 
-def test_a_run_in_which_everything_failed_says_so(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(params: Any, cell: Cell, context: Any) -> Any:
-        raise MemoryError
-
-    monkeypatch.setattr(node_classification, "run", fails)
-    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
-    assert f"4 of 4 cells failed; the report is in {tmp_path / 'out'}; --resume" in one_line(capsys)
-    assert {row["status"] for row in numbers(tmp_path / "out")} == {"failed: not enough memory (no size told)"}
-
-
-def test_what_cannot_be_planned_is_refused_with_its_place(
-    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    tiny.write_text(SMALL.replace("features, steps: 3, projection: 16", "gcon"), encoding="utf-8")  # needs another protocol
-    for how in (["--dry-run"], ["--out", str(tmp_path / "out")]):
-        assert run.main([str(tiny), *how]) == 2
-        assert one_line(capsys).startswith(f"{tiny}:11: ")
-    assert not list((tmp_path / "out").glob("cells/*.json.gz")), "a cell ran although another could not"
-
-
-def test_damaged_cells_are_computed_again(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damaged_cells_are_computed_again(finished: Finished, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One cell is edited, one cut, one empty, and of one the artefacts are cut: each is said."""
     out = tmp_path / "out"
-    assert run.main([str(tiny), "--out", str(out), "--set", "tasks.0.map=true"]) == 0
-    before = numbers(out)
+    shutil.copytree(finished.out, out)
     artefacts = sorted((out / "cells").glob("*.npz"))[0]
     others = [file for file in sorted((out / "cells").glob("*.json.gz")) if file.name.partition(".")[0] != artefacts.stem]
     edited, cut, empty = others[:3]
@@ -326,9 +302,9 @@ def test_damaged_cells_are_computed_again(tiny: Path, tmp_path: Path, capsys: py
     empty.write_bytes(b"")
     artefacts.write_bytes(artefacts.read_bytes()[:-40])
     capsys.readouterr()
-    assert run.main([str(tiny), "--resume", str(out), "--set", "tasks.0.map=true"]) == 0
+    assert run.main([str(finished.scenario), "--resume", str(out)]) == 0
     assert capsys.readouterr().err.count("damaged or was edited") == 4
-    assert numbers(out) == before
+    assert numbers(out) == numbers(finished.out)
 
 
 def test_resume_refuses_other_public_people(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,28 +327,6 @@ def test_one_folder_one_run(small: Finished, tmp_path: Path, capsys: pytest.Capt
     assert run.main([str(tiny), "--resume", str(out)]) == 0
 
 
-def test_out_that_is_a_file(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    for option in ("--out", "--resume"):
-        assert run.main([str(tiny), option, str(tmp_path / "file")]) == 2
-        assert "a file; allowed: a folder" in one_line(capsys)
-    assert run.main([str(tiny), "--out", str(tmp_path / "file" / "below")]) in (1, 2)
-    one_line(capsys)
-
-
-def test_a_place_that_cannot_be_written_starts_nothing(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refused(path: Path, *_: object, **__: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
-
-    monkeypatch.setattr(Path, "mkdir", refused)
-    assert run.main([str(tiny), "--out", str(tmp_path / "out")]) == 1
-    said = one_line(capsys)
-    assert f"{tmp_path / 'out'}: {os.strerror(errno.EROFS)}; nothing was started" in said
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_taken_folder_is_refused_before_data_are_read(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -387,19 +341,3 @@ def test_a_taken_folder_is_refused_before_data_are_read(
     assert "already there" in one_line(capsys)
     assert run.main([str(tiny), "--resume", str(tmp_path / "nothing")]) == 2
     assert "no run to resume" in one_line(capsys)
-
-
-def test_marks_and_names_that_are_no_text_end_in_one_line(
-    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    mark = tmp_path / "out" / "cells" / "scenario.sha256"
-    mark.parent.mkdir(parents=True)
-    mark.write_bytes(b"\xff\xfe")
-    assert run.main([str(tiny), "--resume", str(tmp_path / "out")]) == 2
-    assert "made with another scenario" in one_line(capsys)
-    for option in ("--out", "--resume", "--data-root"):
-        assert run.main([str(tiny), option, "a\0b"]) == 2
-        assert one_line(capsys).startswith(option)
-    for place in (tmp_path, Path("/dev/null"), Path(f"{tmp_path}/a\0b")):
-        assert run.main([str(place)]) == 2
-        one_line(capsys)

@@ -7,7 +7,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from fedgraph import run
@@ -17,11 +16,10 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.report.saved_run import load_saved_run
 from fedgraph.runs import experiment, schedule
 from fedgraph.runs.console import Console
-from fedgraph.runtime.base import RuntimeDealing
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.scenario import read
 from fedgraph.tasks import node_classification
-from fedgraph.tasks.base import Cell, CellContext, Result
+from fedgraph.tasks.base import Cell, CellContext
 from fedgraph.types import Graph
 from tests.results import numbers
 
@@ -139,104 +137,6 @@ def test_the_driver_is_a_curator_while_ray_starts(library: Graph, monkeypatch: p
     assert by_whom == {1.0: False, 2.0: True, 3.0: False}
 
 
-def test_federations_on_small_data_have_lanes_and_on_heavy_data_go_one_at_a_time(
-    library: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Deals(SerialRuntime):
-        name = "deals"
-        num_workers = 2
-        opened: tuple[str, ...] = ()
-
-        def open(self, *kinds: str) -> None:
-            self.opened = kinds
-
-        def as_done(self, function: object, dealing: RuntimeDealing) -> Any:
-            own, led = (
-                [[t[0].cell.world.trust for t in queue] for queue in queues] for queues in (dealing.queues, dealing.led)
-            )
-            assert all(task[0].whole for queue in dealing.queues for task in queue)
-            assert not any(task[0].whole for queue in dealing.led for task in queue)
-            if own or led:
-                dealt.append((dealing.most, own, led))
-            return iter(())
-
-    def deal(spread: schedule._Spread, data: Graph | None, *trusts: Trust) -> tuple[str, ...]:
-        dealt.clear()
-        stage = schedule.ScheduledStage(_task("node_classification", _params()), _context(data), ())
-        engine = Deals()
-        cells = [(stage, Cell("t", "d", "m", "v", world_of_trust(trust), 1.0, "provable", 0)) for trust in trusts]
-        list(schedule.compute_cells(cells, lambda: engine, Console(quiet=True), spread))
-        return engine.opened
-
-    dealt: list[tuple[int | None, list[list[Trust]], list[list[Trust]]]] = []
-    assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR, Trust.SUMS)
-    assert dealt == [(None, [[Trust.CURATOR]], [[Trust.OWN_CLIENT, Trust.SUMS]])]
-    assert not deal("cells", library, Trust.OWN_CLIENT, Trust.CURATOR)
-    assert dealt == [(None, [[Trust.OWN_CLIENT, Trust.CURATOR]], [])]
-    size = schedule._bytes(library)
-    for light, most in ((3 * size, None), (2 * size, 2), (0.5 * size, 1)):
-        monkeypatch.setattr(schedule, "_LIGHT", light)
-        assert deal("clients", library, Trust.OWN_CLIENT, Trust.CURATOR)
-        alone, federated = (None, [[Trust.CURATOR]]), (most, [[Trust.OWN_CLIENT]])
-        assert dealt == ([(None, alone[1], federated[1])] if most is None else [(*alone, []), (most, [], federated[1])])
-    assert not deal("clients", library, Trust.CURATOR), "nobody needs clients"
-
-
-def test_a_curator_keeps_a_context_for_each_lane_and_says_what_failed(library: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    found: list[CellContext] = []
-
-    outcome = Result.of(_order("a").cell, metrics={"accuracy": 1.0}, epsilon_provable=1.0, seconds=0.0)
-
-    def looks(params: object, cell: Cell, context: CellContext) -> Result:
-        found.append(context)
-        context.cached("split", lambda: np.zeros(3))
-        return outcome
-
-    def met(groups: str) -> list[CellContext]:
-        found.clear()
-        schedule._kept.clear()
-        assert [schedule._compute(SerialRuntime, _order(group), library) for group in groups] == [outcome] * len(groups)
-        return found
-
-    monkeypatch.setattr(node_classification, "run", looks)
-    first, second, other, third = met("aaba")
-    assert first is second is third
-    assert other is not first
-    assert (first.data, first.label, first.dataset, first.root, first.seeds) == (library, "t", "d", 3, 2)
-    known = met("abcda")
-    assert known[4] is not known[0], "a fourth group was begun, and there are three lanes"
-    assert [group for group, _ in schedule._kept.idle] == ["c", "d", "a"]
-    with monkeypatch.context() as heavy:
-        heavy.setattr(schedule, "_LIGHT", schedule._bytes(library))
-        known = met("aaba")
-        assert known[0] is known[1]
-        assert known[3] is not known[0], "the first group was kept while the second ran"
-
-    order, nested = _order("a"), []
-
-    def leads(params: object, cell: Cell, context: CellContext) -> Result:
-        nested.append(context)
-        if len(nested) == 1:
-            schedule._compute(SerialRuntime, order, library)
-        return outcome
-
-    monkeypatch.setattr(node_classification, "run", leads)
-    schedule._compute(SerialRuntime, order, library)
-    assert nested[0] is not nested[1], "two cells at once had one context"
-
-    def fails(params: object, cell: Cell, context: CellContext) -> None:
-        raise error
-
-    monkeypatch.setattr(node_classification, "run", fails)
-    error: Exception = DataError("node 3 is missing")
-    assert schedule._compute(SerialRuntime, _order("a"), library).failed == "node 3 is missing"
-    error = ValueError("shapes\ndiffer")
-    assert schedule._compute(SerialRuntime, _order("a"), library).failed == "ValueError: shapes differ"
-    error = OSError("no space left")  # the machine fails, not the cell
-    with pytest.raises(OSError, match="no space left"):
-        schedule._compute(SerialRuntime, _order("a"), library)
-
-
 def _task(kind: str, params: object) -> read.ScenarioTask:
     return read.ScenarioTask("t", kind, params)
 
@@ -247,8 +147,3 @@ def _params() -> node_classification.Params:
 
 def _context(data: Graph | None) -> CellContext:
     return CellContext("t", "d", data, 3, 2, runtime=None)  # type: ignore[arg-type]
-
-
-def _order(group: str) -> schedule._Order:
-    cell = Cell("t", "d", "m", "v", world_of_trust(Trust.CURATOR), 1.0, "provable", 0)
-    return schedule._Order(group, _task("node_classification", _params()), 3, 2, cell)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import yaml
 import fedgraph
 from fedgraph.cells.result import Result
 from fedgraph.commands import base as cli
-from fedgraph.runs import live, schedule
+from fedgraph.runs import schedule
 
 ASKED: dict[str, Any] = {
     "name": "cut", "seeds": 2, "runtime": {"engine": "serial"}, "datasets": [{"name": "embedded/library"}],
@@ -73,25 +72,6 @@ def test_a_run_that_is_killed_at_once_says_how_to_go_on(
     assert "interrupted, 0 s, 0 of 5 cells done" in capsys.readouterr().out.replace("\n", " ")
     fedgraph.run(ASKED, out=out, resume=True, quiet=True)
     assert "UNFINISHED" not in (out / "report.html").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("done", [0, 2])
-def test_who_interrupts_a_run_reads_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], done: int
-) -> None:
-    scenario, out, computed = tmp_path / "cut.yaml", tmp_path / "out", schedule.compute_cells
-    scenario.write_text(yaml.safe_dump(ASKED), encoding="utf-8")
-
-    def some(*args: Any) -> Iterator[Result]:
-        yield from itertools.islice(computed(*args), done)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(schedule, "compute_cells", some)
-    assert cli.main(["run", str(scenario), "--out", str(out)]) == 1
-    page = f", and what they say is in {out / 'report.html'}" if done else ""
-    said = f"interrupted; {done} of 5 cells are done{page}; the same command with --resume {out} (without --out) goes on"
-    assert capsys.readouterr().err.splitlines()[-1] == said
-    assert live.read(out).done == done
 
 
 def test_a_run_that_ended_between_its_last_cell_and_its_page_is_read_and_resumed(

@@ -12,9 +12,9 @@ import ray
 import yaml
 from ray.util import list_named_actors
 
-from fedgraph import run
+from fedgraph import run, tasks
 from fedgraph.commands.base import main as fedgraph
-from fedgraph.runs import experiment, live, schedule
+from fedgraph.runs import experiment, live
 from fedgraph.runs.console import Console
 from fedgraph.runtime.counts import RuntimeCount, RuntimeCountPath
 from fedgraph.runtime.ray import RayRuntime
@@ -127,7 +127,9 @@ def test_actors_stand_under_their_names_and_count_the_rounds_of_every_federated_
     with experiment.runtime.start("serial") as engine:
         graphs = [experiment.load_data(d, None, 0) for d in ready.scenario.datasets]
         (stage,) = experiment.stages_of(ready, graphs, engine, Console(quiet=True))
-    federated = [cell for cell in stage.cells if not schedule._is_scheduled_alone(stage, cell)]
+    alone = tasks.load(stage.task.kind).TASK.alone
+    assert alone is not None
+    federated = [cell for cell in stage.cells if not alone(stage.task.params, cell)]
     assert len(federated) == 6
     assert len(stage.cells) == 9
     for cell in federated:

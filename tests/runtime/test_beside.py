@@ -64,13 +64,12 @@ def test_a_first_step_loads_no_package_that_it_does_not_use(tmp_path: Path) -> N
     code = textwrap.dedent("""
         import sys
         from fedgraph import run
-        from fedgraph.runs import schedule
-        attempted = schedule._attempted
+        from fedgraph.cells.store import CellStore
+        save = CellStore.save
         def watched(*args):
-            found = attempted(*args)
             print("LOADED", *sorted({m.partition(".")[0] for m in sys.modules} | set(sys.modules)))
-            return found
-        schedule._attempted = watched
+            return save(*args)
+        CellStore.save = watched
         sys.exit(run.main(sys.argv[1:]))
     """)
     command = [sys.executable, "-c", code, str(scenario), "--runtime", "serial", "--out", str(tmp_path / "out")]

@@ -33,13 +33,9 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
     ("old", "new", "line", "parts"),
     [
         ("seeds: 2", "sedes: 2", 2, ["unknown key 'sedes'", "did you mean 'seeds'", "allowed: name"]),
-        ("seeds: 2", "seeds: many", 2, ["seeds", "'many'", "integer"]),
         ("seeds: 2", "seeds: 0", 2, ["seeds", "0", "greater than or equal to 1"]),
         ("epsilons: [1, inf]", "epsilons: [0]", 7, ["epsilons", "> 0", "nothing may be released"]),
-        ("epsilons: [1, inf]", "epsilons: [-1]", 7, ["epsilons", "> 0"]),
-        ("epsilons: [1, inf]", "epsilon: [1]", 7, ["unknown key 'epsilon'", "did you mean 'epsilons'"]),
         ("delta: 1e-3", "delta: 1.0", 8, ["delta", "0 < δ < 1", "1.0"]),
-        ("delta: 1e-3", "delta: 0.0", 8, ["delta", "0 < δ < 1"]),
         (
             "trust: [curator]",
             "trust: [centre]",
@@ -47,12 +43,8 @@ def test_a_good_one_is_validated_and_frozen(tmp_path: Path) -> None:
             ["trust", "'centre'", "'curator', 'sums', 'own-client', 'active-server' or 'nobody'"],
         ),
         ("method: features", "method: feature", 11, ["unknown method 'feature'", "did you mean 'features'", "allowed: "]),
-        ("model: logistic", "model: tree", 12, ["model", "'tree'", "'logistic' or 'mlp'"]),
-        ("model: logistic", "modell: mlp", 12, ["unknown key 'modell'", "did you mean 'model'"]),
         ("model: logistic", "clip: -2", 12, ["clip", "-2", "greater than 0"]),
-        ("task: node_classification", "task: node_classifcation", 6, ["did you mean 'node_classification'"]),
         ("name: tiny", "name: tiny\nname: twice", 2, ["'name' appears twice", "first on line 1"]),
-        ("name: tiny", "name: [tiny", 2, ["not YAML"]),
         (
             "model: logistic",
             "trust: [curator, sums]",
@@ -69,24 +61,6 @@ def test_errors_name_line_found_and_allowed(tmp_path: Path, old: str, new: str, 
     assert message.startswith(f"{path}:{line}: "), message
     for part in parts:
         assert part in message
-
-
-@pytest.mark.parametrize(
-    ("called", "says"),
-    [
-        ("account", "called: found 'account'; a list was expected, such as [one, other]"),
-        ("[account]", "called: entry 2 of the list is missing"),
-        ("[a, b, c]", "called: found ['a', 'b', 'c']; a list of 2 entries was expected"),
-    ],
-)
-def test_a_list_of_fixed_length_is_asked_for_in_plain_words(tmp_path: Path, called: str, says: str) -> None:
-    path = write(
-        tmp_path,
-        GOOD.replace("task: node_classification", f"task: node_classification\n    owners: true\n    called: {called}"),
-    )
-    with pytest.raises(ScenarioError) as caught:
-        read.from_file(path)
-    assert str(caught.value).startswith(f"{path}:8: {says}"), str(caught.value)
 
 
 def test_with_owners_a_row_runs_under_its_own_trust(tmp_path: Path) -> None:
@@ -110,12 +84,6 @@ def test_set_changes_nested_keys(tmp_path: Path) -> None:
     assert ready.tasks[0].params.epsilons == [3.0]
     assert ready.resolved["tasks"][0]["methods"][0]["clip"] == 2
     assert ready.scenario.runtime.engine == "serial"
-
-
-@pytest.mark.parametrize("change", ["tasks.7.epsilons=[3]", "seeds", "tasks.0.epsilons.x.y=1"])
-def test_set_that_fits_nowhere(tmp_path: Path, change: str) -> None:
-    with pytest.raises(ScenarioError, match="--set"):
-        read.from_file(write(tmp_path, GOOD), [change])
 
 
 def test_quick_and_seeds(tmp_path: Path) -> None:

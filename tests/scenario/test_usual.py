@@ -11,6 +11,7 @@ import pytest
 
 import fedgraph
 from fedgraph.commands import main
+from fedgraph.runs import experiment
 from fedgraph.scenario import read
 
 MOVED = {"datasets", "label"}  # a draft names its data set by file, ``compare`` by name
@@ -49,11 +50,13 @@ def test_python_and_command_line_compare_the_same_rows(
     assert main(["new", "--graph", str(handed), "--yes", "--no-probe", "--out", str(out)]) == 0
     asked: list[read.ReadyScenario] = []
 
-    def started(ready: read.ReadyScenario, *_: object) -> None:
+    def begun(ready: read.ReadyScenario, *_: object, **__: object) -> None:
         asked.append(ready)
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedgraph.library._started", started)
-    fedgraph.compare(people)
+    monkeypatch.setattr(experiment, "run", begun)
+    with pytest.raises(KeyboardInterrupt):
+        fedgraph.compare(people)
     (ready,) = asked
     assert tasks_of(ready.resolved) == tasks_of(read.from_file(out).resolved)
     assert {task["protocol"] for task in ready.resolved["tasks"]} == {"asking"}  # type: ignore[attr-defined]
@@ -69,15 +72,3 @@ def test_rows_and_numbers_are_equal(people: Any, handed: Path, tmp_path: Path) -
     other = fedgraph.compare(people, methods, [8], ["curator", "sums"], clients=3, name="people").table()
     same = ["task", "method", "variant", "trust", "epsilon", "epsilon_provable", "value"]
     assert one[same].to_dict("records") == other[same].to_dict("records")
-
-
-def test_named_methods_are_asked_one_question() -> None:
-    """``asking`` if all that protect nodes serve it, else ``inductive`` for all of them: rows that can be compared."""
-    from fedgraph import library
-
-    def protocols(*names: str) -> list[str]:
-        return [str(t["protocol"]) for t in library._by_unit([{"method": n} for n in names], {}, "auto", {})]
-
-    assert protocols("features", "nonprivate") == ["asking"]
-    assert protocols("features", "gap_node", "nonprivate") == ["inductive"]
-    assert protocols("features", "gap_edge") == ["asking", "transductive"]

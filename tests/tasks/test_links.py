@@ -18,15 +18,12 @@ from fedgraph import seeds
 from fedgraph.cells import task_facts
 from fedgraph.cells.cell import CellContext
 from fedgraph.cells.task_facts import LinkPredictionCellFacts
-from fedgraph.errors import DataError, ScenarioError
+from fedgraph.errors import ScenarioError
 from fedgraph.federation import world
 from fedgraph.learning import links
 from fedgraph.library import Run
-from fedgraph.privacy.neighbour_sums import NeighbourSums
-from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.sensitivity import EdgeRows, SensitivityBound
 from fedgraph.privacy.trust import Trust
-from fedgraph.privacy.units import Assumption, Relation, Unit
+from fedgraph.privacy.units import Assumption, Unit
 from fedgraph.report.client_choices import EVERYBODY
 from fedgraph.report.saved_run import load_saved_run
 from fedgraph.runtime.serial import SerialRuntime
@@ -83,21 +80,6 @@ def test_hidden_edges_are_held_by_nobody(library: Graph, monkeypatch: pytest.Mon
     assert len(held[0]) + facts.tested == library.num_edges
     assert 0.05 < facts.tested / library.num_edges < 0.15  # each edge by its own coin, so how many is no fixed number
     assert len(np.unique(np.r_[held[0], links.list_all(library.adjacency)], axis=0)) == library.num_edges
-
-
-def test_a_graph_with_too_few_edges_is_refused_in_one_line() -> None:
-    features, labels, adjacency = np.eye(4), np.array([0, 1, 0, 1]), np.zeros((4, 4))
-    adjacency[0, 1] = adjacency[1, 0] = 1
-    with pytest.raises(DataError, match=r"hiding 0\.1 of 1 edges leaves 1 to learn from and 0 to ask for; both need one"):
-        fedgraph.compare((adjacency, features, labels), ["link_clear"], epsilons=[1], trust=["curator"])
-
-
-def test_owners_of_edges_are_asked_for_before_anything_runs(library: Graph) -> None:
-    """``check`` and the dry run make the cells, and a run would fail in each of them."""
-    params = link_prediction.Params(trust=["curator"], epsilons=[1], methods=[{"method": "link_owners", "unit": "entity"}])
-    context = CellContext(label="ties", dataset="mine", data=library, root=0, seeds=1, runtime=None)  # type: ignore[arg-type]
-    with pytest.raises(DataError, match="mine: no edge names an owner; unit: entity needs owners of edges"):
-        link_prediction.cells(params, context)
 
 
 # --------------------------------------------------------------------------------------------------------------------- owners
@@ -162,14 +144,6 @@ def test_what_owners_pay(home: Path) -> None:
             assert max(prices) == entry.epsilon_provable <= 4 * (1 + 1e-9)
 
 
-def test_the_mean_of_what_is_packed_is_the_auc() -> None:
-    rng = np.random.default_rng(0)
-    above, below = rng.integers(0, 9, 40) / 3, rng.integers(0, 7, 300) / 3
-    shares = links.rank_scores(above, below)
-    assert shares.mean() == pytest.approx(links.measure_scores(above, below)["auc"])
-    assert np.allclose(task_facts.unpack_answers(task_facts.pack_answers(shares), 40), shares, atol=1e-5)
-
-
 def test_clients_that_follow_edges_are_no_owners(home: Path) -> None:
     with pytest.raises(ScenarioError, match="partition 'louvain' follows edges, hidden ones, too; allowed with it: natural"):
         fedgraph.run(scenario(home / "people", partition={"partition": "louvain", "clients": 3}), quiet=True)
@@ -178,10 +152,6 @@ def test_clients_that_follow_edges_are_no_owners(home: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------- neighbours
 
 EDGES, HUB = 600, 80
-EDGE_ROWS = [
-    pytest.param({"method": "link_hops", "width": 16}, NeighbourSums, 2**0.5, id="hops"),
-    pytest.param({"method": "link_hops", "hops": 0}, EdgeRows, 5**0.5, id="supervision"),
-]
 
 
 @pytest.fixture(scope="module")
@@ -197,51 +167,6 @@ def without(graph: Graph, gone: np.ndarray) -> Graph:
     """gone: bool [m], of the list of edges."""
     kept = links.list_all(graph.adjacency)[~gone]
     return dataclasses.replace(graph, adjacency=links.adjacency_of(kept, graph.num_nodes))
-
-
-def bounded(graph: Graph, row: dict[str, Any], kind: type[SensitivityBound], monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    """The first value that a curator's training bounds, as its mechanism receives it."""
-    found: list[np.ndarray] = []
-    honest = kind.enforce
-
-    def enforce(bound: Any, value: np.ndarray) -> np.ndarray:
-        found.append(np.array(honest(bound, value)))
-        return found[-1]
-
-    monkeypatch.setattr(kind, "enforce", enforce)
-    params = link_prediction.Params(trust=["curator"], epsilons=[1.0], methods=[row])
-    with SerialRuntime() as engine:
-        context = CellContext("links", "mine", graph, 0, 1, engine)
-        link_prediction.train(params, link_prediction.cells(params, context)[0], context)
-    monkeypatch.setattr(kind, "enforce", honest)
-    return found[0]
-
-
-@pytest.mark.parametrize(("row", "kind", "priced"), EDGE_ROWS)
-def test_one_edge_moves_a_sum_by_what_is_priced(
-    row: dict[str, Any], kind: type[SensitivityBound], priced: float, graph: Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """First and last edges of the list, edges of the hub and others; hidden ones move nothing."""
-    edges, ours = links.list_all(graph.adjacency), bounded(graph, row, kind, monkeypatch)
-    moved = []
-    for gone in (0, 1, HUB - 1, HUB, *range(HUB + 1, EDGES, 37), EDGES - 1):
-        other = without(graph, np.arange(len(edges)) == gone)
-        moved.append(float(np.linalg.norm(ours - bounded(other, row, kind, monkeypatch))))
-    assert max(moved) <= priced * (1 + 1e-5)
-    assert max(moved) > 0.6 * priced, "the measurement would see a larger one"
-
-
-@pytest.mark.parametrize("limit", [1, 3, 10])
-def test_all_edges_of_a_node_move_a_sum_by_what_is_priced(limit: int, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"method": "link_owners", "unit": "node", "limit": limit}
-    edges, ours = links.list_all(graph.adjacency), bounded(graph, row, OwnedRows, monkeypatch)
-    priced = OwnedRows(limit, ours.size).sensitivity_l2(Relation.NODE_LINKS)
-    moved = []
-    for node in (0, 1, 17, graph.num_nodes - 1, int(np.argsort(graph.degrees)[-2])):
-        other = without(graph, (edges == node).any(axis=1))
-        moved.append(float(np.linalg.norm(ours - bounded(other, row, OwnedRows, monkeypatch))))
-    assert max(moved) <= priced
-    assert max(moved) > 0.3 * priced
 
 
 @pytest.mark.parametrize("seed", [0, "secret"])

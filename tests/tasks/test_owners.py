@@ -87,7 +87,7 @@ def test_without_one_client_nothing_of_it_is_used(library: Graph) -> None:
     assert trained[0].federation.num_train == int((trained[0].federation.held.owner != 1).sum())
 
 
-@pytest.mark.parametrize("protocol", ["inductive", "transductive", "inductive-edges", "asking"])
+@pytest.mark.parametrize("protocol", ["inductive", "asking"])
 def test_the_worlds_hold_the_same_people(library: Graph, protocol: protocols.Protocol) -> None:
     owner = np.arange(library.num_nodes) % 3
     graph = replace(library, owner=owner, owner_names=("a", "b", "c"))
@@ -118,23 +118,12 @@ def test_a_broken_promise_makes_everybody_infinite(library: Graph) -> None:
     assert found["alone"].epsilon_provable == math.inf
 
 
-def test_alerts_look_for_one_class(library: Graph) -> None:
-    found = outcomes(library, alerts=0.2, positive=2, participations=["federated"])
-    metrics = found["sums"].facts.results[0].metrics
-    assert {"average_precision_positive", "recall_at_alerts", "precision_at_alerts"} <= set(metrics)
-    records = found["sums"].facts.results
-    assert sum(r.sought for r in records[1:]) == records[0].sought > 0
-    with pytest.raises(ScenarioError, match="no class 9"):
-        outcomes(library, alerts=0.2, positive=9, participations=["federated"])
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
         ({"trust": ["curator"]}, "one curator is"),
         ({"protocol": "transductive", "participations": ["left-out"]}, "nobody trained with"),
         ({"left_out": 0}, "1 client or more"),
-        ({"map": True}, "do not go with owners"),
         ({"federation": {"share": 0.5}}, "do not go with owners"),
     ],
 )
@@ -149,8 +138,6 @@ TUNED = (
     ("features", "inductive", {"steps": 4}),
     ("label_hop", "asking", {"steps": 4}),
     ("gap_node", "inductive", {"steps": 4, "projection": 16}),
-    ("dpar", "inductive", {"variant": "features", "epochs": 1, "sampled": 1.0, "batch_size": 16}),
-    ("nonprivate", "asking", {"rounds": 2, "local_epochs": 2, "hidden": 8}),
 )
 
 

@@ -34,18 +34,18 @@ def context(folder: Path | None = None) -> CellContext:
 
 
 def test_an_interrupted_matrix_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given, options, real = spaces(), GromovOptions(restarts=1), graphs._solve_chunk
+    given, options, real = spaces(), GromovOptions(restarts=1), gromov.solve_pairs
     monkeypatch.setattr(graphs, "_PAIRS_PER_CHUNK", (30, 30))
     whole = graphs.solve_all(given, options, context())[0]
     calls: list[int] = []
 
-    def stops_at_the_fourth(which, *rest):
+    def stops_at_the_fourth(some, which, *rest, **named):
         calls.append(len(which))
         if len(calls) == 4:
             raise KeyboardInterrupt
-        return real(which, *rest)
+        return real(some, which, *rest, **named)
 
-    monkeypatch.setattr(graphs, "_solve_chunk", stops_at_the_fourth)
+    monkeypatch.setattr(gromov, "solve_pairs", stops_at_the_fourth)
     with pytest.raises(KeyboardInterrupt):
         graphs.solve_all(given, options, context(tmp_path))
     for asked, solved in ((given, 190 - 3 * 30), (given, 0), (spaces(1), 190), (given[::-1], 190)):
@@ -87,8 +87,7 @@ def test_a_damaged_table_of_pairs_is_solved_again(tmp_path: Path) -> None:
     assert [part["a"].size for part in pairs.load("x")] == [4]
 
 
-@pytest.mark.parametrize("earlier", [(1,), (1, 2)])
-@pytest.mark.parametrize("disk", [False, True])
+@pytest.mark.parametrize(("disk", "earlier"), [(False, (1,)), (True, (1, 2))])
 def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: bool, earlier: tuple[int, ...]) -> None:
     """Seeds of one row share a table; which is the first depends on who computes them, and on interruptions."""
     given, options = spaces(), GromovOptions(max_iterations=2)
@@ -111,19 +110,6 @@ def test_what_other_cells_asked_before_changes_no_record(tmp_path: Path, disk: b
     assert graphs.solve_once(("all",), lambda: given, options, shared, split[1], None)[0] is whole[0], "one draw for all splits"
     nearest = np.sort(found[:3, 5:], axis=1)[:, :2]
     assert np.array_equal(nearest, np.sort(whole[0][:3, 5:], axis=1)[:, :2]), "the two nearest of every test graph are solved"
-
-
-def test_value_convergence_and_steps_of_each_pair_can_be_read(tmp_path: Path) -> None:
-    given, options = spaces(), GromovOptions(max_iterations=2)
-    matrix, facts = graphs.solve_all(given, options, context(tmp_path))
-    reference = gromov.solve_pairs(given, gromov.all_pairs(20), options)
-    with np.load(tmp_path / facts.solved.file) as kept:
-        which = kept["pairs"]
-        assert np.array_equal(which, gromov.all_pairs(20))
-        assert np.array_equal(kept["value"], matrix[which[:, 0], which[:, 1]])
-        assert np.array_equal(kept["converged"], reference.converged)
-        assert np.array_equal(kept["steps"], reference.iterations)
-    assert (facts.solved.pairs, facts.solved.converged) == (190, reference.converged.sum())
 
 
 @pytest.mark.parametrize("alpha", [None, 0.5])
@@ -150,14 +136,3 @@ def test_careful_is_never_worse_and_the_variation_says_by_how_much() -> None:
     assert found.pairs == len(which)
     assert (found.lower, found.drop) == (pytest.approx(np.mean(drop > 1e-6)), pytest.approx(np.mean(drop)))
     assert not found.careful
-
-
-def test_careful_is_the_default_where_it_fits_into_the_time() -> None:
-    few, many = [18] * 188, [39] * 1113  # about MUTAG and PROTEINS
-    careful, fast = (graphs.SolverSettings(quality=q).options() for q in ("careful", "fast"))
-    assert careful != fast
-    assert graphs.SolverSettings().options(None, few) == careful
-    assert graphs.SolverSettings().options(None, many) == fast
-    assert graphs.SolverSettings(quality="fast").options(None, few) == fast
-    assert graphs.SolverSettings(restarts=3).options(None, few).restarts == 3
-    assert graphs.SolverSettings(solver="pot").options(None, few).solver == "pot"

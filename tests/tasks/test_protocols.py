@@ -58,10 +58,3 @@ def test_a_public_test_graph_is_shown_whole(library: Graph) -> None:
     facts = public_facts(240, 240, 4, (240,), Viewer.CURATOR_TRUSTED, public_graph=setting.public_graph)
     plan = nonprivate.plan(nonprivate.Params(), facts, Budget(math.inf, 1e-5))
     assert setting.question(plan, lambda: 1.0) is setting.asked
-
-
-def test_parts_keep_more_of_the_test_graph_than_a_random_split(library: Graph) -> None:
-    graphs = [protocols.divide(library, "inductive", 0.8, seeds.seeded_generator(0, "split"), by) for by in ("random", "parts")]
-    degrees = [2 * g.asked.num_edges / g.asked.num_nodes for g in graphs]
-    assert degrees[1] > 2 * degrees[0]
-    assert graphs[1].held.num_nodes + graphs[1].asked.num_nodes < library.num_nodes

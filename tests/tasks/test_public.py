@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from fedgraph import data, plugins, seeds
-from fedgraph.data.base import PublishedRequest
-from fedgraph.errors import FedgraphError, PrivacyError
+from fedgraph import seeds
+from fedgraph.errors import PrivacyError
 from fedgraph.federation import Federation
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget
@@ -72,30 +70,6 @@ def test_a_mask_names_the_public_nodes(library: Graph, tmp_path: Path) -> None:
     assert one.num_train + (one.truth >= 0).sum() == library.num_nodes - 40
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [("7\n900\n", "ids run from 7 to 900; allowed: 0 to 299"), ("a\nb\n", "not a list of node ids"), (None, "ids.txt")],
-)
-def test_a_bad_mask_is_one_line(text: str | None, says: str, library: Graph, tmp_path: Path) -> None:
-    file = tmp_path / "ids.txt"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(FedgraphError, match=says):
-        made(library, PublicSet(mask=file))
-
-
-def test_a_public_set_is_one_thing() -> None:
-    with pytest.raises(ValidationError, match="found share and dataset"):
-        PublicSet(share=0.1, dataset="planetoid/cora")
-    with pytest.raises(ValidationError, match="none of them"):
-        PublicSet()
-
-
-def test_another_data_set_needs_the_same_columns(library: Graph) -> None:
-    with pytest.raises(FedgraphError, match="feature columns"):
-        made(replace(library, provenance=replace(library.provenance, source="synthetic")), PublicSet(dataset="planetoid/cora"))
-
-
 def test_asking_keeps_everything_and_shows_edges_to_nobody_who_did_not_say_so(library: Graph) -> None:
     setting = made(library, "test-graph", "asking")
     assert setting.public == "nothing"
@@ -122,22 +96,3 @@ def test_what_is_public_is_chosen_where_it_means_something() -> None:
         node_classification.Params(
             methods=[{"method": "features"}], trust=["curator"], epsilons=[1], protocol="transductive", public="nothing"
         )
-
-
-def test_a_public_data_set_is_searched_where_the_run_was_told_to(
-    library: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """``--data-root`` was searched for the private graph and not for the public one."""
-    asked: list[tuple[Path, ...]] = []
-
-    def searched(name: str, request: PublishedRequest) -> Graph:
-        asked.append(request.roots)
-        return library
-
-    monkeypatch.setenv("FEDGRAPH_DATA", str(tmp_path / "elsewhere"))
-    monkeypatch.setattr(plugins.load("data", "embedded"), "load", searched)
-    for root in (tmp_path, None):
-        data.set_data_search_root(root)
-        assert made(library, PublicSet(dataset="embedded/library")).public_graph is not None
-        assert data.data_search_root() == root
-    assert asked == [(tmp_path, tmp_path / "elsewhere"), (tmp_path / "elsewhere",)]

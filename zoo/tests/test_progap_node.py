@@ -7,8 +7,7 @@ import pytest
 
 from fedgraph.learning.clipping import per_sample
 from fedgraph.learning.layers.torch_matrices import DenseMatrix
-from fedgraph.methods.base import Budget, Plan, PlanStreams
-from fedgraph.privacy.desk import Desk
+from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, graph_without_edges
 from fedgraph_zoo import staged
@@ -26,16 +25,6 @@ def node_plan(graph: Graph, epsilon: float, reading: str = "provable", **params:
     return progap_node.plan(settings, facts, Budget(epsilon, 1e-3, reading)), partition  # type: ignore[arg-type]
 
 
-def test_node_level_hops_are_in_the_ledger_and_never_in_a_message(library: Graph) -> None:
-    plan, partition = node_plan(library, 2.0)
-    model = progap_node.start(plan, np.random.default_rng(0)).model
-    desk = Desk("c", 0, 4, plan.schedule.releases, np.random.default_rng(0))
-    work = progap_node.prepare(plan, partition.subgraphs[0])
-    sent = progap_node.client(plan, work, model, 4, PlanStreams(0, ("c", "client", 0, "round", 4)), desk)
-    assert list(sent) == ["gradient"]
-    assert [e.path for e in desk.entries] == ["aggregate 1", "stage 1"]
-
-
 def test_node_level_learns_without_noise_and_its_stages_grow(library: Graph) -> None:
     setting, partition, facts = situation(library, "inductive", CURATOR)
     plan = progap_node.plan(progap_node.Params(), facts, Budget(np.inf, 1e-3))
@@ -51,7 +40,6 @@ def test_the_published_node_price_needs_the_promise(claimed: float, library: Gra
     plan, _ = node_plan(library, claimed, "published", degree=5, sampling_rate=0.3)
     assert plan.epsilon_published == pytest.approx(claimed, rel=1e-3)
     assert plan.guarantee.protection.promised_degree == 5
-    assert progap_node._DISPUTED in plan.notes
     proven, _ = node_plan(library, claimed, cap="log")
     assert proven.provable().epsilon <= claimed
     assert proven.guarantee.protection.promised_degree is None

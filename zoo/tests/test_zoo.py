@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +12,10 @@ import pytest
 
 from fedgraph import plugins
 from fedgraph.models import model_file
-from fedgraph.privacy.accounting import calibrate
-from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.events import MentionedGaussian, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.report import references
 from fedgraph.scenario import read
 from fedgraph.types import Graph
-from fedgraph_zoo import heter_poisson_claim
 from fedgraph_zoo.methods import progap_node
 from tests.methods import test_evidence as evidence
 from tests.methods.test_said import plan_of
@@ -95,13 +88,6 @@ def test_random_numbers_come_from_streams() -> None:
     assert {kind for _, kind, _ in found} == {"seeded"}
 
 
-def test_names_are_listed_without_what_computes() -> None:
-    listed = "import sys; from fedgraph import plugins; print(plugins.names('methods')); print(*sys.modules)"
-    said = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True).stdout
-    assert "'blink'" in said
-    assert not re.search(r"\b(torch|fedgraph_zoo)\b", said.partition("]")[2])
-
-
 def test_a_models_file_holds_records_of_an_installed_package(library: Graph) -> None:
     plan = plan_of("progap_node", library, 1.0)
     again = model_file.parse(model_file.to_bytes(plan))
@@ -110,9 +96,8 @@ def test_a_models_file_holds_records_of_an_installed_package(library: Graph) -> 
 
 
 def test_progap_at_node_level_is_publicly_disputed_and_says_so(library: Graph) -> None:
-    assert "IEEE S&P 2024, arXiv 2311.06888" in progap_node._DISPUTED
     for epsilon in (1.0, np.inf):
-        assert progap_node._DISPUTED in plan_of("progap_node", library, epsilon).notes
+        assert any("IEEE S&P 2024, arXiv 2311.06888" in note for note in plan_of("progap_node", library, epsilon).notes)
 
 
 @pytest.mark.parametrize("trust", ["sums", "own-client"])
@@ -126,15 +111,3 @@ def test_progaps_messages_are_read(library: Graph, trust: str, monkeypatch: pyte
     assert "read in the released values" in sound.facts.attack.what
     assert sound.epsilon_measured <= sound.epsilon_provable <= 1.0
     assert broken.metrics["attack_auc"] > 0.75
-
-
-def test_heter_poissons_published_price_is_far_below_what_can_be_proven() -> None:
-    """PubMed as released (batch 4,096 of 15,774, nine epochs, one neighbour) at ε = 8, and Gaussian noise of that size."""
-    units, rate, mentions, steps, delta = 15774, 4096 / 15774, 1, 34, 1e-5
-    sigma = calibrate.published(lambda m: heter_poisson_claim.epsilon(m, rate, mentions, units, steps, delta), 8.0)
-    released, gaussian = (
-        price(Repeated(MentionedGaussian(sigma, rate, mentions / units, units, heavy), steps), delta).epsilon
-        for heavy in (True, False)
-    )
-    assert released == np.inf
-    assert 0 < gaussian < 8.0
