@@ -54,7 +54,7 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     assert (table["epsilon_provable"] <= table["epsilon"]).all()
     best = tiny.best(unit="node", trust="curator", epsilon=1)
     assert best is not None
-    assert best.provable <= 1
+    assert best.epsilon_provable <= 1
     assert tiny.best(unit="node", trust="nobody", epsilon=1) is None, "the curator is trusted in every row"
     assert tiny.best(unit="edge", trust="curator", epsilon=1) is None
     assert "node level" in tiny.answer

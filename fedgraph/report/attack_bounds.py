@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from fedgraph.audit import one_run
 from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import Row, num_attack_bounds
+from fedgraph.report.table import Line, num_attack_bounds, refuted_among
 from fedgraph.types import counted
 
 CONFIDENCE = f"{1 - one_run.ONE_RUN_ALPHA:.0%}"
@@ -13,37 +13,38 @@ _ABOVE_PUBLISHED = "More than the published formula"  # how a sentence about a r
 _BY_CHANCE = "Canaries contradict no proven ε"  # how one about a bound that chance put above its proof begins
 
 
-def describe(row: Row) -> str:
+def describe(row: Line) -> str:
     """``measured by an attack: …``, with what it rests on."""
     if row.canaries is None:
         return "measured by an attack: —"
     found, path = row.canaries.counts[0], row.canaries.one.path
     where = "" if path is None else f" on the path “{path}” alone"
-    return (
-        f"measured by an attack{where}: ε ≥ {phrase_lower_bound(row.measured)} ({CONFIDENCE} confidence, δ = {row.delta:.3g}; "
-        f"{found.right} of {found.guesses} guesses about {found.coins} canaries were right)"
-    )
+    sure = f"{CONFIDENCE} confidence, δ = {row.delta:.3g}"
+    right = f"{found.right} of {found.guesses} guesses about {found.coins} canaries were right"
+    return f"measured by an attack{where}: ε ≥ {phrase_lower_bound(row.epsilon_measured)} ({sure}; {right})"
 
 
-def summarise(rows: Sequence[Row]) -> list[str]:
+def summarise(rows: Sequence[Line]) -> list[str]:
     """For the answer: which published ε are refuted, whether chance put a bound above its proof, and which came closest."""
-    finite = [r for r in rows if r.measured is not None and 0 < r.guaranteed < math.inf and r.measured <= r.guaranteed]
+    finite = [
+        r for r in rows if r.epsilon_measured is not None and 0 < r.guaranteed < math.inf and r.epsilon_measured <= r.guaranteed
+    ]
     told = contradictions(rows)
     found = [f"Attacks: {s}" for begin in (_ABOVE_PUBLISHED, _BY_CHANCE) for s in told if s.startswith(begin)]
     if finite:
-        closest = max(finite, key=lambda r: (r.measured or 0.0) / r.guaranteed)
-        count, canaries = num_attack_bounds(rows), sum(r.measured is not None for r in rows)
+        closest = max(finite, key=lambda r: (r.epsilon_measured or 0.0) / r.guaranteed)
+        count, canaries = num_attack_bounds(rows), sum(r.epsilon_measured is not None for r in rows)
         which = "Of those with canaries, the closest" if count > canaries else "The closest"
         opening = f"{count} lower bounds on ε were measured. {which} to its proof is" if count > 1 else "one lower bound on ε,"
         found.append(
             fill_phrase("attacks", "closest", opening=opening, name=_name(closest), task=closest.task,
-                        shown=phrase_lower_bound(closest.measured), proven=phrase_upper_bound(closest.guaranteed),
-                        share=math.floor(100 * (closest.measured or 0.0) / closest.guaranteed))
+                        shown=phrase_lower_bound(closest.epsilon_measured), proven=phrase_upper_bound(closest.guaranteed),
+                        share=math.floor(100 * (closest.epsilon_measured or 0.0) / closest.guaranteed))
         )  # fmt: skip
     return found
 
 
-def explain(rows: Sequence[Row], among: int = 0) -> list[str]:
+def explain(rows: Sequence[Line], among: int = 0) -> list[str]:
     """What was attacked and what a bound means; first what contradicts a guarantee. among: as for ``contradictions``."""
     attacked = [r.canaries for r in rows if r.canaries is not None]
     if not attacked:
@@ -60,21 +61,21 @@ def explain(rows: Sequence[Row], among: int = 0) -> list[str]:
         most=phrase_number(max(told.ceiling for told in attacked), 2),
     )  # fmt: skip
     curves = [fill_phrase("attacks", "curves")] if any(told.one.estimator == "curve" for told in attacked) else []
-    return [*contradictions([told.row for told in attacked], among), said, *curves]
+    return [*contradictions([r for r in rows if r.canaries is not None], among), said, *curves]
 
 
-def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
+def contradictions(rows: Sequence[Line], among: int = 0) -> list[str]:
     """Rows whose measured ε exceeds what was proven (of the attacked path, if it is one), or what was published.
 
     Each bound is wrong with probability ``one_run.ONE_RUN_ALPHA``, and an exact attack on a sound row is that often just above
     the truth: what is called a contradiction holds when that probability is divided among all bounds of the report (``among``).
     """
     shared, alpha = max(among, num_attack_bounds(rows), 1), one_run.ONE_RUN_ALPHA
-    told = [(r, r.canaries, r.refuted_among(shared)) for r in rows if r.canaries is not None]
+    told = [(r, r.canaries, refuted_among(r, shared)) for r in rows if r.canaries is not None]
     broken = [r for r, _, wrong in told if wrong]
-    by_chance = [r for r, _, wrong in told if not wrong and (r.measured or 0.0) > r.guaranteed]
-    claimed = [(r, one) for r, one, wrong in told if not wrong and r.published is not None]
-    refuted = [r for r, one in claimed if (one.epsilon(alpha / shared) or 0.0) > (r.published or 0.0)]
+    by_chance = [r for r, _, wrong in told if not wrong and (r.epsilon_measured or 0.0) > r.guaranteed]
+    claimed = [(r, one) for r, one, wrong in told if not wrong and r.epsilon_published is not None]
+    refuted = [r for r, one in claimed if (one.epsilon(alpha / shared) or 0.0) > (r.epsilon_published or 0.0)]
     found = []
     if broken:
         repeated = "; ".join(f"{_locate(r)} (δ = {r.delta:.3g}; {_tried(one.counts)})" for r, one, wrong in told if wrong)
@@ -85,19 +86,19 @@ def contradictions(rows: Sequence[Row], among: int = 0) -> list[str]:
             fill_phrase("attacks", "by_chance", opening=opening, against=_against(by_chance), one_in=1 / alpha, bounds=shared)
         )
     if refuted:
-        which = "; ".join(f"{_measured(r)}, published ε = {phrase_number(r.published)}" for r in refuted)
+        which = "; ".join(f"{_measured(r)}, published ε = {phrase_number(r.epsilon_published)}" for r in refuted)
         found.append(f"{_ABOVE_PUBLISHED} allows was measured: {which}.")
     return found
 
 
-def contradictions_by_name(rows: Sequence[Row], among: int = 0) -> list[str]:
+def contradictions_by_name(rows: Sequence[Line], among: int = 0) -> list[str]:
     """As ``contradictions``, of attacks by name."""
     shared, alpha = max(among, num_attack_bounds(rows), 1), one_run.ONE_RUN_ALPHA
     found = []
-    for told in (t for row in rows for t in row.named if t.counts and t.one.comparable):
-        sure, row = told.epsilon(alpha / shared), told.row
-        if sure is not None and sure > row.provable:
-            named, price = f"{row.who} · ε = {phrase_number(row.target)}", phrase_upper_bound(row.provable, 3)
+    for row, told in ((r, t) for r in rows for t in r.named if t.counts and t.one.comparable):
+        sure = told.epsilon(alpha / shared)
+        if sure is not None and sure > row.epsilon_provable:
+            named, price = f"{row.who} · ε = {phrase_number(row.epsilon)}", phrase_upper_bound(row.epsilon_provable, 3)
             shown = {"name": named, "provable": price, "tried": _tried(told.counts), "head": row.head, "cell": _locate(row)}
             about = {"attack": told.one.attack, "sure": phrase_number(sure, 3), "alpha": alpha, "among": shared}
             found.append(fill_phrase("attacks", "refuted", **shown, **about))
@@ -108,20 +109,20 @@ def _tried(counts: Sequence[one_run.OneRunCount]) -> str:
     return "; ".join(f"{c.right} of {c.guesses} guesses about {c.coins} coins right" for c in counts)
 
 
-def _locate(row: Row) -> str:
+def _locate(row: Line) -> str:
     """What names a row's cells in its scenario."""
-    seeds = ", ".join(str(e.seed) for e in row.results)
-    where = f"task {row.task}, data set {row.dataset}, trust {row.head.world.words}"
+    seeds = ", ".join(str(e.seed) for e in row.cells)
+    where = f"task {row.task}, data set {row.dataset}, trust {row.world}"
     return f"{where}, noise chosen for the {row.calibrated_by} ε, seed {seeds}"
 
 
-def _against(rows: Sequence[Row]) -> str:
+def _against(rows: Sequence[Line]) -> str:
     return "; ".join(f"{_measured(r)}, provable ε = {phrase_upper_bound(r.guaranteed, 3)}" for r in rows)
 
 
-def _measured(row: Row) -> str:
-    return f"{_name(row)}: measured ε ≥ {phrase_lower_bound(row.measured, 3)}"
+def _measured(row: Line) -> str:
+    return f"{_name(row)}: measured ε ≥ {phrase_lower_bound(row.epsilon_measured, 3)}"
 
 
-def _name(row: Row) -> str:
-    return f"{row.who} · {row.head.world.words} · ε = {phrase_number(row.target)}"
+def _name(row: Line) -> str:
+    return f"{row.who} · {row.world} · ε = {phrase_number(row.epsilon)}"

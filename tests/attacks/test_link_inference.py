@@ -45,8 +45,8 @@ def test_what_is_in_clear_is_found_and_what_is_private_is_not(run: Run) -> None:
 
 def test_the_row_without_a_release_costs_nothing(run: Run) -> None:
     (row,) = (r for r in run.rows if r.head.variant == "public")
-    assert row.provable == 0
-    assert row.mean_of("auc") > 0.5
+    assert row.epsilon_provable == 0
+    assert row.auc > 0.5
 
 
 def test_canaries_and_classifiers_are_refused() -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from fedgraph.cells.cell import CellKind
 from fedgraph.commands import base as cli
-from fedgraph.report.rows import LARGEST_DELTA
+from fedgraph.report.answer import LARGEST_DELTA
 from fedgraph.runs import probe
 from fedgraph.scenario import read, wanted
 

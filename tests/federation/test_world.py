@@ -17,7 +17,6 @@ from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, w
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
 from fedgraph.report import client_choices, table
-from fedgraph.report.rows import group_rows
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
@@ -92,7 +91,7 @@ def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     again = table.results_of(lines)
     assert [one.row for one in again] == [c.row for c in found]
     assert [one.facts.results for one in again] == [one.facts.results for one in entries]
-    assert len(set(lines["row"])) == len(group_rows(entries)) == len({c.row for c in found})
+    assert len(set(lines["row"])) == len(table.rows_of(entries)) == len({c.row for c in found})
 
 
 @given(st.lists(names.filter(lambda name: name != client_choices.EVERYBODY), unique=True, min_size=2, max_size=4))
