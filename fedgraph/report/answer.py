@@ -13,19 +13,18 @@ about nodes.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from functools import cache, cached_property
+from typing import Any, NamedTuple
 
 from fedgraph.privacy import Trust
 from fedgraph.report.chance import interval, is_worse
-from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.phrases import begin_phrase, load_template, phrase_first, phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.table import METRICS, Line, best_without_privacy, keeps, mean_of, values
 from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
-_SUBJECT, _CLASSIFY = (read_phrases()[part] for part in ("subject", "classify"))
-_SAME = "no clear difference"  # beside a number that is not worse by more than chance
+_CLASSIFY = read_phrases()["classify"]
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
 _FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
@@ -211,63 +210,37 @@ class Question:
     @property
     def found(self) -> str:
         """``finding`` without data and level."""
-        top = self.ceiling
-        beside = "" if top is None else f"; without privacy {good(top, short=True)}"
-        if top is not None and any(is_worse(top, row) and format_mean(row) != format_mean(top) for row in self.kept):
-            beside += ", below the best private row"
-        if self.pick is None:
-            return f"{self._nothing()}{beside}."
-        row, budget = self.pick.row, self.pick.budget
-        said = [f"with ε ≤ {phrase_number(budget)} proven, {_SUBJECT[row.trust.value]} {good(row)}"]
-        more = [(t, self.at(budget, t)) for t in self.trusts if t.rank > row.trust.rank]
-        known = [(t, other) for t, other in more if other is not None]
-        if known and not any(is_worse(row, other) for _, other in known):
-            more_trusting, other = known[0]
-            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)}, {_SAME})"
-            said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
-        less = [one for t in self.trusts if t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
-        if self.in_one_hand and less:  # the answer is the curator's, whatever the others reach; they were asked for, too
-            beneath = max(less, key=lambda one: one.mean)
-            asides = (f"AUROC {format_mean(beneath)}" if _is_rare(beneath) else "", "" if is_worse(beneath, row) else _SAME)
-            aside = f" ({', '.join(filter(None, asides))})" if any(asides) else ""
-            reached = f"finds {_found(beneath)}" if _is_rare(beneath) else f"reaches {format_mean(beneath)}"
-            said.append(f"{_SUBJECT[beneath.trust.value]} {reached}{aside}")
-        if self.free is not None:
-            said.append(f"{self.free.name}, which releases nothing private, {good(self.free)}")
-        return "; ".join(said) + f"{beside}."
+        return _say("found", self)
 
-    def _nothing(self) -> str:
-        if self.doubt:
-            return f"nothing can be concluded ({self.doubt})"
-        if not self.unit:
-            return "no private row was asked for"
-        if not self.kept:
-            return "no row keeps a provable ε for everything that it releases, so nothing here can be called private"
-        most = self.budgets[-1] if self.budgets else 0.0
-        able = [row for row in self.kept if keeps(row, most)]
-        if not able:
-            least = min(self.kept, key=lambda row: row.epsilon_provable)
-            return f"no row keeps an ε that was asked for; the least proven is {phrase_upper_bound(least.epsilon_provable)}"
-        top = max(able, key=lambda row: row.mean)
-        if self.free is not None and not is_worse(self.free, top):
-            return f"no private row does better than {self.free.name}, which releases nothing private and {good(self.free)}"
-        alone = interval(top.mean, top)[0] > top.guess  # but for one seed or another
-        if top.metric == "accuracy" and alone and not top.beats:
-            low, high = (f"{100 * v:.0f}" for v in (min(top.scores.values()), max(top.scores.values())))
-            return f"nothing to use: what is best on average is right for {low} of 100 in one training and {high} in another"
-        return f"nothing to use: {good(top, short=True)} at most" + (f", and {self.guessing}" if self.guessing else "")
+    @cached_property
+    def rival(self) -> Line | None:
+        """What ``pick`` is held against: a row of more trust within its ε, where none of more trust is better."""
+        row, budget = self.pick or (None, 0.0)
+        more = [one for t in self.trusts if row and t.rank > row.trust.rank and (one := self.at(budget, t)) is not None]
+        return more[0] if more and not any(is_worse(row, other) for other in more) else None
+
+    @cached_property
+    def beneath(self) -> Line | None:
+        """The best row of less trust than ``pick`` where a curator holds all: the others were asked for, too."""
+        row, budget = self.pick or (None, 0.0)
+        less = [one for t in self.trusts if row and t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
+        return max(less, key=lambda one: one.mean, default=None) if self.in_one_hand else None
+
+    @property
+    def able(self) -> list[Line]:
+        """Rows that keep an ε that was asked for."""
+        return [row for row in self.kept if keeps(row, self.budgets[-1] if self.budgets else 0.0)]
+
+    @property
+    def above_ceiling(self) -> bool:
+        """Whether a private row is better than all without privacy, and a reader sees it."""
+        top = self.ceiling
+        return top is not None and any(is_worse(top, r) and format_mean(r) != format_mean(top) for r in self.kept)
 
     @property
     def guessing(self) -> str:
         """What chance reaches, in words."""
-        if not self.guess and self.head.metric == "accuracy":
-            return ""
-        if self.of_graphs and self.head.metric == "accuracy":
-            return f"what the public sizes tell is right for {100 * self.guess:.0f}"
-        return {
-            "ari": "0 is chance", "auc": "0.5 is chance", "auroc": "0.5 is chance",
-            "average_precision_positive": f"guessing has {self.guess:.2f}",
-        }.get(self.head.metric, f"naming the largest class always is right for {100 * self.guess:.0f}")  # fmt: skip
+        return _say("guessing", self)
 
     @property
     def reader(self) -> str:
@@ -286,7 +259,7 @@ class Question:
     @property
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
-        return "" if self.pick is None else strength(self.pick.row, self.pick.budget, self.one)
+        return "" if self.pick is None else _say("strength", *self.pick, self.one)
 
 
 def _word_task(row: Line, every: Sequence[Line]) -> str:
@@ -350,27 +323,19 @@ def find_rare(row: Line, top: Line | None) -> str:
     )
 
 
-def good(row: Line, short: bool = False) -> str:
-    """How good a row is, as the end of “it …”. short: the number alone."""
-    if _is_rare(row):
-        if short:
-            return f"{_found(row)} (AUROC {row.mean:.2f})"
-        found = in_words_of(row.one, f"finds {_found(row)} of 100 of the rare class by looking at as many nodes as it has")
-        return f"{found} ({'; '.join(filter(None, (f'AUROC {row.mean:.2f}', span(row), '0.5 is chance')))})"
-    if row.metric == "accuracy":
-        wide = f" ({span(row)})" if span(row) else ""
-        return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
-    if row.metric == "average_precision_positive" and values(row, "precision_at_alerts"):
-        found = f"{100 * mean_of(row, 'precision_at_alerts'):.0f} of 100"
-        return (
-            f"{found} ({row.mean:.2f})"
-            if short
-            else f"is right in {found} alerts ({'; '.join(filter(None, (f'average precision {row.mean:.2f}', span(row))))})"
-        )
-    name = {"ari": "adjusted Rand index", "auc": "AUC", "auroc": "AUROC"}.get(row.metric, METRICS.get(row.metric, row.metric))
-    scale = {"ari": "0 is chance, 1 the classes", "auc": "0.5 is chance", "auroc": "0.5 is chance"}.get(row.metric, "")
-    aside = "; ".join(filter(None, (span(row), scale)))
-    return f"{row.mean:.2f}" if short else f"reaches {name} {row.mean:.2f}" + (f" ({aside})" if aside else "")
+@cache
+def _words() -> Any:
+    """The macros of ``templates/answer.txt``."""
+    return load_template("answer.txt", escaped=False).make_module({
+        "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
+        "metrics": METRICS, "subject": read_phrases()["subject"], "say": in_words_of, "number": phrase_number,
+        "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak, "plain": _plain, "count": counted,
+        "largest_share": _LARGEST_SHARE,
+    })  # fmt: skip
+
+
+def _say(macro: str, *about: object) -> str:
+    return str(getattr(_words(), macro)(*about)).replace("\n", "")
 
 
 def span(row: Line) -> str:
@@ -386,25 +351,6 @@ def span(row: Line) -> str:
 def format_mean(row: Line) -> str:
     """The mean in the unit of a table."""
     return f"{100 * row.mean:.0f}" if row.metric == "accuracy" else f"{row.mean:.2f}"
-
-
-def strength(row: Line, budget: float, one: str) -> str:
-    """One plain line on how strong an ε is that a row keeps: e^ε / (1 + e^ε), and δ."""
-    subject = {
-        "edge": "two given nodes are linked", "entity": "one owner's records are in the data",
-        "client": "one client's data are in", "graph": "one client holds this graph or that",
-    }.get(row.unit, "one given node's data are in")  # fmt: skip
-    who = f"whoever suspects 50 : 50 that {in_words_of(one, subject)}, and sees all that is released"
-    said = f"How strong is this: {who}, can be {sure_at_most(budget)} sure at most"
-    people = row.facts.train_nodes
-    if row.delta > 0:
-        said += f", except with probability δ = {_plain(row.delta)}"
-    if people and row.delta * people > _LARGEST_SHARE:
-        chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
-        said += f", which would also cover publishing one of the {counted(people, one)}{chance}, drawn at random, in full"
-        said += " (a smaller delta in the scenario makes that rarer)"
-    said += ", so that the proof alone protects little" if is_weak(budget) else ""
-    return f"{said}."
 
 
 def is_weak(epsilon: float) -> bool:

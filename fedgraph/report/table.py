@@ -25,7 +25,15 @@ import pandas as pd
 
 from fedgraph import plugins
 from fedgraph.audit import curve, one_run
-from fedgraph.cells import Cell, GraphClassificationCellFacts, Result, result, store
+from fedgraph.cells import (
+    CanaryAttackCellFacts,
+    Cell,
+    GraphClassificationCellFacts,
+    NamedAttackCellFacts,
+    Result,
+    result,
+    store,
+)
 from fedgraph.errors import DataError
 from fedgraph.privacy import Trust
 from fedgraph.report import chance
@@ -333,7 +341,7 @@ class Attack(SimpleNamespace):
     together, since their coins are independent, one entry for each number of guesses."""
 
     @classmethod
-    def of(cls, every: Sequence[Any], delta: float) -> Attack:
+    def of(cls, every: Sequence[CanaryAttackCellFacts | NamedAttackCellFacts], delta: float) -> Attack:
         kept = [one.counts for one in every if one.counts]
         counts = tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*kept, strict=True))
         return cls(every=tuple(every), one=every[0], delta=delta, counts=counts)
@@ -389,7 +397,7 @@ def _told(line: Mapping[str, Any], cells: tuple[Result, ...]) -> dict[str, objec
     for path, price in ((path, price) for e in cells for path, price in e.paths.items()):
         paths[path] = max(price, paths.get(path, price))
     canaries, provable, who = _canaries(cells), line["epsilon_provable"], f"{head.method} · {head.variant}"
-    named: dict[str, list[Any]] = {}
+    named: dict[str, list[NamedAttackCellFacts]] = {}
     for attack in (attack for e in cells if e.facts.named for attack in e.facts.named.found):
         named.setdefault(attack.attack, []).append(attack)
     words = ("-".join(plain_name(line["row"]))).replace("e=", "eps-").replace(".", "_").replace("+", "")
