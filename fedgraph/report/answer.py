@@ -326,12 +326,13 @@ def find_rare(row: Line, top: Line | None) -> str:
 @cache
 def _words() -> Any:
     """The macros of ``templates/answer.txt``."""
-    return load_template("answer.txt", escaped=False).make_module({
+    told = {
         "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
         "metrics": METRICS, "subject": read_phrases()["subject"], "say": in_words_of, "number": phrase_number,
-        "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak, "plain": _plain, "count": counted,
-        "largest_share": _LARGEST_SHARE,
-    })  # fmt: skip
+        "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
+        "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
+    }  # fmt: skip
+    return load_template("answer.txt", escaped=False).make_module(told)
 
 
 def _say(macro: str, *about: object) -> str:

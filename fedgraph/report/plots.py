@@ -143,7 +143,8 @@ def draw_map(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
     for name, legend in groups.items():
         if name in arrays:
             table = pandas.DataFrame({**_places(arrays["map"]), legend: arrays[name].astype(str)})
-            scale = altair.Scale(domain=sorted(table[legend].unique(), key=lambda group: (len(group), group)))
+            names = sorted(set(map(str, arrays[name].tolist())), key=lambda group: (len(group), group))
+            scale = altair.Scale(domain=names)
             looks = [channel(legend, type="nominal", scale=scale) for channel in (altair.Color, altair.Shape)]
             drawn = altair.Chart(table, title=f"{name}, {title}", width=260, height=260)
             found.append(drawn.mark_point(filled=True, size=28, opacity=0.75).encode(x, y, *looks))
@@ -152,12 +153,12 @@ def draw_map(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
         i, j = np.nonzero(arrays["coupling"] > 1e-3 * arrays["coupling"].max())
         mass = np.round(arrays["coupling"][i, j] / arrays["coupling"].max(), 3)
         ends = pandas.DataFrame({"x": one["x"][i], "y": one["y"][i], "x2": two["x"][j], "y2": two["y"][j], "mass": mass})
-        names = [f"client {number}" for number in arrays["matched"].tolist()]
-        nodes = pandas.concat([pandas.DataFrame({**p, "graph": name}) for p, name in zip((one, two), names, strict=True)])
+        clients = [f"client {number}" for number in arrays["matched"].tolist()]
+        nodes = pandas.concat([pandas.DataFrame({**p, "graph": name}) for p, name in zip((one, two), clients, strict=True)])
         lines = altair.Chart(ends, title="which node meets which", width=420, height=260).mark_rule(color=INK)
         lines = lines.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
         dots = altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1)
-        found.append(lines + dots.encode(x, y, altair.Color("graph:N", title=None, sort=names)))
+        found.append(lines + dots.encode(x, y, altair.Color("graph:N", title=None, sort=clients)))
     return found
 
 

@@ -295,10 +295,6 @@ class Run:
         owners = [(run, own.row) for run in self.kept for own in run.rows]
         return owners[[one.row for one in self.rows].index(row.row)]
 
-    def folder_of(self, row: Line) -> Path:
-        """The run that ``row`` is of."""
-        return self.owner(row)[0].folder
-
     def candidates(self) -> list[privacy.Candidate]:
         """Rows that a budget might still carry, those of the best mean first."""
         scores = sorted((s for s in self.scores if s.private and s.usable), key=lambda s: -s.mean)
