@@ -27,8 +27,8 @@ from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.sensitivity import EdgeRows, SensitivityBound
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Relation, Unit
-from fedgraph.report.client_choices import EVERYBODY
 from fedgraph.report.saved_run import load_saved_run
+from fedgraph.report.sections.participation import EVERYBODY
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import link_prediction
 from fedgraph.types import Graph
