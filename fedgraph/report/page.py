@@ -39,8 +39,6 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _FIRST_CONDITIONS = 3  # that are not folded
-_NOBODY = (None, "", "nothing", "attributes")  # where no person is public
-_EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,43 +165,17 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
-def commands(content: PageContent) -> list[tuple[str, str]]:
-    """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
-    found = []
-    typed = shlex.split(content.made.get("Command", ""))
+def commands(content: PageContent) -> list[tuple[str, ...]]:
+    """What to type next, with what it does: ``templates/next.txt``."""
+    typed, whole = shlex.split(content.made.get("Command", "")), ""
     if "--quick" in typed:  # nothing is decided by its numbers
         own = ("--quick", "--out", "--resume")
         kept = [word for before, word in zip(["", *typed], typed, strict=False) if word not in own and before not in own[1:]]
-        found.append((shlex.join(kept), "the whole run: this one was shrunk"))
-    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
+        whole = shlex.join(kept)
     picked = list({q.pick.row.row: q.pick.row for q in content.questions if q.pick is not None}.values())
-    found += [(f"fedgraph sheet {run} {_quote(row.row)}", f"a page to sign: {row.row}") for row in picked[:3]]
-    for row in picked[:1]:
-        if row.kind in _EXPORTED:
-            some = row.kind == "node_classification" and row.facts.public not in _NOBODY
-            public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
-            line = f"fedgraph fit {run} {_quote(row.row)}{public} -o model.fedgraph"
-            found.append((line, f"train it once on everybody{who}"))
-            found.append(_predicting(row))
-    for row in picked[:1]:
-        if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
-            found.append(
-                (
-                    f"fedgraph export {run} {_quote(row.row)} project --to flower",
-                    "for Flower, where its method sums clients' releases (or: --to nvflare)",
-                )
-            )
-    return [*found, (f"fedgraph explain {run}", "every release of the run, and its cost")]
-
-
-def _predicting(row: Line) -> tuple[str, str]:
-    """The command that asks a model of a row, and what it does."""
-    asked, who, said = "GRAPH", " --people own", "each person asks for itself"
-    if row.kind != "node_classification":
-        asked, who, said = "PAIRS.csv", "", "ask about PAIRS.csv: source,target, of people who trained"
-    elif row.facts.public == "test-graph":
-        who, said = " --people public", "ask about people whose rows everybody may know"
-    return f"fedgraph predict model.fedgraph {asked} -o answers.csv{who}", said
+    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
+    text = load_template("next.txt", escaped=False).render(whole=whole, picked=picked, run=run, quote=_quote)
+    return [tuple(line.split("\t")) for line in text.splitlines()]
 
 
 def _quote(text: str) -> str:
@@ -232,40 +204,13 @@ def held_if(content: PageContent, question: Question) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), read_phrases()["held_if"]["floats"])))
 
 
-def tables_of_rows(content: PageContent) -> list[tuple[str, list[tuple[Line, list[tuple[str, str, str]]]]]]:
-    """For each task on each data set its title, and of each of its rows (title of the column, text, what it is sorted by)."""
+def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
+    """For each task on each data set its title, its rows, and (title → what it says of a row) what is measured beside."""
     groups: dict[tuple[str, str], dict[str, Line]] = {}
     for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
         groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
-    found = []
-    for (task, dataset), rows in groups.items():
-        more = base.measures_of(next(iter(rows.values())).kind, list(rows.values()))
-        found.append((f"{task} — {dataset}", [(row, _cells(row, more)) for row in rows.values()]))
-    return found
-
-
-def _cells(row: Line, more: Mapping[str, Callable[[Line], str]]) -> list[tuple[str, str, str]]:
-    def bound(value: float | None, text: str) -> tuple[str, str]:
-        return (text, "" if value is None else f"{min(value, 1e12):.6g}")
-
-    asked, published, proven, measured = row.epsilon, row.epsilon_published, row.epsilon_provable, row.epsilon_measured
-    said = f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status if row.metric else "—"
-    return [
-        ("row", row.row, row.row), ("trust", row.trust.value, str(row.trust.rank)),
-        ("private is", in_words_of(row.one, row.unit) or "—", row.unit),
-        ("ε asked", *bound(asked, "none" if math.isinf(asked) else phrase_number(asked))),
-        ("ε published", *bound(published, phrase_number(published, 2))),
-        ("ε proven", *bound(proven, phrase_upper_bound(proven))),
-        ("ε measured", *bound(measured, "—" if measured is None else f"≥ {phrase_lower_bound(measured)}")),
-        ("result", said.removesuffix(" ()"), f"{row.mean:.6g}"),
-        ("seeds", ", ".join(_seed(row, v) for v in row.scores.values()), str(row.seeds)),
-        *((title, text := read(row), text) for title, read in more.items()),
-        ("seconds", f"{row.seconds:.1f}", f"{row.seconds:.3f}"),
-    ]  # fmt: skip
-
-
-def _seed(row: Line, value: float) -> str:
-    return f"{100 * value:.1f}" if row.metric == "accuracy" else f"{value:.3f}"
+    every = {f"{task} — {dataset}": list(rows.values()) for (task, dataset), rows in groups.items()}
+    return [(title, rows, base.measures_of(rows[0].kind, rows)) for title, rows in every.items()]
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------------------------
@@ -283,19 +228,19 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_template("page.html").render(
-        c=content, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, embed=_embed,
-        still="" if content.picture is None else _embed(content.picture.jpeg),
-        head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        tables=tables_of_rows(content), level=_level_words, parts=content.parts,
+        c=content, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound, lower=phrase_lower_bound,
+        inf=math.inf, same=id, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
+        panel={id(q): k for k, q in enumerate(drawn)}, several=any(len(q.budgets) > 1 for q in content.questions),
+        still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
+        conditions=picked_conditions(content), holds=held_if, level=_level_words, world=_world_words, idea=_idea,
+        tables=tables_of_rows(content), columns=read_phrases()["columns"], parts=content.parts,
+        swept=sweeps.draw([of for of, _ in content.parts]), attacked=attack_bounds.summarise(content.every),
         told=statement.together(content.every), target=statement.target,
-        attacked=attack_bounds.summarise(content.every), swept=sweeps.draw([of for of, _ in content.parts]),
+        outside=statement.list_statement_caveats(content.secret),
         methods=dict.fromkeys(row.method for row in content.every), references=references,
         geometry=any(of.kind.startswith("graph") for of in content.records),
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
-        holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
-        world=_world_words, several=any(len(q.budgets) > 1 for q in content.questions),
-        holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
+        whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
