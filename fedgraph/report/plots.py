@@ -35,6 +35,7 @@ LOOK: Spec = {
     "legend": {
         "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 165, "labelFontSize": 12,
         "titleFontSize": 12, "symbolStrokeWidth": 2, "symbolBaseFillColor": INK,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},  # Vega's, unknown to altair
     },
     "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
     "header": {"labelColor": INK, "titleColor": INK},
@@ -127,8 +128,9 @@ def _specify(chart: Panel) -> Spec:
     import altair
 
     with altair.data_transformers.disable_max_rows():
-        spec: Spec = chart.configure(**LOOK).to_dict(validate=False)
-    spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical", "anchor": "start"}}  # Vega's, unknown to altair
+        spec: Spec = chart.to_dict(validate=False)
+    spec["config"] = {key: {**spec["config"].get(key, {}), **look} if isinstance(look, dict) else look
+                      for key, look in (spec["config"] | LOOK).items()}  # fmt: skip
     return spec
 
 
