@@ -217,7 +217,7 @@ class Question:
         """What ``pick`` is held against: a row of more trust within its ε, where none of more trust is better."""
         row, budget = self.pick or (None, 0.0)
         more = [one for t in self.trusts if row and t.rank > row.trust.rank and (one := self.at(budget, t)) is not None]
-        return more[0] if more and not any(is_worse(row, other) for other in more) else None
+        return more[0] if row and more and not any(is_worse(row, other) for other in more) else None
 
     @cached_property
     def beneath(self) -> Line | None:

@@ -2,13 +2,13 @@
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import phrase_average, phrase_number
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.report.table import Line, mean_of, values
 from fedgraph.types import counted
 
@@ -85,18 +85,20 @@ def _with_error(row: Line, metric: str, scale: float = 1.0, digits: int = 4) -> 
 
 
 def _table(rows: Sequence[Line]) -> SectionTable:
-    columns: dict[str, Callable[[Line], str]] = {
-        "start": _name,
-        "descents": lambda r: str(_facts(r).descents),
-        "mean GW, clear problem": lambda r: _with_error(r, "objective"),
-        "gain, %": lambda r: _with_error(r, "gain", 100, 2),
-        "lower, % of pairs": lambda r: _with_error(r, "lower", 100, 1),
-        "higher, % of pairs": lambda r: _with_error(r, "higher", 100, 1),
-        "mean GW, noised problem": lambda r: _with_error(r, "noised_objective"),
-        "iterations": lambda r: phrase_number(mean_of(r, "iterations"), 1),
-    }
-    ordered = sorted(rows, key=lambda r: _facts(r).descents)
-    return tabulate_section("Where descents end", ordered, columns, fill_phrase("graph_starts", "table"))
+    lines = [
+        {
+            "start": _name(r),
+            "descents": str(_facts(r).descents),
+            "mean GW, clear problem": _with_error(r, "objective"),
+            "gain, %": _with_error(r, "gain", 100, 2),
+            "lower, % of pairs": _with_error(r, "lower", 100, 1),
+            "higher, % of pairs": _with_error(r, "higher", 100, 1),
+            "mean GW, noised problem": _with_error(r, "noised_objective"),
+            "iterations": phrase_number(mean_of(r, "iterations"), 1),
+        }
+        for r in sorted(rows, key=lambda r: _facts(r).descents)
+    ]
+    return SectionTable.of("Where descents end", lines, fill_phrase("graph_starts", "table"))
 
 
 def _figures(rows: Sequence[Line]) -> tuple[plots.PlotFigure, ...]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -40,7 +40,6 @@ from fedgraph.report.plots import PlotFigure
 from fedgraph.report.table import Line, deviation_of, format_row_mean, mean_of, rows_of, values
 from fedgraph.types import counted, in_words_of
 
-_Line = TypeVar("_Line")
 _MOST_LIVE = 300  # points of a map that the page draws itself; larger ones are pictures, which weigh less
 
 
@@ -53,17 +52,15 @@ class SectionTable:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
 
+    @classmethod
+    def of(cls, title: str, lines: Sequence[Mapping[str, str]], note: str = "") -> SectionTable:
+        """A table of ``lines``, each with the title of every column and what it says there."""
+        return cls(title, tuple(lines[0]), tuple(tuple(line.values()) for line in lines), note)
+
     def in_words_of(self, one: str) -> SectionTable:
         """The same, with ``types.in_words_of`` around it; its lines may hold names."""
         title, note, *header = (in_words_of(one, text) for text in (self.title, self.note, *self.header))
         return SectionTable(title, tuple(header), self.rows, note)
-
-
-def tabulate_section(
-    title: str, lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = ""
-) -> SectionTable:
-    """A table of ``lines``. columns: title → what it says of a line."""
-    return SectionTable(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note)
 
 
 @dataclass(frozen=True)
