@@ -64,11 +64,12 @@ def test_gains_and_budgets(library: Graph, tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_the_verdict_follows_the_paired_difference(noise: list[float], rival: list[float], verdict: str) -> None:
     from benchmarks.reproductions.facts import GraphStartsCellFacts
+    from fedgraph.federation import ALONE_WORLD
     from fedgraph.report.table import Line, rows_of
 
     def row(name: str, gains: list[float]) -> Line:
         facts = GraphStartsCellFacts(descents=2, noise=0.1 if name.startswith("noise") else None)
-        given = ("t", "d", "GW(H)", name, "local", "none", np.inf)
+        given = ("t", "d", "GW(H)", name, ALONE_WORLD, "none", np.inf)
         rest = (facts, None, None, None, np.inf, None, "", {}, (), 0.0, ())
         (found,) = rows_of([plain_result(*given, i, {"gain": g}, *rest) for i, g in enumerate(gains)])
         return found
