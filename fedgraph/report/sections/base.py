@@ -259,6 +259,6 @@ def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
         target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
         found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.draw_map(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
-    caption = "{}: {} maps, and what they were made of. They read private data: for the eyes of the data's holder."
+    caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
     live = all(len(arrays["map"]) <= _MOST_LIVE for _, arrays in kept)
     return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())
