@@ -114,7 +114,7 @@ def _edits(rows: Sequence[Line]) -> SectionTable:
 
 def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[plots.PlotFigure, ...]:
     rows = [r for r in rows if r.method != _SIZE]
-    first = arrays[rows[0].head.method, 0]
+    first = arrays[rows[0].method, 0]
     sizes = first["sizes"]
     starts = np.concatenate([[0], np.cumsum(sizes)])
 
