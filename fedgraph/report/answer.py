@@ -11,10 +11,10 @@ about nodes.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fedgraph.privacy import Trust
 from fedgraph.report.chance import interval, is_worse
@@ -324,7 +324,7 @@ def find_rare(row: Line, top: Line | None) -> str:
 
 
 @cache
-def _words() -> Any:
+def _words() -> Mapping[str, Callable[..., object]]:
     """The macros of ``templates/answer.txt``."""
     told = {
         "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
@@ -332,11 +332,11 @@ def _words() -> Any:
         "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
         "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
     }  # fmt: skip
-    return load_template("answer.txt", escaped=False).make_module(told)
+    return vars(load_template("answer.txt", escaped=False).make_module(told))
 
 
 def _say(macro: str, *about: object) -> str:
-    return str(getattr(_words(), macro)(*about)).replace("\n", "")
+    return str(_words()[macro](*about)).replace("\n", "")
 
 
 def span(row: Line) -> str:

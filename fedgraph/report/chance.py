@@ -4,19 +4,14 @@ Two standard errors are the measure everywhere. Answers of two rows are compared
 same nodes: most of their errors are the same ones, so the difference is known better than either share.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 import numpy as np
 
 from fedgraph.cells import task_facts
-
-if TYPE_CHECKING:
-    from fedgraph.report.table import Line
 
 CHANCE_STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
 LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
@@ -72,7 +67,7 @@ def of_guessing(metric: str | None, metrics: Mapping[str, float]) -> float:
     return {"auc": 0.5, "auroc": 0.5, "ari": 0.0}.get(metric or "", majority)
 
 
-def interval(value: float, line: Line) -> tuple[float, float]:
+def interval(value: float, line: SimpleNamespace) -> tuple[float, float]:
     """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
     if not line.tested:
         return value, value
@@ -91,7 +86,7 @@ def interval(value: float, line: Line) -> tuple[float, float]:
     return value, value
 
 
-def error_of_difference(one: Line, other: Line) -> float:
+def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
     """Standard error of the difference of two lines' means: from what was tested, and over seeds; the larger of the two."""
     both = sorted(one.scores.keys() & other.scores.keys())
     rights = [{e.seed: e.facts.right for e in line.cells} for line in (one, other)]
@@ -110,12 +105,12 @@ def error_of_difference(one: Line, other: Line) -> float:
     return math.sqrt(max(sampled, seeds))
 
 
-def is_worse(line: Line, than: Line) -> bool:
+def is_worse(line: SimpleNamespace, than: SimpleNamespace) -> bool:
     """By more than two standard errors of the difference."""
     return bool(than.mean - line.mean > CHANCE_STANDARD_ERRORS * error_of_difference(than, line))
 
 
-def beats_guessing(line: Line) -> bool:
+def beats_guessing(line: SimpleNamespace) -> bool:
     """Whether one training of the row is above that seed's own guess on every seed, by more than two standard errors."""
     if line.metric == "ari":
         return bool(line.low >= LEAST_INDEX)

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pandas as pd
 
@@ -380,7 +379,9 @@ def rows(table: pd.DataFrame, results: Sequence[Result] | None = None) -> list[L
     done, cells = finished(table), dict[str, list[Result]]()
     for name, one in zip(done["row"], results_of(done) if results is None else results, strict=True):
         cells.setdefault(name, []).append(one)
-    found = [Line(**line | _told(line, tuple(cells[line["row"]]))) for line in group(table).to_dict("records")] if cells else []
+    found = [Line(**line) for line in group(table).to_dict("records")] if cells else []
+    for line in found:
+        vars(line).update(_told(line, tuple(cells[line.row])))
     bounds = max(num_attack_bounds(found), 1)
     return [scored(line, line.metric, refuted=refuted_among(line, bounds)) for line in found]
 
@@ -390,32 +391,32 @@ def rows_of(results: Sequence[Result]) -> list[Line]:
     return rows(tabulate(results, {}), [one for one in results if not one.failed])
 
 
-def _told(line: Mapping[str, Any], cells: tuple[Result, ...]) -> dict[str, object]:
+def _told(line: Line, cells: tuple[Result, ...]) -> dict[str, object]:
     """What a line has beside the columns of ``group``."""
     head, held, one = cells[0], cells[0].protection, cells[0].facts.one
     paths: dict[str, float] = {}  # of all seeds: what a private choice finds may send one seed along other paths than the next
     for path, price in ((path, price) for e in cells for path, price in e.paths.items()):
         paths[path] = max(price, paths.get(path, price))
-    canaries, provable, who = _canaries(cells), line["epsilon_provable"], f"{head.method} · {head.variant}"
+    canaries, provable, who = _canaries(cells), line.epsilon_provable, f"{head.method} · {head.variant}"
     named: dict[str, list[NamedAttackCellFacts]] = {}
     for attack in (attack for e in cells if e.facts.named for attack in e.facts.named.found):
         named.setdefault(attack.attack, []).append(attack)
-    words = ("-".join(plain_name(line["row"]))).replace("e=", "eps-").replace(".", "_").replace("+", "")
+    words = ("-".join(plain_name(line.row))).replace("e=", "eps-").replace(".", "_").replace("+", "")
     place = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
-    known = {name: None if pd.isna(line[name]) else line[name] for name in ("epsilon_published", "epsilon_measured")}
+    known = {name: None if pd.isna(value := vars(line)[name]) else value for name in ("epsilon_published", "epsilon_measured")}
     return known | {
         "cells": cells, "head": head, "facts": head.facts, "kind": head.facts.kind, "held": held, "trust": _trust(head),
-        "unit": line["unit"] or "", "relation": line["relation"] or "", "delta": head.delta or 0.0, "paths": paths,
-        "assumptions": () if held is None else tuple(in_words_of(one, words) for words in line["assumptions"]),
+        "unit": line.unit or "", "relation": line.relation or "", "delta": head.delta or 0.0, "paths": paths,
+        "assumptions": () if held is None else tuple(in_words_of(one, text) for text in line.assumptions),
         "notes": tuple(dict.fromkeys(in_words_of(one, note) for e in cells for note in e.notes)),
         "private": bool(head.paths) or math.isinf(provable),  # whether anything computed from private data is released
         "raw": math.isinf(head.epsilon) and math.isinf(provable),  # asked for no privacy, and gives none: a ceiling
         "canaries": canaries, "named": [Attack.of(every, head.delta or 0.0) for every in named.values()],
         # what ``epsilon_measured`` must not exceed: ε of the attacked path, or of the whole row
         "guaranteed": provable if canaries is None or canaries.one.path is None else paths[canaries.one.path],
-        "tested": _tested(cells), "stated": line["status"], "metric": line["metric"] or "", "of_sizes": 0.0,
+        "tested": _tested(cells), "stated": line.status, "metric": line.metric or "", "of_sizes": 0.0,
         "who": who,  # method and variant; ``label``: one of them where they are one word
-        "label": line["name"] if head.variant in _PLAIN or head.variant.lower() == head.method else who,
+        "label": line.name if head.variant in _PLAIN or head.variant.lower() == head.method else who,
         "anchor": f"row-{place}", "slug": f"all-{place}",  # its places in a page: in words, and in the table of all rows
     }  # fmt: skip
 
