@@ -48,10 +48,11 @@ def measured(graph: str, args: argparse.Namespace) -> Iterator[str]:
         for method in METHODS:
             of = {s.variant: s for s in scores if s.method == method}
             alone = [s.mean for name, s in of.items() if name.startswith("alone")]
-            chosen, choices = of["chosen"], of["chosen"].choices
+            chosen, choices = of["chosen"], [cell.facts.choice for cell in of["chosen"].cells]
             yield (
                 f"| {graph} | `{method}` | {of['default'].mean:.3f} | {min(alone):.3f} | {max(alone):.3f} | {chosen.mean:.3f} "
-                f"| {chosen.provable:.2f} | {max(c.epsilon for c in choices):.2f} | {'; '.join(c.words for c in choices)} |"
+                f"| {chosen.epsilon_provable:.2f} | {max(c.epsilon for c in choices):.2f} "
+                f"| {'; '.join(c.words for c in choices)} |"
             )
 
 

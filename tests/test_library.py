@@ -54,7 +54,7 @@ def test_a_mapping_runs_and_answers(tiny: Any) -> None:
     assert (table["epsilon_provable"] <= table["epsilon"]).all()
     best = tiny.best(unit="node", trust="curator", epsilon=1)
     assert best is not None
-    assert best.provable <= 1
+    assert best.epsilon_provable <= 1
     assert tiny.best(unit="node", trust="nobody", epsilon=1) is None, "the curator is trusted in every row"
     assert tiny.best(unit="edge", trust="curator", epsilon=1) is None
     assert "node level" in tiny.answer
@@ -93,7 +93,7 @@ def test_runs_with_the_same_rows_are_told_apart(tiny: Any, tmp_path: Path, capsy
     printed = capsys.readouterr().out
     assert "(right of 100)" in printed
     score = tiny.scores[0]
-    assert any(score.short in line and score.trust.value in line for line in printed.splitlines())
+    assert any(score.name in line and score.trust.value in line for line in printed.splitlines())
 
 
 def test_three_kinds_of_objects_are_one_graph(library: Graph) -> None:
@@ -209,7 +209,7 @@ def test_bounds_may_be_given_beside_columns() -> None:
     apart = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, bounds={"age": (0, 100)}, **asked)
     joined = fedgraph.compare((nodes, edges), columns={"text": "one-hot", "bounds": {"age": [0, 100]}}, **asked)
     free = fedgraph.compare((nodes, edges), columns={"text": "one-hot"}, **asked)
-    one, same, other = (run.rows[0].results[0].metrics for run in (apart, joined, free))
+    one, same, other = (run.rows[0].cells[0].metrics for run in (apart, joined, free))
     assert one == same
     assert one != other, "ranks from noisy counts in the place of bounds"
     with pytest.raises(DataError, match="there is no column 'aeg'"):

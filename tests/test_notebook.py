@@ -36,7 +36,7 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert (tmp_path / "compared" / "report.html").is_file()
     assert "<html" in (tmp_path / "sheet.html").read_text(encoding="utf-8")
     assert math.isfinite(names["quote"].headline.total.epsilon)
-    assert names["best"].provable <= 8.0
+    assert names["best"].epsilon_provable <= 8.0
     assert names["quote"].fix.epsilon <= 8.0
     assert names["private"].trained.epsilon <= 8.0
     assert names["edges"].trained.epsilon <= 4.0

@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -75,15 +75,19 @@ class Result(Cell):
         held = {} if account is None else {"protection": account.protection, "delta": account.delta}
         return cls(**own, **held, ledger=tuple(lines), facts=told, **found)  # type: ignore[arg-type]
 
+    @cached_property
+    def _read(self) -> privacy.Ledger:
+        return privacy.Ledger.of_lines(self.ledger)
+
     @property
     def account(self) -> privacy.LedgerAccount | None:
         """What the cell promises, as its ledger says; None where nothing is released or learnt."""
-        return next(iter(privacy.Ledger.of_lines(self.ledger).accounts), None)
+        return next(iter(self._read.accounts), None)
 
     @property
     def releases(self) -> tuple[privacy.LedgerLine, ...]:
         """The releases of its ledger."""
-        return tuple(privacy.Ledger.of_lines(self.ledger))
+        return tuple(self._read)
 
     @property
     def noise_for(self) -> str:

@@ -93,9 +93,11 @@ def _worth_of_edges(quote: Quote, data: str) -> str:
     compared = fedgraph.compare(
         data, [_ALONE, _TIED], epsilons=[total.epsilon], delta=total.delta, trust="curator", protocol="asking", seeds=_SEEDS
     )
-    rows = {row.head.method: row for row in compared.rows}
-    alone, tied = rows[_ALONE].mean_of("accuracy"), rows[_TIED].mean_of("accuracy")
-    told = {method: f"{format_row_mean(row, 'accuracy')} ({method}, ε = {row.provable:.4g})" for method, row in rows.items()}
+    rows = {row.method: row for row in compared.rows}
+    alone, tied = rows[_ALONE].accuracy, rows[_TIED].accuracy
+    told = {
+        method: f"{format_row_mean(row, 'accuracy')} ({method}, ε = {row.epsilon_provable:.4g})" for method, row in rows.items()
+    }
     said = f"at ε = {total.epsilon:.4g} and δ = {total.delta:.3g} for everything of one person, {_SEEDS} seeds"
     return (
         f"\nties         {data}, {said}\n"

@@ -27,7 +27,7 @@ from fedgraph.export.site import Site
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.pricing import EXPORTED_MANIFEST, ExportedManifest, ExportedRow, exported_plan, exported_wheel
 from fedgraph.privacy import PlannedRelease, Viewer
-from fedgraph.report import Row, SavedRun, load_saved_run, outside
+from fedgraph.report import Line, SavedRun, load_saved_run, outside
 from fedgraph.runs import Console, experiment
 from fedgraph.scenario import ReadyScenario, read
 from fedgraph.tasks import Params, attendance
@@ -43,7 +43,7 @@ class ProjectSource:
     """A row that can be deployed, and the clients of the run it was proven on."""
 
     run: SavedRun  # that it stands in
-    row: Row  # of that run
+    row: Line  # of that run
     epsilon: float  # of all that is deployed
     plan: Plan  # of all that is deployed, made again
     partition: Partition  # the clients
@@ -64,7 +64,7 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
     saved = load_saved_run(folder)
     row = saved.find(name)
     head = row.head
-    if head.protection is None or not math.isfinite(row.provable):
+    if row.held is None or not math.isfinite(row.epsilon_provable):
         raise ScenarioError(f"{folder}: {row.row} guarantees nothing (ε = ∞), so there is no noise to deploy")
     ready = read.from_file(folder / "scenario.yaml")
     datasets.set_data_search_root(data_root)
@@ -124,7 +124,7 @@ def _reading(ready: ReadyScenario, context: CellContext) -> tuple[GraphNames, Ma
 def _accuracy(found: ProjectSource) -> tuple[str, ...]:
     """What may leave of the row's accuracy, one sentence."""
     seen = outside.see_from_outside(found.run).find(found.row.row)
-    told = [f"{name} {seen.mean_of(name):.3f}" for name in sorted(seen.head.metrics) if "accuracy" in name]
+    told = [f"{name} {vars(seen)[name]:.3f}" for name in sorted(seen.head.metrics) if "accuracy" in name]
     if not told:
         return (f"Accuracy {outside.explain_withheld(seen.head) or 'is not stated'}",)
     return (f"In the run that it was chosen by ({found.run.title}): {', '.join(told)}.",)

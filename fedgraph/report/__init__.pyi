@@ -4,7 +4,6 @@ from . import charts as charts
 from . import outside as outside
 from . import page as page
 from . import privacy_sheet as privacy_sheet
-from . import rows as rows
 from . import saved_run as saved_run
 from . import table as table
 from .outputs import summarise as summarise
@@ -13,8 +12,8 @@ from .outside import reduce_to_outside as reduce_to_outside
 from .phrases import phrase_first as phrase_first
 from .phrases import phrase_number as phrase_number
 from .phrases import phrase_upper_bound as phrase_upper_bound
-from .rows import Row as Row
-from .rows import format_row_mean as format_row_mean
 from .saved_run import SavedRun as SavedRun
 from .saved_run import load_saved_run as load_saved_run
 from .sections.base import SectionRecords as SectionRecords
+from .table import Line as Line
+from .table import format_row_mean as format_row_mean

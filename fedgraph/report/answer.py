@@ -11,29 +11,31 @@ about nodes.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import NamedTuple
 
 from fedgraph.privacy import Trust
-from fedgraph.report.phrases import begin_phrase, phrase_first, phrase_number, phrase_upper_bound, read_phrases
-from fedgraph.report.rows import Row, beats_guessing, find_doubt, interval, is_worse
+from fedgraph.report.chance import interval, is_worse
+from fedgraph.report.phrases import begin_phrase, load_template, phrase_first, phrase_number, phrase_upper_bound, read_phrases
+from fedgraph.report.table import METRICS, Line, best_without_privacy, keeps, mean_of, values
 from fedgraph.types import counted, in_words_of
 
 UNITS = ("edge", "node", "entity", "client", "graph")  # in the order of questions: whose protection is asked for most first
 _ORDER = ("node", "edge", "entity", "client", "graph", "")
-_SUBJECT, _CLASSIFY, _METRICS = (read_phrases()[part] for part in ("subject", "classify", "metrics"))
-_SAME = "no clear difference"  # beside a number that is not worse by more than chance
+_CLASSIFY = read_phrases()["classify"]
 _SURE = 0.99  # from this belief on a proof alone protects little
 _MOST = 0.75  # of what there is to gain over guessing
+_FEWEST_TESTED, _FEWEST_OF_A_CLASS, LARGEST_DELTA = 100, 20, 1e-3  # below, below, above: nothing can be concluded
+_TESTED = {"graph_classification": "graph", "graph_clustering": "graph", "link_prediction": "edge"}
 _LARGEST_SHARE = 0.1  # of one person that δ may be without a word: with δ = 1/people, publishing one of them is allowed
 
 
-@dataclass(frozen=True)
-class Pick:
+class Pick(NamedTuple):
     """What to use."""
 
-    row: Row
+    row: Line
     budget: float  # the ε within which everything is proven
 
 
@@ -41,29 +43,29 @@ class Pick:
 class Question:
     """Rows that answer one question, about one unit."""
 
-    rows: tuple[Row, ...]  # all of them; those of another unit are there for what they reach without privacy
+    rows: tuple[Line, ...]  # all of them; those of another unit are there for what they reach without privacy
     unit: str  # whom private rows of this question protect; empty where no private row was asked for
-    every: tuple[Row, ...]  # all rows of the run
+    every: tuple[Line, ...]  # all rows of the run
 
     @property
-    def head(self) -> Row:
+    def head(self) -> Line:
         """A row of the question: what is the same for all."""
         return next((row for row in self.rows if row.unit == self.unit and row.private and not row.raw), self.rows[0])
 
     @cached_property
-    def private(self) -> tuple[Row, ...]:
+    def private(self) -> tuple[Line, ...]:
         """Rows that release something private, and were asked to protect it."""
         return tuple(row for row in self.rows if row.private and not row.raw and row.unit == self.unit)
 
     @cached_property
-    def kept(self) -> tuple[Row, ...]:
+    def kept(self) -> tuple[Line, ...]:
         """Those of ``private`` that prove an ε and have a number."""
-        return tuple(row for row in self.private if row.usable and math.isfinite(row.provable))
+        return tuple(row for row in self.private if row.usable and math.isfinite(row.epsilon_provable))
 
     @cached_property
     def budgets(self) -> tuple[float, ...]:
         """The finite ε that were asked for, least first."""
-        return tuple(sorted({row.target for row in self.private if math.isfinite(row.target)}))
+        return tuple(sorted({row.epsilon for row in self.private if math.isfinite(row.epsilon)}))
 
     @cached_property
     def trusts(self) -> tuple[Trust, ...]:
@@ -71,12 +73,12 @@ class Question:
         return tuple(sorted({row.trust for row in self.private}, key=lambda t: -t.rank))
 
     @cached_property
-    def ceiling(self) -> Row | None:
+    def ceiling(self) -> Line | None:
         """The best row that was asked for no privacy."""
-        return max((r for r in self.rows if r.raw and math.isfinite(r.mean)), key=lambda r: r.mean, default=None)
+        return best_without_privacy(self.rows)
 
     @cached_property
-    def free(self) -> Row | None:
+    def free(self) -> Line | None:
         """The best row that releases nothing private: of the unit, or of a larger one that holds it."""
         sizes = {unit: place for place, unit in enumerate(UNITS)}
         inside = [r for r in self.rows if not r.private and r.usable and sizes.get(r.unit, -1) >= sizes.get(self.unit, 9)]
@@ -85,8 +87,7 @@ class Question:
     @property
     def in_one_hand(self) -> bool:
         """Whether the data are somebody's own and the clients only supposed: a curator holds all of them already."""
-        owners = any(row.head.facts.natural for row in self.rows)
-        return self.one == "person" and Trust.CURATOR in self.trusts and not owners
+        return self.one == "person" and Trust.CURATOR in self.trusts and not any(row.facts.natural for row in self.rows)
 
     @property
     def guess(self) -> float:
@@ -96,24 +97,38 @@ class Question:
     @cached_property
     def doubt(self) -> str:
         """Why nothing can be concluded; empty where something can."""
-        return find_doubt(self.rows)
+        fewest = min((row for row in self.rows if row.tested), key=lambda row: row.tested, default=None)
+        least = min((n for row in self.rows if (n := row.facts.least_class) is not None), default=None)
+        kept = [row for row in self.rows if row.delta > 0 and row.private and math.isfinite(row.epsilon_provable)]
+        worst = max(kept, key=lambda row: row.delta, default=None)
+        why = []
+        if fewest is not None and fewest.tested < _FEWEST_TESTED:
+            was, what = "was" if fewest.tested == 1 else "were", in_words_of(fewest.one, _TESTED.get(fewest.kind, "node"))
+            why.append(f"only {counted(fewest.tested, what)} {was} tested, at least {_FEWEST_TESTED} are needed")
+        if least is not None and least < _FEWEST_OF_A_CLASS:
+            what = in_words_of(self.rows[0].one, _TESTED.get(self.rows[0].kind, "node"))
+            why.append(f"the smallest class has {counted(least, what)}, at least {_FEWEST_OF_A_CLASS} are needed")
+        if worst is not None and worst.delta > LARGEST_DELTA * (1 + 1e-9):
+            allowed = f"the guarantee may fail for one {in_words_of(worst.one, worst.unit)} in {1 / worst.delta:.0f}"
+            why.append(f"δ = {phrase_number(worst.delta)} is above {LARGEST_DELTA:g}: {allowed}")
+        return "; ".join(why)
 
     @property
     def of_graphs(self) -> bool:
         """Whether it is about whole graphs."""
         return self.head.kind.startswith("graph")
 
-    def at(self, budget: float, trust: Trust) -> Row | None:
+    def at(self, budget: float, trust: Trust) -> Line | None:
         """The best row made with this very trust that keeps a budget."""
-        return _top([row for row in self.kept if row.trust is trust and row.keeps(budget)])
+        return _top([row for row in self.kept if row.trust is trust and keeps(row, budget)])
 
-    def within(self, budget: float, trust: Trust) -> Row | None:
+    def within(self, budget: float, trust: Trust) -> Line | None:
         """The best row that keeps a budget and needs no more than this trust; one that releases nothing competes.
 
         A method that trusts fewer people serves everybody who would trust more. Where a row that releases nothing of the unit
         (ε = 0) wins, privacy bought nothing.
         """
-        able = [row for row in self.kept if row.trust.rank <= trust.rank and row.keeps(budget)]
+        able = [row for row in self.kept if row.trust.rank <= trust.rank and keeps(row, budget)]
         return _top([*able, *([self.free] if self.free is not None else [])])
 
     @cached_property
@@ -129,7 +144,7 @@ class Question:
         trusts = (Trust.CURATOR,) if self.in_one_hand else self.trusts
         best = self.at if self.in_one_hand else self.within
         cells = [(b, t, row) for b in self.budgets for t in trusts if (row := best(b, t)) is not None]
-        useful = [c for c in cells if beats_guessing(c[2]) and self.repays(c[2])]
+        useful = [c for c in cells if c[2].beats and self.repays(c[2])]
         if self.doubt or not useful:
             return None
         top = max((row for *_, row in useful), key=lambda row: row.mean)
@@ -143,7 +158,7 @@ class Question:
         budget, _, row = min((c for c in here if not is_worse(c[2], first)), key=lambda c: c[1].rank)
         return Pick(row, budget)
 
-    def repays(self, row: Row) -> bool:
+    def repays(self, row: Line) -> bool:
         """Whether a private row is better, by more than chance, than what releases nothing private."""
         return row.private and (self.free is None or is_worse(self.free, row))
 
@@ -195,63 +210,37 @@ class Question:
     @property
     def found(self) -> str:
         """``finding`` without data and level."""
-        top = self.ceiling
-        beside = "" if top is None else f"; without privacy {good(top, short=True)}"
-        if top is not None and any(is_worse(top, row) and format_mean(row) != format_mean(top) for row in self.kept):
-            beside += ", below the best private row"
-        if self.pick is None:
-            return f"{self._nothing()}{beside}."
-        row, budget = self.pick.row, self.pick.budget
-        said = [f"with ε ≤ {phrase_number(budget)} proven, {_SUBJECT[row.trust.value]} {good(row)}"]
-        more = [(t, self.at(budget, t)) for t in self.trusts if t.rank > row.trust.rank]
-        known = [(t, other) for t, other in more if other is not None]
-        if known and not any(is_worse(row, other) for _, other in known):
-            more_trusting, other = known[0]
-            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)}, {_SAME})"
-            said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
-        less = [one for t in self.trusts if t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
-        if self.in_one_hand and less:  # the answer is the curator's, whatever the others reach; they were asked for, too
-            beneath = max(less, key=lambda one: one.mean)
-            asides = (f"AUROC {format_mean(beneath)}" if _is_rare(beneath) else "", "" if is_worse(beneath, row) else _SAME)
-            aside = f" ({', '.join(filter(None, asides))})" if any(asides) else ""
-            reached = f"finds {_found(beneath)}" if _is_rare(beneath) else f"reaches {format_mean(beneath)}"
-            said.append(f"{_SUBJECT[beneath.trust.value]} {reached}{aside}")
-        if self.free is not None:
-            said.append(f"{self.free.short}, which releases nothing private, {good(self.free)}")
-        return "; ".join(said) + f"{beside}."
+        return _say("found", self)
 
-    def _nothing(self) -> str:
-        if self.doubt:
-            return f"nothing can be concluded ({self.doubt})"
-        if not self.unit:
-            return "no private row was asked for"
-        if not self.kept:
-            return "no row keeps a provable ε for everything that it releases, so nothing here can be called private"
-        most = self.budgets[-1] if self.budgets else 0.0
-        able = [row for row in self.kept if row.keeps(most)]
-        if not able:
-            least = min(self.kept, key=lambda row: row.provable)
-            return f"no row keeps an ε that was asked for; the least proven is {phrase_upper_bound(least.provable)}"
-        top = max(able, key=lambda row: row.mean)
-        if self.free is not None and not is_worse(self.free, top):
-            return f"no private row does better than {self.free.short}, which releases nothing private and {good(self.free)}"
-        alone = interval(top.mean, top)[0] > top.guess  # but for one seed or another
-        if top.metric == "accuracy" and alone and not beats_guessing(top):
-            low, high = (f"{100 * v:.0f}" for v in (min(top.scores.values()), max(top.scores.values())))
-            return f"nothing to use: what is best on average is right for {low} of 100 in one training and {high} in another"
-        return f"nothing to use: {good(top, short=True)} at most" + (f", and {self.guessing}" if self.guessing else "")
+    @cached_property
+    def rival(self) -> Line | None:
+        """What ``pick`` is held against: a row of more trust within its ε, where none of more trust is better."""
+        row, budget = self.pick or (None, 0.0)
+        more = [one for t in self.trusts if row and t.rank > row.trust.rank and (one := self.at(budget, t)) is not None]
+        return more[0] if row and more and not any(is_worse(row, other) for other in more) else None
+
+    @cached_property
+    def beneath(self) -> Line | None:
+        """The best row of less trust than ``pick`` where a curator holds all: the others were asked for, too."""
+        row, budget = self.pick or (None, 0.0)
+        less = [one for t in self.trusts if row and t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
+        return max(less, key=lambda one: one.mean, default=None) if self.in_one_hand else None
+
+    @property
+    def able(self) -> list[Line]:
+        """Rows that keep an ε that was asked for."""
+        return [row for row in self.kept if keeps(row, self.budgets[-1] if self.budgets else 0.0)]
+
+    @property
+    def above_ceiling(self) -> bool:
+        """Whether a private row is better than all without privacy, and a reader sees it."""
+        top = self.ceiling
+        return top is not None and any(is_worse(top, r) and format_mean(r) != format_mean(top) for r in self.kept)
 
     @property
     def guessing(self) -> str:
         """What chance reaches, in words."""
-        if not self.guess and self.head.metric == "accuracy":
-            return ""
-        if self.of_graphs and self.head.metric == "accuracy":
-            return f"what the public sizes tell is right for {100 * self.guess:.0f}"
-        return {
-            "ari": "0 is chance", "auc": "0.5 is chance", "auroc": "0.5 is chance",
-            "average_precision_positive": f"guessing has {self.guess:.2f}",
-        }.get(self.head.metric, f"naming the largest class always is right for {100 * self.guess:.0f}")  # fmt: skip
+        return _say("guessing", self)
 
     @property
     def reader(self) -> str:
@@ -270,10 +259,10 @@ class Question:
     @property
     def strength(self) -> str:
         """How strong the ε of ``pick`` is: what an attacker can at most believe who suspects 50 : 50."""
-        return "" if self.pick is None else strength(self.pick.row, self.pick.budget, self.one)
+        return "" if self.pick is None else _say("strength", *self.pick, self.one)
 
 
-def _word_task(row: Row, every: Sequence[Row]) -> str:
+def _word_task(row: Line, every: Sequence[Line]) -> str:
     _, metric, protocol, split, public = row.asked
     alike = [r.asked for r in every if r.asked[1] == metric]
     words = _CLASSIFY.get(protocol, f"classify with the {protocol} protocol")
@@ -288,7 +277,7 @@ def _word_task(row: Row, every: Sequence[Row]) -> str:
     return in_words_of(row.one, words) + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
 
 
-def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
+def ask(rows: Sequence[Line]) -> tuple[Question, ...]:
     """Every question of rows (``rows.answering``): those with a row that proves an ε first, then what is about nodes."""
     every = tuple(rows)
     found = []
@@ -299,33 +288,33 @@ def ask(rows: Sequence[Row]) -> tuple[Question, ...]:
     return tuple(sorted(found, key=lambda q: (not q.kept, q.of_graphs)))
 
 
-def least(questions: Sequence[Question]) -> Row | None:
+def least(questions: Sequence[Question]) -> Line | None:
     """The private row of the smallest ε, then of the least trust, that is the best there; None where no row keeps its ε."""
     cells = [(b, t.rank, row) for q in questions for b in q.budgets for t in q.trusts
              if (row := q.within(b, t)) is not None and row.private]  # fmt: skip
     return min(cells, key=lambda cell: cell[:2], default=(0, 0, None))[2]
 
 
-def _top(rows: Sequence[Row]) -> Row | None:
+def _top(rows: Sequence[Line]) -> Line | None:
     """The best mean; a row that is better than guessing on every seed comes before one that is so on some."""
-    return max(rows, key=lambda r: (beats_guessing(r), r.mean, -r.trust.rank, -r.provable), default=None)
+    return max(rows, key=lambda r: (r.beats, r.mean, -r.trust.rank, -r.epsilon_provable), default=None)
 
 
-def _is_rare(row: Row) -> bool:
+def _is_rare(row: Line) -> bool:
     """Whether it is told by how many of a rare class are found; rows are compared by AUROC, which knows all of them."""
-    return row.metric == "auroc" and bool(row.values("recall_at_alerts"))
+    return row.metric == "auroc" and bool(values(row, "recall_at_alerts"))
 
 
-def _share_found(row: Row) -> float:
+def _share_found(row: Line) -> float:
     """Of a rare class, among as many as it has; 0 where it is not about one."""
-    return row.mean_of("recall_at_alerts") if _is_rare(row) else 0.0
+    return mean_of(row, "recall_at_alerts") if _is_rare(row) else 0.0
 
 
-def _found(row: Row) -> str:
+def _found(row: Line) -> str:
     return f"{100 * _share_found(row):.0f}"
 
 
-def find_rare(row: Row, top: Row | None) -> str:
+def find_rare(row: Line, top: Line | None) -> str:
     """What a row finds of a rare class, beside what is found without privacy; empty where it is not about one."""
     if not _is_rare(row):
         return ""
@@ -334,32 +323,25 @@ def find_rare(row: Row, top: Row | None) -> str:
     )
 
 
-def good(row: Row, short: bool = False) -> str:
-    """How good a row is, as the end of “it …”. short: the number alone."""
-    if _is_rare(row):
-        if short:
-            return f"{_found(row)} (AUROC {row.mean:.2f})"
-        found = in_words_of(row.one, f"finds {_found(row)} of 100 of the rare class by looking at as many nodes as it has")
-        return f"{found} ({'; '.join(filter(None, (f'AUROC {row.mean:.2f}', span(row), '0.5 is chance')))})"
-    if row.metric == "accuracy":
-        wide = f" ({span(row)})" if span(row) else ""
-        return f"{100 * row.mean:.0f}" if short else f"is right for {100 * row.mean:.0f} of 100{wide}"
-    if row.metric == "average_precision_positive" and row.values("precision_at_alerts"):
-        found = f"{100 * row.mean_of('precision_at_alerts'):.0f} of 100"
-        return (
-            f"{found} ({row.mean:.2f})"
-            if short
-            else f"is right in {found} alerts ({'; '.join(filter(None, (f'average precision {row.mean:.2f}', span(row))))})"
-        )
-    name = {"ari": "adjusted Rand index", "auc": "AUC", "auroc": "AUROC"}.get(row.metric, _METRICS.get(row.metric, row.metric))
-    scale = {"ari": "0 is chance, 1 the classes", "auc": "0.5 is chance", "auroc": "0.5 is chance"}.get(row.metric, "")
-    aside = "; ".join(filter(None, (span(row), scale)))
-    return f"{row.mean:.2f}" if short else f"reaches {name} {row.mean:.2f}" + (f" ({aside})" if aside else "")
+@cache
+def _words() -> Mapping[str, Callable[..., object]]:
+    """The macros of ``templates/answer.txt``."""
+    told = {
+        "values": values, "mean_of": mean_of, "rare": _is_rare, "share_found": _share_found, "span": span, "mean": format_mean,
+        "metrics": METRICS, "subject": read_phrases()["subject"], "say": in_words_of, "number": phrase_number,
+        "upper": phrase_upper_bound, "worse": is_worse, "interval": interval, "sure": sure_at_most, "weak": is_weak,
+        "plain": _plain, "count": counted, "largest_share": _LARGEST_SHARE,
+    }  # fmt: skip
+    return vars(load_template("answer.txt", escaped=False).make_module(told))
 
 
-def span(row: Row) -> str:
+def _say(macro: str, *about: object) -> str:
+    return str(_words()[macro](*about)).replace("\n", "")
+
+
+def span(row: Line) -> str:
     """``interval`` in the unit of a table: out of 100 where it is an accuracy."""
-    low, high = row.interval
+    low, high = row.low, row.high
     if high - low < 0.005:
         return ""
     if row.metric == "accuracy":
@@ -367,28 +349,9 @@ def span(row: Row) -> str:
     return f"{low:.2f} to {high:.2f}"
 
 
-def format_mean(row: Row) -> str:
+def format_mean(row: Line) -> str:
     """The mean in the unit of a table."""
     return f"{100 * row.mean:.0f}" if row.metric == "accuracy" else f"{row.mean:.2f}"
-
-
-def strength(row: Row, budget: float, one: str) -> str:
-    """One plain line on how strong an ε is that a row keeps: e^ε / (1 + e^ε), and δ."""
-    subject = {
-        "edge": "two given nodes are linked", "entity": "one owner's records are in the data",
-        "client": "one client's data are in", "graph": "one client holds this graph or that",
-    }.get(row.unit, "one given node's data are in")  # fmt: skip
-    who = f"whoever suspects 50 : 50 that {in_words_of(one, subject)}, and sees all that is released"
-    said = f"How strong is this: {who}, can be {sure_at_most(budget)} sure at most"
-    people = row.head.facts.train_nodes
-    if row.delta > 0:
-        said += f", except with probability δ = {_plain(row.delta)}"
-    if people and row.delta * people > _LARGEST_SHARE:
-        chance = "" if row.delta * people > 1 - 1e-9 else f" with probability {row.delta * people:.2g}"
-        said += f", which would also cover publishing one of the {counted(people, one)}{chance}, drawn at random, in full"
-        said += " (a smaller delta in the scenario makes that rarer)"
-    said += ", so that the proof alone protects little" if is_weak(budget) else ""
-    return f"{said}."
 
 
 def is_weak(epsilon: float) -> bool:
@@ -413,14 +376,14 @@ def word_public(public: str) -> str:
     return f" when {public} is public and the asked nodes are not"
 
 
-def conditions(pick: Row, rows: Sequence[Row]) -> tuple[str, ...]:
+def conditions(pick: Line, rows: Sequence[Line]) -> tuple[str, ...]:
     """What a row's guarantee rests on, the most unusual first: what the fewest rows of the run assume."""
     usual = {a: sum(a in row.assumptions for row in rows if row.private) for a in pick.assumptions}
     common = tuple(in_words_of(pick.one, begin) for begin in read_phrases()["usual"].values())
     return tuple(sorted(pick.assumptions, key=lambda a: (a.startswith(common), usual[a])))
 
 
-def missing(rows: Sequence[Row]) -> str:
+def missing(rows: Sequence[Line]) -> str:
     """Rows that have no result, in one sentence; empty where all have."""
     found = [row for row in rows if row.status.startswith(("no number", "failed"))]
     if not found:

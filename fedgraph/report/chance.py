@@ -6,12 +6,15 @@ same nodes: most of their errors are the same ones, so the difference is known b
 
 import math
 import statistics
+from collections.abc import Mapping
+from types import SimpleNamespace
 
 import numpy as np
 
 from fedgraph.cells import task_facts
 
 CHANCE_STANDARD_ERRORS = 2.0  # standard errors that a difference must exceed
+LEAST_INDEX = 0.1  # an adjusted Rand index below it is called nothing: 0 is what chance gives
 
 
 def wilson_chance_interval(share: float, tested: int) -> tuple[float, float]:
@@ -51,3 +54,64 @@ def correct_chance_errors(choices: int) -> float:
     """Standard errors that a difference must exceed which was picked among so many: two, with Bonferroni's correction."""
     normal = statistics.NormalDist()
     return normal.inv_cdf(1 - (1 - normal.cdf(CHANCE_STANDARD_ERRORS)) / max(1, choices))
+
+
+# ---- of the lines of ``table.rows`` ----------------------------------------------------------------------------------
+
+
+def of_guessing(metric: str | None, metrics: Mapping[str, float]) -> float:
+    """What somebody reaches who learnt nothing."""
+    majority = metrics.get("majority_share", 0.0)
+    if metric == "average_precision_positive":
+        return 1 - majority if majority else 0.0
+    return {"auc": 0.5, "auroc": 0.5, "ari": 0.0}.get(metric or "", majority)
+
+
+def interval(value: float, line: SimpleNamespace) -> tuple[float, float]:
+    """(low, high) of one seed's value, by what was tested; the value itself where that was not counted."""
+    if not line.tested:
+        return value, value
+    if line.metric == "accuracy":
+        return wilson_chance_interval(value, line.tested)
+    if line.metric == "average_precision_positive" and line.guess:
+        return precision_interval(value, line.tested * line.guess)
+    positives, negatives = float(line.tested), float(vars(line.facts).get("negatives") or 0)
+    if line.metric == "auroc":
+        shares = [e.metrics["majority_share"] for e in line.cells if "majority_share" in e.metrics]
+        positives = max(1.0, line.tested * (1 - (statistics.fmean(shares) if shares else 0.5)))
+        negatives = max(1.0, line.tested - positives)
+    if line.metric in ("auc", "auroc") and negatives:
+        half = CHANCE_STANDARD_ERRORS * area_error(value, positives, negatives)
+        return max(0.0, value - half), min(1.0, value + half)
+    return value, value
+
+
+def error_of_difference(one: SimpleNamespace, other: SimpleNamespace) -> float:
+    """Standard error of the difference of two lines' means: from what was tested, and over seeds; the larger of the two."""
+    both = sorted(one.scores.keys() & other.scores.keys())
+    rights = [{e.seed: e.facts.right for e in line.cells} for line in (one, other)]
+    paired = [paired_chance_variance(rights[0].get(s, ""), rights[1].get(s, ""), one.tested) for s in both]
+    known = [v for v in paired if v is not None]
+    alike = bool(known) and len(known) == len(both) == len(one.scores) == len(other.scores)
+    if alike and one.metric == "accuracy":
+        sampled = statistics.fmean(known)
+    else:
+        spans = [interval(line.mean, line) for line in (one, other)]
+        sampled = sum(((high - low) / 2 / CHANCE_STANDARD_ERRORS) ** 2 for low, high in spans)
+    if alike and len(both) > 1:
+        seeds = statistics.variance(one.scores[s] - other.scores[s] for s in both) / len(both)
+    else:
+        seeds = sum((line.deviation or 0.0) ** 2 / max(1, len(line.scores)) for line in (one, other))
+    return math.sqrt(max(sampled, seeds))
+
+
+def is_worse(line: SimpleNamespace, than: SimpleNamespace) -> bool:
+    """By more than two standard errors of the difference."""
+    return bool(than.mean - line.mean > CHANCE_STANDARD_ERRORS * error_of_difference(than, line))
+
+
+def beats_guessing(line: SimpleNamespace) -> bool:
+    """Whether one training of the row is above that seed's own guess on every seed, by more than two standard errors."""
+    if line.metric == "ari":
+        return bool(line.low >= LEAST_INDEX)
+    return bool(line.scores) and all(interval(value, line)[0] > line.guesses[seed] for seed, value in line.scores.items())

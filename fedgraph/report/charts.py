@@ -11,8 +11,7 @@ from fedgraph.report import answer
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import phrase_number, phrase_upper_bound, read_phrases
 from fedgraph.report.plots import FADED, GREY, HEIGHT, INK, WIDTH, Panel, PlotFigure, Spec
-from fedgraph.report.rows import Row
-from fedgraph.report.table import title_of
+from fedgraph.report.table import Line, keeps
 from fedgraph.types import in_words_of
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class ChartPoint:
     tip: str = ""  # what else to say of it
 
 
-def name_scale(row: Row) -> str:
+def name_scale(row: Line) -> str:
     """What the numbers of a picture or of a table are, of rows like this."""
     return in_words_of(row.one, _AXES.get(row.metric) or read_phrases()["short_metrics"].get(row.metric, "score"))
 
@@ -157,18 +156,18 @@ def draw_question(question: Question) -> Panel:
     import pandas
 
     scale = 100 if question.head.metric == "accuracy" else 1
-    single = len(question.budgets) == 1 and any(row.keeps(question.budgets[0]) for row in question.kept)
+    single = len(question.budgets) == 1 and any(keeps(row, question.budgets[0]) for row in question.kept)
     middle = (len(question.trusts) - 1) / 2
     best = [
         {**_told(row, scale), "x": trust.value if single else budget * _DODGE ** (place - middle)}
         for place, trust in enumerate(question.trusts) for budget in question.budgets
         if (row := question.at(budget, trust)) is not None
     ]  # fmt: skip
-    others = [{**_told(row, scale), "x": row.trust.value if single else row.provable} for row in question.kept]
+    others = [{**_told(row, scale), "x": row.trust.value if single else row.epsilon_provable} for row in question.kept]
     if single:
-        others = [point for point, row in zip(others, question.kept, strict=True) if row.keeps(question.budgets[0])]
-    seeds = [{**point, "y": value} for point in best for value in point["seeds"]]
-    for point in (*best, *seeds, *others):
+        others = [point for point, row in zip(others, question.kept, strict=True) if keeps(row, question.budgets[0])]
+    seeds = [{"x": one["x"], "trust": one["trust"], "y": value} for one in best for value in one["seeds"]]
+    for point in (*best, *others):
         point.pop("seeds")
     heights = [point[name] for point in (*best, *others) for name in ("y", "low", "high")]
     span, rules, below = _rules(question, scale, heights)
@@ -232,9 +231,9 @@ def _rules(
     """(ends of the axis, horizontals as (value, label, whether the label stands above), what is said of guessing far below)."""
     top, free, rules = question.ceiling, question.free, list[tuple[float, str, bool]]()
     if top is not None:
-        rules.append((scale * top.mean, f"without privacy {answer.format_mean(top)} ({top.short})", True))
+        rules.append((scale * top.mean, f"without privacy {answer.format_mean(top)} ({top.name})", True))
     if free is not None:
-        rules.append((scale * free.mean, f"nothing private released {answer.format_mean(free)} ({free.short})", False))
+        rules.append((scale * free.mean, f"nothing private released {answer.format_mean(free)} ({free.name})", False))
     values = [*heights, *(value for value, *_ in rules)]
     if question.head.metric == "ari":  # small numbers around chance are not drawn large
         values += [-0.05, 0.3]
@@ -257,17 +256,17 @@ def _guess(question: Question) -> str:
     return f"{'public sizes' if question.of_graphs else 'largest class'} {100 * question.guess:.0f}"
 
 
-def _told(row: Row, scale: int) -> Spec:
+def _told(row: Line, scale: int) -> Spec:
     """A row as a point says it."""
-    low, high = row.interval
+    low, high = row.low, row.high
     first = [words.split(";")[0].split(" (")[0] for words in row.assumptions[:3]]
     more = len(row.assumptions) - len(first)
     return {
         "y": scale * row.mean, "low": scale * low, "high": scale * high, "trust": row.trust.value, "slug": row.slug,
-        "line": f"{row.short}, {row.head.world.words}, {row.calibrated_by}, {row.task}", "row": row.row,
-        "method": title_of(row.method).split(". ")[0].rstrip("."),
+        "line": f"{row.name}, {row.world}, {row.calibrated_by}, {row.task}", "row": row.row,
+        "method": row.title.split(". ")[0].rstrip("."),
         "interval": f"{answer.format_mean(row)} ({answer.span(row)})",
-        "provable": phrase_upper_bound(row.provable, 3), "published": phrase_number(row.published, 3),
+        "provable": phrase_upper_bound(row.epsilon_provable, 3), "published": phrase_number(row.epsilon_published, 3),
         "assumed": "; ".join(first) + (f"; {more} more" if more else ""), "seeds": [scale * v for v in row.scores.values()],
     }  # fmt: skip
 

@@ -12,7 +12,6 @@ from fedgraph.cells import Environment, Result, portable, store
 from fedgraph.report import answer, charts, page, table
 from fedgraph.report.answer import Question
 from fedgraph.report.phrases import begin_phrase, phrase_number
-from fedgraph.report.rows import group_rows, num_attack_bounds
 from fedgraph.report.saved_run import SHORT_SAVED_RUN, UNFINISHED_SAVED_RUN
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.types import Graph, GraphCollection, counted, describe_graph_size
@@ -71,12 +70,15 @@ def write_report(
     lead = f"{sizes}. {cells} result{'' if cells == 1 else 's'}: one for each method, level of trust, ε and seed.{where}"
     if failed:
         lead += f" {len(failed)} cell(s) failed and are in no table; results.csv says why in the column status."
-    rows = group_rows(found, {one.row: name for one, name in zip(found, table.finished(lines)["row"], strict=True)})
-    among = num_attack_bounds(rows)  # they share one error probability
-    parts = [dataclasses.replace(r, among=among) for r in records]
-    content = dataclasses.replace(
-        page.make_page_content(rows, title, lead, list(opening.values()), parts, graphs),
-        secret=environment.seed == "secret", made=_made(out, records, environment), folder=str(out), scenario=resolved,
+    rows = table.rows(lines, found)
+    among = table.num_attack_bounds(rows)  # they share one error probability
+    parts = [
+        dataclasses.replace(r, among=among, lines=[row for row in rows if (row.task, row.dataset) == (r.label, r.dataset)])
+        for r in records
+    ]
+    content = page.PageContent(
+        rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(out, records, environment), resolved,
+        environment.seed == "secret",
     )  # fmt: skip
     if content.picture is not None:
         store.write_atomically(out / "answer.png", content.picture.png)
@@ -126,12 +128,12 @@ def _block(question: Question) -> list[str]:
     between = last // 2 if question.pick is None else question.budgets.index(question.pick.budget)
     shown = sorted({0, between, last} if last > 1 else {*range(last + 1)})
     lines = [["", *(f"ε ≤ {phrase_number(question.budgets[k])}" for k in shown), "without privacy"]]
-    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.short}"
+    top = "" if question.ceiling is None else f"{answer.format_mean(question.ceiling)} {question.ceiling.name}"
     for place, (trust, cells) in enumerate(page.table_lines(question)):
         said = []
         for cell in (cells[k] for k in shown):
             span = f" ({cell.span})" if cell.span else ""
-            named = ", ".join(filter(None, ("" if cell.row is None else cell.row.short, cell.made)))
+            named = ", ".join(filter(None, ("" if cell.row is None else cell.row.name, cell.made)))
             said.append(f"{'* ' if cell.look == 'best' else ''}{cell.number}{span} {named}".rstrip())
         lines.append([f"  {trust.value}", *said, top if place == 0 else ""])
     first = max(len(line[0]) for line in lines) + 2

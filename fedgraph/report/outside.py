@@ -111,7 +111,7 @@ def make_outside_sheet(run: SavedRun, name: str | None = None) -> privacy_sheet.
     seen = see_from_outside(run)
     if name is not None:
         return privacy_sheet.make_privacy_sheet(seen, seen.find(run.find(name).row))
-    able = [row for row in seen.rows if row.head.protection is not None and row.paths and math.isfinite(row.provable)]
+    able = [row for row in seen.rows if row.held is not None and row.paths and math.isfinite(row.epsilon_provable)]
     if len(able) == 1:
         return privacy_sheet.make_privacy_sheet(seen, able[0])
     if able and not any(row.head.metrics for row in able):
@@ -150,7 +150,7 @@ def write_outside(run: SavedRun, resolved: str, plans: Mapping[Cell, Mapping[str
     for name, text in files.items():
         store.write_atomically(out / name, text.encode())
     for row in seen.rows:
-        if row.head.protection is not None and row.paths and math.isfinite(row.provable):
+        if row.held is not None and row.paths and math.isfinite(row.epsilon_provable):
             privacy_sheet.write_privacy_sheet(privacy_sheet.make_privacy_sheet(seen, row), out / "sheets", force=True)
     return out
 
@@ -189,14 +189,11 @@ def _results(seen: SavedRun) -> str:
 
 def _statement(seen: SavedRun) -> str:
     found = [seen.title, *filter(None, [seen.notice]), ""]
-    for row in seen.rows:
-        if row.head.protection is None:
-            continue
-        said = statement.make_statement(row)
-        found += [f"{said.title} ({row.head.task}, {row.head.dataset}; {row.row})"]
-        found += [f"  {sentence}" for sentence in said.sentences]
-        found += [f"  It holds only if: {condition}." for condition in said.conditions]
-        found += [f"  Note: {note}" for note in said.notes] + [""]
+    for row in (row for row in seen.rows if row.held is not None):
+        found += [f"{row.who} · {row.world} · {statement.target(row)} ({row.task}, {row.dataset}; {row.row})"]
+        found += [f"  {sentence}" for sentence in statement.sentences(row)]
+        found += [f"  It holds only if: {condition}." for condition in row.assumptions]
+        found += [f"  Note: {note}" for note in row.notes] + [""]
     floating_point, seeded, _ = statement.list_statement_caveats(str(seen.environment.seed) == "secret")
     return "\n".join([*found, floating_point, seeded]) + "\n"
 

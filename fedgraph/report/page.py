@@ -11,12 +11,15 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from markupsafe import Markup
 
 from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import answer, attack_bounds, charts, plots, references, statement, sweeps
 from fedgraph.report.answer import Question
+from fedgraph.report.chance import is_worse
 from fedgraph.report.phrases import (
     begin_phrase,
     fill_phrase,
@@ -28,43 +31,56 @@ from fedgraph.report.phrases import (
     read_phrases,
 )
 from fedgraph.report.plots import PlotFigure, Spec
-from fedgraph.report.rows import Row, answering, beats_guessing, is_worse
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
+from fedgraph.report.table import Line, answering
 from fedgraph.types import Graph, GraphCollection, describe_graph, describe_graph_size, in_words_of
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _FIRST_CONDITIONS = 3  # that are not folded
-_NOBODY = (None, "", "nothing", "attributes")  # where no person is public
-_EXPORTED = ("node_classification", "link_prediction")  # tasks of which a row is a model
 
 
 @dataclass(frozen=True, eq=False)
 class PageContent:
-    """All that the page shows."""
+    """What the page is made of; what it says follows from that."""
 
+    every: Sequence[Line]  # all rows
     title: str  # of the scenario
     lead: str  # how much was computed of which data
-    notices: tuple[str, ...]  # said before everything: data were generated, the run was shrunk, an attack refutes a proof
-    questions: tuple[Question, ...]
-    rows: tuple[Row, ...]  # that can be compared
-    every: tuple[Row, ...]  # all of them
-    first: tuple[str, ...]  # what parts say before everything else
-    attacked: tuple[str, ...]
-    spent: str  # what all private trainings cost together
-    picture: PlotFigure | None  # of the questions
-    swept: Sequence[tuple[str, Sequence[PlotFigure]]]  # title → figures with what varies between tasks, or within one
-    parts: Sequence[tuple[SectionRecords, Section]]  # what is said of each task on each data set
-    letters: Mapping[str, tuple[str, SectionLetter]]  # name of the file → which task and data, and what it says
-    said: Sequence[tuple[Sequence[statement.Statement], Collection[str]]]
-    methods: tuple[references.ReferencedEntry, ...]
-    datasets: tuple[tuple[references.ReferencedEntry, Graph | GraphCollection], ...]
-    references: tuple[references.Reference, ...]
+    opening: Sequence[str] = ()  # said before everything: data were generated, the run was shrunk or is not whole
+    records: Sequence[SectionRecords] = ()  # the tasks of the run, each of which gets its own part
+    graphs: Mapping[str, Graph | GraphCollection] = field(default_factory=dict)  # data set → its graph; only these are listed
     folder: str = "RUN"  # of the run, as a command names it
     made: Mapping[str, str] = field(default_factory=dict)  # what is known of how the run was made
     scenario: str = ""
     secret: bool = False
+
+    @cached_property
+    def rows(self) -> tuple[Line, ...]:
+        """That can be compared."""
+        return answering(self.every)
+
+    @cached_property
+    def questions(self) -> tuple[Question, ...]:
+        return answer.ask(self.rows)
+
+    @cached_property
+    def parts(self) -> list[tuple[SectionRecords, Section]]:
+        """What is said of each task on each data set."""
+        return [(record, base.build_sections(record)) for record in self.records if record.entries]
+
+    @cached_property
+    def notices(self) -> tuple[str, ...]:
+        """``opening``, and warnings: an attack refutes a proof, or rows have no result."""
+        warned = [*attack_bounds.contradictions(self.every), *attack_bounds.contradictions_by_name(self.every)]
+        return (*self.opening, *warned, *filter(None, [answer.missing(self.rows)]))
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """What stands before everything else: doubts about the data, and what owners asked."""
+        doubts = [f"Look at the data first: {said}." for graph in self.graphs.values() for said in graph.provenance.doubts]
+        return (*doubts, *(said for _, section in self.parts for said in section.first))
 
     @property
     def finding(self) -> str:
@@ -77,57 +93,40 @@ class PageContent:
         found = [s for q in self.questions for s in (q.finding, q.strength)]
         if not self.questions:
             found = [section.sentences[0] for _, section in self.parts if section.sentences]
-        return tuple(filter(None, (*self.notices, *self.first, *found, *self.attacked)))
+        return tuple(filter(None, (*self.notices, *self.first, *found, *attack_bounds.summarise(self.every))))
 
+    @property
+    def spent(self) -> str:
+        """What all private trainings cost together."""
+        return statement.add_up(e for row in self.every for e in row.cells)
 
-def make_page_content(
-    rows: Sequence[Row],
-    title: str,
-    lead: str,
-    notices: Sequence[str],
-    records: Sequence[SectionRecords] = (),
-    graphs: Mapping[str, Graph | GraphCollection] | None = None,
-) -> PageContent:
-    """What the page shows of rows.
+    @cached_property
+    def picture(self) -> PlotFigure | None:
+        """Of the questions; None where no private row has a number."""
+        return charts.draw_questions(self.questions)
 
-    Args:
-        title, lead, notices: what opens the page; notices say that data were generated, or that the run is not whole.
-        records: the tasks of the run, each of which gets its own part.
-        graphs: data set → its graph or collection; only these data sets are listed.
-    """
-    found = answering(rows)
-    questions = answer.ask(found)
-    whole = [r for r in records if r.entries]
-    parts = [(r, base.build_sections(r)) for r in whole]
-    methods = [references.describe_referenced_method(name) for name in dict.fromkeys(row.method for row in rows)]
-    datasets = [references.describe_referenced_data(name) for name in dict.fromkeys(row.dataset for row in rows)]
-    known = graphs or {}
-    doubts = [f"Look at the data first: {said}." for graph in known.values() for said in graph.provenance.doubts]
-    warned = [*attack_bounds.contradictions(rows), *attack_bounds.contradictions_by_name(rows)]
-    warned += [said] if (said := answer.missing(found)) else []
-    asked = [s for _, section in parts for s in section.first]
-    return PageContent(
-        title=title, lead=lead, notices=(*notices, *warned), questions=questions, rows=found, every=tuple(rows),
-        first=(*doubts, *asked),
-        attacked=tuple(attack_bounds.summarise(rows)),
-        spent=statement.add_up(e for row in rows for e in row.results), picture=charts.draw_questions(questions),
-        swept=sweeps.draw(whole), parts=parts, letters=_name_letters(parts), said=statement.group_statements(rows),
-        methods=tuple(methods),
-        references=references.describe_comparison(any(r.kind.startswith("graph") for r in records)),
-        datasets=tuple((d, known[d.name]) for d in datasets if d.name in known),
-    )  # fmt: skip
+    @cached_property
+    def letters(self) -> dict[str, tuple[str, SectionLetter]]:
+        """Name of the file → which task and data, and what it says: one for the owner of each client."""
+        found: dict[str, tuple[str, SectionLetter]] = {}
+        taken: set[str] = set()
+        for of, section in self.parts:
+            for letter in section.letters:
+                name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
+                taken.add(name.casefold())
+                found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
+        return found
 
 
 # ---- what the first screen shows of a question ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TableCell:
+class TableCell(NamedTuple):
     """The best row made with one level of trust within one ε."""
 
     number: str  # how good it is; ``—`` where no row keeps the ε
     span: str = ""  # its interval
-    row: Row | None = None  # its name; empty where there is none
+    row: Line | None = None  # None where there is none
     made: str = ""  # with which ε, where that is less than the column's
     words: str = ""  # what it costs, and what else is to know
     look: str = ""  # ``best``: recommended; ``dim``: not better than guessing on every seed
@@ -157,52 +156,26 @@ def _cell(question: Question, budget: float, trust: Trust) -> TableCell:
     if less is not None and less is not row and less.private and less.mean > row.mean:
         said.append(f"less trust does as well: {less.trust.value} {answer.format_mean(less)}")
     elif less is not None and not less.private and less.mean >= row.mean:
-        said.append(f"{less.short}, which releases nothing private, has {answer.format_mean(less)}")
+        said.append(f"{less.name}, which releases nothing private, has {answer.format_mean(less)}")
     look = "best" if question.pick is not None and question.pick.row is row and question.pick.budget == budget else ""
-    if not beats_guessing(row):
+    if not row.beats:
         above = any(value > row.guesses[seed] for seed, value in row.scores.items())
         said, look = [f"{'not clearly' if above else 'no'} better than guessing on every seed"], "dim"
-    made = f"made with ε = {phrase_number(row.target)}" if row.target < budget else ""
+    made = f"made with ε = {phrase_number(row.epsilon)}" if row.epsilon < budget else ""
     return TableCell(answer.format_mean(row), answer.span(row), row, made, "; ".join(said), look)
 
 
-def commands(content: PageContent) -> list[tuple[str, str]]:
-    """What to type next, with what it does: for the first question that has an answer, and sheets for the others."""
-    found = []
-    typed = shlex.split(content.made.get("Command", ""))
+def commands(content: PageContent) -> list[tuple[str, ...]]:
+    """What to type next, with what it does: ``templates/next.txt``."""
+    typed, whole = shlex.split(content.made.get("Command", "")), ""
     if "--quick" in typed:  # nothing is decided by its numbers
         own = ("--quick", "--out", "--resume")
         kept = [word for before, word in zip(["", *typed], typed, strict=False) if word not in own and before not in own[1:]]
-        found.append((shlex.join(kept), "the whole run: this one was shrunk"))
-    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
+        whole = shlex.join(kept)
     picked = list({q.pick.row.row: q.pick.row for q in content.questions if q.pick is not None}.values())
-    found += [(f"fedgraph sheet {run} {_quote(row.row)}", f"a page to sign: {row.row}") for row in picked[:3]]
-    for row in picked[:1]:
-        if row.kind in _EXPORTED:
-            some = row.kind == "node_classification" and row.head.facts.public not in _NOBODY
-            public, who = (" --public GRAPH", "; GRAPH: other people, whose rows are public") if some else ("", "")
-            line = f"fedgraph fit {run} {_quote(row.row)}{public} -o model.fedgraph"
-            found.append((line, f"train it once on everybody{who}"))
-            found.append(_predicting(row))
-    for row in picked[:1]:
-        if row.kind == "node_classification" and row.trust in (Trust.SUMS, Trust.OWN_CLIENT):
-            found.append(
-                (
-                    f"fedgraph export {run} {_quote(row.row)} project --to flower",
-                    "for Flower, where its method sums clients' releases (or: --to nvflare)",
-                )
-            )
-    return [*found, (f"fedgraph explain {run}", "every release of the run, and its cost")]
-
-
-def _predicting(row: Row) -> tuple[str, str]:
-    """The command that asks a model of a row, and what it does."""
-    asked, who, said = "GRAPH", " --people own", "each person asks for itself"
-    if row.kind != "node_classification":
-        asked, who, said = "PAIRS.csv", "", "ask about PAIRS.csv: source,target, of people who trained"
-    elif row.head.facts.public == "test-graph":
-        who, said = " --people public", "ask about people whose rows everybody may know"
-    return f"fedgraph predict model.fedgraph {asked} -o answers.csv{who}", said
+    run = content.folder if re.fullmatch(r"[\w./+-]+", content.folder) else _quote(content.folder)
+    text = load_template("next.txt", escaped=False).render(whole=whole, picked=picked, run=run, quote=_quote)
+    return [tuple(line.split("\t")) for line in text.splitlines()]
 
 
 def _quote(text: str) -> str:
@@ -226,45 +199,18 @@ def held_if(content: PageContent, question: Question) -> tuple[str, ...]:
     if question.pick is None:
         return ()
     row = question.pick.row
-    copies = tuple(note for e in row.results for note in e.notes) if question.unit == "graph" else ()
+    copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
     seed = () if content.secret else (read_phrases()["held_if"]["seed"],)
     return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), read_phrases()["held_if"]["floats"])))
 
 
-def tables_of_rows(content: PageContent) -> list[tuple[str, list[tuple[Row, list[tuple[str, str, str]]]]]]:
-    """For each task on each data set its title, and of each of its rows (title of the column, text, what it is sorted by)."""
-    groups: dict[tuple[str, str], dict[str, Row]] = {}
+def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
+    """For each task on each data set its title, its rows, and (title → what it says of a row) what is measured beside."""
+    groups: dict[tuple[str, str], dict[str, Line]] = {}
     for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
         groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
-    found = []
-    for (task, dataset), rows in groups.items():
-        more = base.measures_of(next(iter(rows.values())).kind, list(rows.values()))
-        found.append((f"{task} — {dataset}", [(row, _cells(row, more)) for row in rows.values()]))
-    return found
-
-
-def _cells(row: Row, more: Mapping[str, Callable[[Row], str]]) -> list[tuple[str, str, str]]:
-    def bound(value: float | None, text: str) -> tuple[str, str]:
-        return (text, "" if value is None else f"{min(value, 1e12):.6g}")
-
-    seconds = [e.seconds for e in row.results if e.seconds is not None]
-    took = sum(seconds) / len(seconds) if seconds else math.nan
-    said = f"{answer.format_mean(row)} ({answer.span(row)})" if row.usable else row.status if row.metric else "—"
-    return [
-        ("row", row.row, row.row), ("trust", row.trust.value, str(row.trust.rank)),
-        ("private is", in_words_of(row.one, row.unit) or "—", row.unit),
-        ("ε asked", *bound(row.target, "none" if math.isinf(row.target) else phrase_number(row.target))),
-        ("ε published", *bound(row.published, phrase_number(row.published, 2))),
-        ("ε proven", *bound(row.provable, phrase_upper_bound(row.provable))),
-        ("ε measured", *bound(row.measured, "—" if row.measured is None else f"≥ {phrase_lower_bound(row.measured)}")),
-        ("result", said.removesuffix(" ()"), f"{row.mean:.6g}"),
-        ("seeds", ", ".join(_seed(row, v) for v in row.scores.values()), str(row.seeds)),
-        *((title, text := read(row), text) for title, read in more.items()), ("seconds", f"{took:.1f}", f"{took:.3f}"),
-    ]  # fmt: skip
-
-
-def _seed(row: Row, value: float) -> str:
-    return f"{100 * value:.1f}" if row.metric == "accuracy" else f"{value:.3f}"
+    every = {f"{task} — {dataset}": list(rows.values()) for (task, dataset), rows in groups.items()}
+    return [(title, rows, base.measures_of(rows[0].kind, rows)) for title, rows in every.items()]
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------------------------
@@ -282,14 +228,19 @@ def render_report_page(content: PageContent) -> str:
         return len(specs) - 1
 
     text = load_template("page.html").render(
-        c=content, answer=answer, scale=charts.name_scale, begin=begin_phrase, number=phrase_number,
-        panel={id(q): k for k, q in enumerate(drawn)}, place=place, same=id, say=in_words_of, embed=_embed,
-        still="" if content.picture is None else _embed(content.picture.jpeg),
-        head=_MOST_QUESTIONS, lines=table_lines, commands=commands(content), conditions=picked_conditions(content),
-        tables=tables_of_rows(content), level=_level_words,
-        holds=held_if, idea=_idea, whole=describe_graph, size=describe_graph_size, columns=read_phrases()["columns"],
-        world=_world_words, several=any(len(q.budgets) > 1 for q in content.questions),
-        holder=fill_phrase("outside", "holder"), outside=statement.list_statement_caveats(content.secret),
+        c=content, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound, lower=phrase_lower_bound,
+        inf=math.inf, same=id, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
+        panel={id(q): k for k, q in enumerate(drawn)}, several=any(len(q.budgets) > 1 for q in content.questions),
+        still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
+        conditions=picked_conditions(content), holds=held_if, level=_level_words, world=_world_words, idea=_idea,
+        tables=tables_of_rows(content), columns=read_phrases()["columns"], parts=content.parts,
+        swept=sweeps.draw([of for of, _ in content.parts]), attacked=attack_bounds.summarise(content.every),
+        told=statement.together(content.every), target=statement.target,
+        outside=statement.list_statement_caveats(content.secret),
+        methods=dict.fromkeys(row.method for row in content.every), references=references,
+        geometry=any(of.kind.startswith("graph") for of in content.records),
+        datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
+        whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
@@ -306,9 +257,9 @@ def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
 
 
-def _idea(row: Row) -> str:
+def _idea(row: Line) -> str:
     """What a row's method does, in one line."""
-    return in_words_of(row.one, references.describe_referenced_method(row.method).idea)
+    return in_words_of(row.one, references.method(row.method)[0])
 
 
 def _level_words(question: Question) -> str:
@@ -316,15 +267,15 @@ def _level_words(question: Question) -> str:
     words = read_phrases()["units"].get(question.unit, "")
     if question.unit == "node" and "links" in question.head.relation:
         words = read_phrases()["units"]["links"]
-    elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.protection.assumptions:
+    elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.held.assumptions:
         words = read_phrases()["units"]["row"]
     return in_words_of(question.one, words)
 
 
-def _world_words(row: Row) -> str:
+def _world_words(row: Line) -> str:
     """The world that is compared with the real one, in one phrase."""
     words = read_phrases()["worlds"][row.relation]
-    if Assumption.EDGES_PUBLIC in row.protection.assumptions:
+    if Assumption.EDGES_PUBLIC in row.held.assumptions:
         words = words.replace("row, label and edges", "row and label")
     return in_words_of(row.one, words)
 
@@ -337,17 +288,6 @@ def render_letter_pages(content: PageContent) -> dict[str, str]:
         file: template.render(letter=letter, lead=f"{content.title} ({of})", notice=notice, style=style)
         for file, (of, letter) in content.letters.items()
     }
-
-
-def _name_letters(parts: Sequence[tuple[SectionRecords, Section]]) -> dict[str, tuple[str, SectionLetter]]:
-    found: dict[str, tuple[str, SectionLetter]] = {}
-    taken: set[str] = set()
-    for of, section in parts:
-        for letter in section.letters:
-            name = _file(f"{of.label}-{of.dataset}-{letter.client}", taken)
-            taken.add(name.casefold())
-            found[f"{name}.html"] = f"{of.label}, {of.dataset}", letter
-    return found
 
 
 def _file(title: str, taken: Collection[str]) -> str:

@@ -8,18 +8,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from fedgraph.cells import store
-
-if TYPE_CHECKING:
-    import altair
 
 Panel: TypeAlias = Any  # a chart of altair, or a part of one
 Spec: TypeAlias = dict[str, Any]  # Vega-Lite
@@ -38,6 +35,7 @@ LOOK: Spec = {
     "legend": {
         "labelColor": INK, "titleColor": INK, "orient": "bottom", "columns": 2, "labelLimit": 165, "labelFontSize": 12,
         "titleFontSize": 12, "symbolStrokeWidth": 2, "symbolBaseFillColor": INK,
+        "layout": {"bottom": {"direction": "vertical", "anchor": "start"}},  # Vega's, unknown to altair
     },
     "title": {"color": INK, "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8},
     "header": {"labelColor": INK, "titleColor": INK},
@@ -130,87 +128,48 @@ def _specify(chart: Panel) -> Spec:
     import altair
 
     with altair.data_transformers.disable_max_rows():
-        spec: Spec = chart.configure(**LOOK).to_dict(validate=False)
-    spec["config"]["legend"]["layout"] = {"bottom": {"direction": "vertical", "anchor": "start"}}  # Vega's, unknown to altair
+        spec: Spec = chart.to_dict(validate=False)
+    spec["config"] = {key: {**spec["config"].get(key, {}), **look} if isinstance(look, dict) else look
+                      for key, look in (spec["config"] | LOOK).items()}  # fmt: skip
     return spec
 
 
-def plot_scatter(points: np.ndarray, groups: np.ndarray, title: str, legend: str) -> altair.Chart:
-    """A 2-D map [N, 2] coloured by group."""
+def draw_map(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
+    """What a cell kept for pictures: its map [N, 2] coloured by each of its groups, and which node of one graph meets which of
+    another."""
     import altair
     import pandas
 
-    table = pandas.DataFrame({"x": points[:, 0], "y": points[:, 1], legend: groups.astype(str)})
-    names = sorted(table[legend].unique(), key=lambda name: (len(name), name))
-    looks = [channel(legend, type="nominal", scale=altair.Scale(domain=names)) for channel in (altair.Color, altair.Shape)]
-    drawn = altair.Chart(table, title=title, width=260, height=260).mark_point(filled=True, size=28, opacity=0.75)
-    return drawn.encode(bare(altair.X, "x"), bare(altair.Y, "y"), *looks)
-
-
-def plot_heatmap(
-    matrix: np.ndarray, title: str, across: str, down: str, boundaries: Sequence[int] = (), numbers: bool = False
-) -> Panel:
-    """A matrix, with lines between its groups; with its numbers where they are few."""
-    import altair
-    import pandas
-
-    i, j = np.indices(matrix.shape)
-    table = pandas.DataFrame({"i": i.ravel(), "j": j.ravel(), "v": matrix.ravel()})
-    place = [altair.X("j:O", title=across, axis=_axis(numbers)), altair.Y("i:O", title=down, axis=_axis(numbers))]
-    base = altair.Chart(table, title=title, width=260, height=260)
-    found = base.mark_rect().encode(*place, altair.Color("v:Q", title=None, scale=altair.Scale(scheme="viridis")))
-    if numbers:
-        return found + base.mark_text(fontSize=11, color="white", stroke="black", strokeWidth=0.3).encode(
-            *place, altair.Text("v:Q", format=".2g")
-        )
-    lines = pandas.DataFrame({"at": list(boundaries)})
-    if not boundaries:
-        return found
-    rules = altair.Chart(lines).mark_rule(color="white", strokeWidth=1)
-    return found + rules.encode(altair.X("at:O")) + rules.encode(altair.Y("at:O"))
-
-
-def plot_matching(one: np.ndarray, two: np.ndarray, coupling: np.ndarray, names: tuple[str, str]) -> Panel:
-    """Two maps [n, 2] and [m, 2] side by side, each in a square of its own, and lines for the masses of ``coupling`` [n, m]."""
-    import altair
-    import pandas
-
-    places = [rows / max(float(np.abs(rows).max()), 1e-30) + at for rows, at in ((one, 0.0), (two, np.array([3.0, 0.0])))]
-    nodes = pandas.DataFrame({"x": np.concatenate(places)[:, 0], "y": np.concatenate(places)[:, 1],
-                              "graph": [names[0]] * len(one) + [names[1]] * len(two)})  # fmt: skip
-    i, j = np.nonzero(coupling > 1e-3 * coupling.max())
-    ends = {"x": places[0][i, 0], "y": places[0][i, 1], "x2": places[1][j, 0], "y2": places[1][j, 1]}
-    lines = pandas.DataFrame(ends | {"mass": coupling[i, j] / coupling.max()})
-    x, y = bare(altair.X, "x"), bare(altair.Y, "y")
-    drawn = altair.Chart(lines, title="which node meets which", width=420, height=260).mark_rule(color=INK)
-    joined = drawn.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
-    looks = altair.Color("graph:N", title=None, sort=list(names))
-    return joined + altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1).encode(x, y, looks)
-
-
-def plot_arrays(arrays: Mapping[str, np.ndarray], title: str) -> list[Panel]:
-    """What a cell kept for pictures: its map coloured by each of its groups, its matrix of distances, what was matched."""
     groups = {"classes": "class", "clusters": "cluster", "truth": "class"}
-    found = [plot_scatter(arrays["map"], arrays[name], f"{name}, {title}", legend)
-             for name, legend in groups.items() if name in arrays]  # fmt: skip
-    if "distances" in arrays:
-        order = np.lexsort((arrays["truth"], arrays["clusters"]))
-        edges = np.flatnonzero(np.diff(arrays["clusters"][order])) + 1
-        across, matrix = "client graphs, by cluster", arrays["distances"][np.ix_(order, order)]
-        found.append(plot_heatmap(matrix, f"GW distances, {title}", across, "", edges.tolist()))
-    if "coupling" in arrays:
-        one, two = arrays["matched"].tolist()
-        names = (f"client {one}", f"client {two}")
-        found.append(plot_matching(arrays["places_one"], arrays["places_two"], arrays["coupling"], names))
+    x, y, found = bare(altair.X, "x"), bare(altair.Y, "y"), []
+    for name, legend in groups.items():
+        if name in arrays:
+            table = pandas.DataFrame({**_places(arrays["map"]), legend: arrays[name].astype(str)})
+            names = sorted(set(map(str, arrays[name].tolist())), key=lambda group: (len(group), group))
+            scale = altair.Scale(domain=names)
+            looks = [channel(legend, type="nominal", scale=scale) for channel in (altair.Color, altair.Shape)]
+            drawn = altair.Chart(table, title=f"{name}, {title}", width=260, height=260)
+            found.append(drawn.mark_point(filled=True, size=28, opacity=0.75).encode(x, y, *looks))
+    if "coupling" in arrays:  # each graph in a square of its own, and lines for the masses of ``coupling`` [n, m]
+        one, two = (_places(arrays[f"places_{name}"], at) for name, at in (("one", 0.0), ("two", 3.0)))
+        i, j = np.nonzero(arrays["coupling"] > 1e-3 * arrays["coupling"].max())
+        mass = np.round(arrays["coupling"][i, j] / arrays["coupling"].max(), 3)
+        ends = pandas.DataFrame({"x": one["x"][i], "y": one["y"][i], "x2": two["x"][j], "y2": two["y"][j], "mass": mass})
+        clients = [f"client {number}" for number in arrays["matched"].tolist()]
+        nodes = pandas.concat([pandas.DataFrame({**p, "graph": name}) for p, name in zip((one, two), clients, strict=True)])
+        lines = altair.Chart(ends, title="which node meets which", width=420, height=260).mark_rule(color=INK)
+        lines = lines.encode(x, y, altair.X2("x2"), altair.Y2("y2"), altair.Opacity("mass:Q", legend=None))
+        dots = altair.Chart(nodes).mark_point(filled=True, size=40, opacity=1)
+        found.append(lines + dots.encode(x, y, altair.Color("graph:N", title=None, sort=clients)))
     return found
+
+
+def _places(points: np.ndarray, at: float = 0.0) -> dict[str, np.ndarray]:
+    """Points [N, 2] within a square around (``at``, 0), to three digits: a page holds each of them."""
+    scaled = np.round(points.astype(float) / max(float(np.abs(points).max(initial=0.0)), 1e-30), 3)
+    return {"x": scaled[:, 0] + at, "y": scaled[:, 1]}
 
 
 def bare(channel: Panel, name: str) -> Panel:
     """A channel of a map: a number without an axis."""
     return channel(name, type="quantitative", axis=None, scale={"zero": False})
-
-
-def _axis(shown: bool) -> Panel:
-    import altair
-
-    return altair.Axis(labelExpr="datum.value + 1", labelAngle=0) if shown else altair.Axis(labels=False, ticks=False)

@@ -23,9 +23,9 @@ from fedgraph.errors import DataError, PrivacyError
 from fedgraph.privacy import Assumption, LedgerAccount, LedgerLine, Protection, Trust, Viewer, explain, settle
 from fedgraph.report import answer, attack_bounds
 from fedgraph.report.phrases import fill_phrase, load_template, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, answering, best_without_privacy, format_row_mean
 from fedgraph.report.saved_run import SavedRun
 from fedgraph.report.statement import list_statement_caveats
+from fedgraph.report.table import METRICS, Line, answering, best_without_privacy, format_row_mean
 from fedgraph.types import in_words_of
 
 _Told: TypeAlias = dict[str, Any]  # what a template reads
@@ -47,7 +47,7 @@ class PrivacySheet:
     record: str | None  # the draft for the registry, YAML; None where nothing is guaranteed, so there is nothing to register
 
 
-def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
+def make_privacy_sheet(run: SavedRun, row: Line | None = None) -> PrivacySheet:
     """The sheet of one row; its price is computed anew from the ledger lines in its cells.
 
     Args:
@@ -57,11 +57,11 @@ def make_privacy_sheet(run: SavedRun, row: Row | None = None) -> PrivacySheet:
         DataError: No row is the answer, the row states no protection, or a cell states another price than its ledger.
     """
     chosen = _answer(run) if row is None else row
-    if chosen.head.protection is None:
+    if chosen.held is None:
         raise DataError(f"{run.folder}: {chosen.row} states no protection, so there is nothing to sign")
     _require_price(run, chosen)
     told = _told(run, chosen)
-    made = _record(chosen, told) if math.isfinite(chosen.provable) else None
+    made = _record(chosen, told) if math.isfinite(chosen.epsilon_provable) else None
     return PrivacySheet(chosen.anchor, load_template("sheet.html").render(told), made)
 
 
@@ -139,7 +139,7 @@ def _round_up(value: float) -> float:
     return rounded if rounded >= value else math.nextafter(value, math.inf)
 
 
-def _answer(run: SavedRun) -> Row:
+def _answer(run: SavedRun) -> Line:
     questions = answer.ask(answering(run.rows))
     found = answer.least(questions)
     if found is None:
@@ -147,12 +147,12 @@ def _answer(run: SavedRun) -> Row:
     return next(row for row in run.rows if row.row == found.row)
 
 
-def _told(run: SavedRun, row: Row) -> _Told:
-    held, head, environment = row.protection, row.head, run.environment
+def _told(run: SavedRun, row: Line) -> _Told:
+    held, head, environment = row.held, row.head, run.environment
     unit = in_words_of(row.one, held.unit.value)
     conditions = list(row.assumptions)
-    verdict = f"ε = {phrase_upper_bound(row.provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
-    if math.isinf(row.provable):
+    verdict = f"ε = {phrase_upper_bound(row.epsilon_provable, 4)}, δ = {head.delta:.3g}, for each {unit}, in one run"
+    if math.isinf(row.epsilon_provable):
         verdict = f"This row protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     floating_point, by_seed, _ = list_statement_caveats(secret=False)
     seed = f"the run's seed is written ({environment.seed}): whoever knows it can subtract the noise. {by_seed.split(': ')[0]}."
@@ -166,17 +166,17 @@ def _told(run: SavedRun, row: Row) -> _Told:
     left = len(found) - _MOST_KINDS + 1
     return {
         "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
-        "name": f"{row.who} · {head.world.words}",
+        "name": f"{row.who} · {row.world}",
         "anchor": row.row,
         "sha256": hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
-        "holds": math.isfinite(row.provable),
-        "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.path(path), 4)}" for path in head.paths),
-        "allowed": _delta_words(row, head.facts.train_nodes),
+        "holds": math.isfinite(row.epsilon_provable),
+        "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.paths[path], 4)}" for path in head.paths),
+        "allowed": _delta_words(row, row.facts.train_nodes),
         "measured": _measured(row),
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(_shares(row, held)),
         "utility": list(_utility(run, row)),
-        "notes": [in_words_of(row.one, note) for note in dict.fromkeys(note for e in row.results for note in e.notes)],
+        "notes": list(row.notes),
         "unprotected": [sentence for sentence in conditions if "public" in sentence],
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
@@ -186,9 +186,9 @@ def _told(run: SavedRun, row: Row) -> _Told:
     }  # fmt: skip
 
 
-def _require_price(run: SavedRun, row: Row) -> None:
+def _require_price(run: SavedRun, row: Line) -> None:
     """``DataError`` in one line where a cell of the row states another ε, of everything or of a path, than its ledger costs."""
-    for entry in row.results:
+    for entry in row.cells:
         name = f"{run.folder}: the cell of {entry.method} · {entry.variant}, seed {entry.seed},"
         try:
             account, lines = entry.account, entry.releases
@@ -207,7 +207,7 @@ def _require_price(run: SavedRun, row: Row) -> None:
                 raise DataError(f"{name} states ε = {stated:.4g}{of}, and its ledger costs ε = {cost:.4g}; it was edited")
 
 
-def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
+def _shares(row: Line, protection: Protection) -> Iterator[tuple[str, str]]:
     yield "What is added up where", fill_phrase("added_up", protection.viewer.value)
     secure = protection.viewer is Viewer.SERVER_SECURE_AGGREGATION
     colluders = (protection.colluders or 1) if secure else 0
@@ -218,7 +218,7 @@ def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
             priced = in_words_of(row.one, explain.event_words(line.event))
             yield f"Sensitivity on the path {line.path}", f"in the price: {priced}"
             continue
-        share, clients = float(found[1]), row.head.facts.clients or 1
+        share, clients = float(found[1]), row.facts.clients or 1
         hiding = clients - colluders if secure else 1
         total = share * math.sqrt(hiding)
         behind = f"; the shares of {hiding} of {clients} clients hide one person: {total:.4g}" if secure else ""
@@ -229,9 +229,9 @@ def _shares(row: Row, protection: Protection) -> Iterator[tuple[str, str]]:
         )
 
 
-def _delta_words(row: Row, people: int) -> str:
+def _delta_words(row: Line, people: int) -> str:
     """What δ allows, where it is not far below one over the number of people (0: unknown) who trained; else empty."""
-    delta, one = row.delta, row.head.facts.one
+    delta, one = row.delta, row.facts.one
     if delta * people < 0.01:
         return ""
     many, allowed = f"{one}s" if one == "graph" else "people", "publishes one of them, drawn at random, in full"
@@ -240,7 +240,7 @@ def _delta_words(row: Row, people: int) -> str:
     return fill_phrase("sheet", "delta", delta=delta, people=people, many=many, allowed=allowed)
 
 
-def _measured(row: Row) -> str:
+def _measured(row: Line) -> str:
     found = attack_bounds.describe(row).removeprefix("measured by an attack").lstrip(" :")
     if row.canaries is None or row.canaries.one.estimator != "curve":
         return found
@@ -248,15 +248,17 @@ def _measured(row: Row) -> str:
     return found + fill_phrase("sheet", "curves", plain=phrase_number(math.floor(plain * 100) / 100, 2))
 
 
-def _utility(run: SavedRun, row: Row) -> Iterator[tuple[str, str]]:
-    seeds = len(row.results)
-    over = f" (± one standard deviation over {seeds} seeds)" if seeds > 1 else " (one seed)"
-    if not any(e.metrics for e in row.results):
-        yield "Accuracy", in_words_of(row.one, fill_phrase("outside", "exact" if math.isfinite(row.provable) else "open"))
-    for name in dict.fromkeys(m for e in row.results for m in e.metrics if not m.startswith("attack_")):
+def _utility(run: SavedRun, row: Line) -> Iterator[tuple[str, str]]:
+    over = f" (± one standard deviation over {row.seeds} seeds)" if row.seeds > 1 else " (one seed)"
+    if not any(e.metrics for e in row.cells):
+        yield (
+            "Accuracy",
+            in_words_of(row.one, fill_phrase("outside", "exact" if math.isfinite(row.epsilon_provable) else "open")),
+        )
+    for name in dict.fromkeys(m for e in row.cells for m in e.metrics if not m.startswith("attack_")):
         yield METRICS.get(name, name.replace("_", " ")), format_row_mean(row, name) + over
         over = ""
-    top = best_without_privacy([s for s in run.scores if (s.task, s.dataset) == (row.head.task, row.head.dataset)])
+    top = best_without_privacy([s for s in run.rows if (s.task, s.dataset) == (row.task, row.dataset)])
     if top is not None:
         yield "Without privacy", f"{METRICS[top.metric]} {format_row_mean(top, top.metric)} ({top.name})"
 
@@ -266,15 +268,15 @@ def _number(value: float) -> str:
     return re.sub(r"^(\d+)e", r"\1.0e", repr(value))
 
 
-def _record(row: Row, told: _Told) -> str:
-    name = f"{row.head.method} ({row.head.variant}) on {row.head.dataset}, {in_words_of(row.one, row.unit)} level"
+def _record(row: Line, told: _Told) -> str:
+    name = f"{row.method} ({row.variant}) on {row.dataset}, {in_words_of(row.one, row.unit)} level"
     more: _Told = {
         "name": name,
         "classifier": "accuracy" in row.head.metrics and row.trust is not Trust.NOBODY,
-        "attacked": attack_bounds.describe(row) if row.measured is not None else "No attack was run.",
-        "model": _MODELS.get(row.protection.viewer, "Federated"),
-        "own_answers": Assumption.ANSWERS_PRIVATE in row.protection.assumptions,
-        "registered": _number(_round_up(row.provable)),
+        "attacked": attack_bounds.describe(row) if row.epsilon_measured is not None else "No attack was run.",
+        "model": _MODELS.get(row.held.viewer, "Federated"),
+        "own_answers": Assumption.ANSWERS_PRIVATE in row.held.assumptions,
+        "registered": _number(_round_up(row.epsilon_provable)),
         "delta": _number(row.delta),
         "dashed": lambda items: [f"- {item}" for item in items],
     }

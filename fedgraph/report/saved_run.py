@@ -1,7 +1,7 @@
 """A finished run, read back from its folder: what every command and the library work on."""
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from fedgraph.cells import Environment, Result, result, store
 from fedgraph.errors import DataError
 from fedgraph.report import table
-from fedgraph.report.rows import Row, compare_rows, find_row_name, group_rows
+from fedgraph.report.table import Line, find_row_name
 
 SHORT_SAVED_RUN = (
     "SHORT RUN (--quick): the scenario was shrunk so that it ends soon. This shows what a report looks like; do not decide by "
@@ -43,36 +43,26 @@ class SavedRun:
         return tuple(table.results_of(self._done))
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> list[Line]:
         """Every configuration, its seeds together."""
-        return _rows(self.results, self._done["row"])
+        return table.rows(self.table, self.results)
 
-    @cached_property
-    def scores(self) -> tuple[Row, ...]:
-        """The rows that can be compared."""
-        return compare_rows(self.rows)
-
-    def find(self, name: str) -> Row:
+    def find(self, name: str) -> Line:
         """One row by its name; nothing else of the run is read.
 
         Args:
-            name: As a person types it (``rows.find_row_name``).
+            name: As a person types it (``table.find_row_name``).
 
         Raises:
             DataError: No row, or more than one, has this name; the line lists those that may be meant.
         """
         said = self._done.drop_duplicates("row").set_index("row")[["method", "task", "dataset"]].agg(" ".join, axis=1)
         meant = find_row_name(said.to_dict(), name, self.folder)
-        lines = self._done[self._done["row"] == meant]
-        return _rows(table.results_of(lines), lines["row"])[0]
+        return table.rows(self._done[self._done["row"] == meant])[0]
 
     @property
     def _done(self) -> pd.DataFrame:
         return table.finished(self.table)
-
-
-def _rows(found: Sequence[Result], names: Iterable[str]) -> tuple[Row, ...]:
-    return tuple(group_rows(found, {one.row: name for one, name in zip(found, names, strict=True)}))
 
 
 def load_saved_run(folder: Path) -> SavedRun:

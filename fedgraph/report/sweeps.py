@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import begin_phrase, phrase_number, phrase_upper_bound
-from fedgraph.report.rows import METRICS, Row, compare_rows
 from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report.table import METRICS, Line
 
 _ALIKE = 0.5  # share of rows that two tasks must have in common to be one sweep
 
@@ -17,7 +17,7 @@ def draw(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[plots.PlotF
     found = []
     for label in dict.fromkeys(r.label for r in records):
         parts = [r for r in records if r.label == label]
-        where, rows = ", ".join(dict.fromkeys(r.dataset for r in parts)), compare_rows([row for r in parts for row in r.rows])
+        where, rows = ", ".join(dict.fromkeys(r.dataset for r in parts)), [row for r in parts for row in r.rows if row.metric]
         for thing, places in _varied_within(parts[0]).items():
             placed = [(place, row) for row in rows if (place := places.get(f"{row.method}/{row.variant}"))]
             found.append((f"By {thing}: {label} — {where}", _drawn(thing, [(at, row, line) for (at, line), row in placed])))
@@ -29,14 +29,14 @@ def draw(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[plots.PlotF
         if (varied := _thing({r.label: r for r in group})) is None:
             continue
         thing, values = varied
-        points = [(values[row.task], row, row.name) for row in compare_rows([row for r in group for row in r.rows])]
+        points = [(values[row.task], row, row.label) for row in (row for r in group for row in r.rows if row.metric)]
         title = f"By {thing}: {group[0].label} to {group[-1].label} — {group[0].dataset}"
         found.append((title, _drawn(thing, points)))
     return [(title, figures) for title, figures in found if figures]
 
 
 def _alike(one: SectionRecords, other: SectionRecords) -> bool:
-    mine, theirs = ({f"{row.method}/{row.variant}" for row in compare_rows(record.rows)} for record in (one, other))
+    mine, theirs = ({f"{row.method}/{row.variant}" for row in record.rows if row.metric} for record in (one, other))
     asked, also = ((r.kind, r.dataset, r.entries[0].facts.protocol, r.entries[0].facts.split) for r in (one, other))
     return asked == also and bool(mine and theirs) and len(mine & theirs) / min(len(mine), len(theirs)) >= _ALIKE
 
@@ -116,21 +116,21 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def _drawn(thing: str, places: Sequence[tuple[float | str, Row, str]]) -> tuple[plots.PlotFigure, ...]:
+def _drawn(thing: str, places: Sequence[tuple[float | str, Line, str]]) -> tuple[plots.PlotFigure, ...]:
     """places: (value of the thing, row, its line)."""
     known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
-    targets = {row.target for _, row, _ in known}
-    common = {t for t in targets if len({at for at, row, _ in known if row.target == t}) > 1}
+    targets = {row.epsilon for _, row, _ in known}
+    common = {t for t in targets if len({at for at, row, _ in known if row.epsilon == t}) > 1}
     several = len({row.dataset for _, row, _ in known}) > 1
-    readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.target)}) > 1
+    readings = len({row.calibrated_by for _, row, _ in known if math.isfinite(row.epsilon)}) > 1
     points = []
     for at, row, line in known:
-        if common and row.target not in common:
+        if common and row.epsilon not in common:
             continue
-        budget = "no privacy" if math.isinf(row.target) else f"asked for ε = {phrase_number(row.target)}"
+        budget = "no privacy" if math.isinf(row.epsilon) else f"asked for ε = {phrase_number(row.epsilon)}"
         panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
-        tip, metric = f"ε proven {phrase_upper_bound(row.provable, 3)}", METRICS.get(row.metric, row.metric)
+        tip, metric = f"ε proven {phrase_upper_bound(row.epsilon_provable, 3)}", METRICS.get(row.metric, row.metric)
         points.append(charts.ChartPoint(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]

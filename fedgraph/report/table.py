@@ -1,9 +1,10 @@
-"""The table of a run: one line for each cell, as ``results.parquet`` keeps it, ``results.csv`` shows it and readers read it.
+"""The table of a run: a line for each cell, as ``results.parquet`` and ``results.csv`` keep it; and a line for each row.
 
 tabulate(results, sources)   from results to the table
 write(table, folder)         its files; read(file) gives the table again
 results_of(table)            the results again, without artefacts
 group(table)                 one line for each row: means over seeds, the largest ε
+rows(table)                  the same lines with the cells behind them: what answer, page, sheets and letters read
 per_client(table)            what single clients reach, where owners are compared
 """
 
@@ -12,17 +13,31 @@ from __future__ import annotations
 import ast
 import io
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 
 from fedgraph import plugins
-from fedgraph.cells import Cell, Result, result, store
+from fedgraph.audit import curve, one_run
+from fedgraph.cells import (
+    CanaryAttackCellFacts,
+    Cell,
+    GraphClassificationCellFacts,
+    NamedAttackCellFacts,
+    Result,
+    result,
+    store,
+)
 from fedgraph.errors import DataError
-from fedgraph.report.rows import chance_of, group_rows, metrics_of, name_rows, short_of
+from fedgraph.privacy import Trust
+from fedgraph.report import chance
+from fedgraph.report.phrases import phrase_first, phrase_lower_bound, read_phrases
+from fedgraph.types import in_words_of
 
 RESULTS_TEXT, CLIENTS_TEXT = "results.csv", "clients.csv"
 COLUMNS = (  # those before epsilon_published are equal in all cells of a row; a number is also in ``_NUMBERS``
@@ -39,6 +54,14 @@ _NUMBERS = (
 )  # fmt: skip
 _COUNTS, _LISTS, _WHETHER = ("rounds", "train_nodes", "seed"), ("assumptions", "notes"), ("private", "raw")
 _SAME = COLUMNS[: COLUMNS.index("epsilon_published")]  # of all cells of a row
+METRICS = read_phrases()["metrics"]  # what rows are compared by; the first that a row has
+_RARE = ("auroc", "recall_at_alerts")  # where one of two classes is rare, accuracy says little: naming the other is always near
+_USUAL = ("test-graph", "attributes")  # what is public where a scenario says nothing: of an inductive, of a transductive task
+_PLAIN = ("default", "baseline")  # labels that say nothing
+_EPSILON = re.compile(r"(?:\b(?:epsilon|eps|e)|ε)\s*[=≤<:]*\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞|inf\b|none\b)")
+_WORD = re.compile(r"e=[\w.+-]+|[^\W_]+(?:\.[^\W_]+)*")
+
+# ---- the table of cells ----------------------------------------------------------------------------------------------
 
 
 def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mapping[Cell, str] | None = None) -> pd.DataFrame:
@@ -53,24 +76,33 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
         A line for each, with ``COLUMNS`` and one for each metric; None or NaN where something is no question.
     """
     names = name_rows(results) if names is None else names
-    rows = group_rows(results, names)
-    of_row = {row.head.row: replace(row, metric=metric or "") for row, metric in zip(rows, metrics_of(rows), strict=True)}
-    titles, lines = {method: title_of(method) for method in {one.method for one in results}}, []
+    rows: dict[Cell, list[Result]] = {}
     for one in results:
-        row = of_row.get(one.row)
-        metric = None if row is None else row.metric or None
-        told = {
+        if not one.failed:
+            rows.setdefault(one.row, []).append(one)
+    compared = dict(zip(rows, _metrics(list(rows.values())), strict=True))
+    measured = {row: attack.epsilon() for row, cells in rows.items() if (attack := _canaries(cells)) is not None}
+    lines = []
+    for one in results:
+        cells, metric, held = rows.get(one.row), compared.get(one.row), one.protection
+        told: dict[str, object] = {
             "row": names[one.row],
             "source": sources.get(one.dataset, "none"),
-            "question": " · ".join(filter(None, (one.task, *row.asked, row.unit))) if row is not None and metric else None,
+            "question": " · ".join(filter(None, (one.task, *_asked(cells[0], metric), held.unit.value if held else "")))
+            if cells and metric
+            else None,
             "name": short_of(one.method, one.variant),
-            "title": titles[one.method],
-            "trust": (one.world.trust if row is None else row.trust).value,
-            "epsilon_measured": None if row is None or one.epsilon_measured is None else row.measured,
+            "title": title_of(one.method),
+            "trust": _trust(one).value if cells else one.world.trust.value,
+            "epsilon_measured": None if one.epsilon_measured is None else measured.get(one.row),
             "metric": metric,
             "value": one.metrics.get(metric or "", math.nan),
-            "tested": None if row is None else (row.tested or None) if row.kind.startswith("graph") else one.facts.tested,
-            "chance": chance_of(metric, one.metrics),
+            "tested": None
+            if not cells
+            else (_tested(cells) or None)
+            if one.facts.kind.startswith("graph")
+            else one.facts.tested,
+            "chance": chance.of_guessing(metric, one.metrics),
         }
         lines.append(result.to_line(one) | told)
     return _typed(pd.DataFrame(lines, columns=None if lines else list(COLUMNS)))
@@ -208,3 +240,318 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
     found["status"] = whole["status"].where(whole["status"] != "ok").groupby(whole["row"], sort=False).first()
     found["status"] = found["status"].fillna("ok")
     return found.reset_index()
+
+
+# ---- names of rows ---------------------------------------------------------------------------------------------------
+def short_of(method: str, variant: str) -> str:
+    """What a sentence calls a row: the label that its scenario gives it, or its method."""
+    return method if variant in _PLAIN else variant
+
+
+def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
+    """What a person types to name a row, such as ``label_hop, sums, ε=4``.
+
+    No two rows have one name, whatever letters are capital and wherever spaces stand: method, task and data set follow
+    where another row would be called the same.
+
+    Args:
+        cells: All cells among which the names are to be clear.
+
+    Returns:
+        ``Cell.row`` → its name, in order of first appearance.
+    """
+    names = {row: _name(row) for row in dict.fromkeys(cell.row for cell in cells)}
+    reads: list[Callable[[Cell], str]] = [lambda row: row.method, lambda row: row.task, lambda row: row.dataset]
+    while len(set(map(plain_name, names.values()))) < len(names):
+        read = reads.pop(0) if reads else None
+        groups: dict[tuple[str, ...], list[Cell]] = {}
+        for row, name in names.items():
+            groups.setdefault(plain_name(name), []).append(row)
+        for same in groups.values():
+            more = range(1, len(same) + 1) if read is None else [read(row) for row in same]
+            if len(set(more)) > 1:
+                names |= {row: f"{names[row]} · {told}" for row, told in zip(same, more, strict=True)}
+    return names
+
+
+def _name(row: Cell) -> str:
+    reading = " as published" if row.calibrated_by == "published" else ""
+    epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
+    return f"{short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
+
+
+def plain_name(name: str) -> tuple[str, ...]:
+    """The words of a name, without what people type in several ways: capitals, signs between words, and how ε is written."""
+
+    def number(found: re.Match[str]) -> str:
+        said = found[1]
+        return f" e={math.inf if said in ('∞', 'inf', 'none') else float(said):.12g} "
+
+    return tuple(_WORD.findall(_EPSILON.sub(number, name.casefold())))
+
+
+def find_row_name(names: Mapping[str, str], asked: str, where: object) -> str:
+    """The one row that is meant.
+
+    Args:
+        names: Of all rows, each with further words that may be said of it: its method, task and data set.
+        asked: A name, or words of it (or parts of words) that only one row has. ``eps=4`` and ``e=4`` are ``ε=4``.
+        where: What the error begins with.
+
+    Raises:
+        DataError: No row, or more than one, is so called; the line lists those that may be meant.
+    """
+    wanted, plain = plain_name(asked), {name: plain_name(name) for name in names}
+    words = {name: own + plain_name(names[name]) for name, own in plain.items()}
+
+    def holds(own: tuple[str, ...], word: str) -> bool:
+        return word in own if word.startswith("e=") else any(word in one for one in own)
+
+    tests: tuple[Callable[[str], bool], ...] = (
+        lambda name: plain[name] == wanted,
+        lambda name: set(wanted) <= set(plain[name]),
+        lambda name: set(wanted) <= set(words[name]),
+        lambda name: all(holds(words[name], word) for word in wanted),
+    )
+    found: list[str] = []
+    for fits in tests:
+        found = found or [name for name in names if wanted and fits(name)]
+    if len(found) == 1:
+        return found[0]
+    many = f"{len(found)} rows" if found else "no row"
+    allowed = phrase_first([f'"{name}"' for name in found or names], 8, "; ")
+    raise DataError(f"{where}: {many} with a name like {asked!r}; allowed: {allowed}")
+
+
+# ---- one line for each row -------------------------------------------------------------------------------------------
+
+
+class Line(SimpleNamespace):
+    """A line of the table of rows, its columns as attributes: those of ``group``, and what ``rows`` and ``scored`` add."""
+
+    def __repr__(self) -> str:
+        numbers = f"metric={self.metric!r}, mean={self.mean!r}, deviation={self.deviation!r}, seeds={self.seeds}"
+        prices = ", ".join(f"{name}={vars(self)[f'epsilon_{name}']!r}" for name in ("provable", "published", "measured"))
+        return f"{type(self).__name__}({self.row!r}, {numbers}, {prices}, trust={self.trust.value!r}, unit={self.unit!r})"
+
+
+class Attack(SimpleNamespace):
+    """One attack on a row. ``every``: facts of each attacked seed; ``delta`` of the row; ``counts``: guesses of all seeds
+    together, since their coins are independent, one entry for each number of guesses."""
+
+    @classmethod
+    def of(cls, every: Sequence[CanaryAttackCellFacts | NamedAttackCellFacts], delta: float) -> Attack:
+        kept = [one.counts for one in every if one.counts]
+        counts = tuple(one_run.OneRunCount(*map(sum, zip(*same, strict=True))) for same in zip(*kept, strict=True))
+        return cls(every=tuple(every), one=every[0], delta=delta, counts=counts)
+
+    def epsilon(self, alpha: float = one_run.ONE_RUN_ALPHA, estimator: str = "") -> float | None:
+        """The ε that the guesses refute at the row's δ; None where no theorem gives one.
+
+        Args:
+            alpha: The probability with which it may be wrong.
+            estimator: Which bound of ``audit.curve`` reads them, in the place of the attack's own.
+        """
+        return _bound(self.counts, self.delta, estimator or self.one.estimator, alpha) if self.counts else None
+
+    @property
+    def ceiling(self) -> float:
+        """What ``epsilon`` would be with every guess right."""
+        right = tuple(one_run.OneRunCount(c.coins, c.guesses, c.guesses) for c in self.counts)
+        return _bound(right, self.delta, self.one.estimator, one_run.ONE_RUN_ALPHA)
+
+
+@cache
+def _bound(counts: tuple[one_run.OneRunCount, ...], delta: float, by: str, alpha: float) -> float:
+    return curve.best_bound(list(counts), delta, by, alpha)
+
+
+def rows(table: pd.DataFrame, results: Sequence[Result] | None = None) -> list[Line]:
+    """One line for each row, in order of first appearance; cells that failed are in none.
+
+    Args:
+        results: Of the finished cells, where they are in memory; None: as the table holds them.
+
+    Returns:
+        The columns of ``group``, ``cells`` (the row's results, one a seed), what the first of them says, and what ``scored``
+        says of ``metric`` (empty where there is nothing to compare the row by).
+    """
+    done, cells = finished(table), dict[str, list[Result]]()
+    for name, one in zip(done["row"], results_of(done) if results is None else results, strict=True):
+        cells.setdefault(name, []).append(one)
+    found = [Line(**line) for line in group(table).to_dict("records")] if cells else []
+    for line in found:
+        vars(line).update(_told(line, tuple(cells[line.row])))
+    bounds = max(num_attack_bounds(found), 1)
+    return [scored(line, line.metric, refuted=refuted_among(line, bounds)) for line in found]
+
+
+def rows_of(results: Sequence[Result]) -> list[Line]:
+    """The rows of results alone, named as they are told apart."""
+    return rows(tabulate(results, {}), [one for one in results if not one.failed])
+
+
+def _told(line: Line, cells: tuple[Result, ...]) -> dict[str, object]:
+    """What a line has beside the columns of ``group``."""
+    head, held, one = cells[0], cells[0].protection, cells[0].facts.one
+    paths: dict[str, float] = {}  # of all seeds: what a private choice finds may send one seed along other paths than the next
+    for path, price in ((path, price) for e in cells for path, price in e.paths.items()):
+        paths[path] = max(price, paths.get(path, price))
+    canaries, provable, who = _canaries(cells), line.epsilon_provable, f"{head.method} · {head.variant}"
+    named: dict[str, list[NamedAttackCellFacts]] = {}
+    for attack in (attack for e in cells if e.facts.named for attack in e.facts.named.found):
+        named.setdefault(attack.attack, []).append(attack)
+    words = ("-".join(plain_name(line.row))).replace("e=", "eps-").replace(".", "_").replace("+", "")
+    place = "".join(c if c.isascii() else f"u{ord(c):x}" for c in words)
+    known = {name: None if pd.isna(value := vars(line)[name]) else value for name in ("epsilon_published", "epsilon_measured")}
+    return known | {
+        "cells": cells, "head": head, "facts": head.facts, "kind": head.facts.kind, "held": held, "trust": _trust(head),
+        "unit": line.unit or "", "relation": line.relation or "", "delta": head.delta or 0.0, "paths": paths,
+        "assumptions": () if held is None else tuple(in_words_of(one, text) for text in line.assumptions),
+        "notes": tuple(dict.fromkeys(in_words_of(one, note) for e in cells for note in e.notes)),
+        "private": bool(head.paths) or math.isinf(provable),  # whether anything computed from private data is released
+        "raw": math.isinf(head.epsilon) and math.isinf(provable),  # asked for no privacy, and gives none: a ceiling
+        "canaries": canaries, "named": [Attack.of(every, head.delta or 0.0) for every in named.values()],
+        # what ``epsilon_measured`` must not exceed: ε of the attacked path, or of the whole row
+        "guaranteed": provable if canaries is None or canaries.one.path is None else paths[canaries.one.path],
+        "tested": _tested(cells), "stated": line.status, "metric": line.metric or "", "of_sizes": 0.0,
+        "who": who,  # method and variant; ``label``: one of them where they are one word
+        "label": line.name if head.variant in _PLAIN or head.variant.lower() == head.method else who,
+        "anchor": f"row-{place}", "slug": f"all-{place}",  # its places in a page: in words, and in the table of all rows
+    }  # fmt: skip
+
+
+def scored(line: Line, metric: str, *, refuted: bool | None = None, of_sizes: float = 0.0) -> Line:
+    """The line, compared by a metric.
+
+    Args:
+        refuted: Whether an attack contradicts its ε; None: as it was.
+        of_sizes: What rows of the same question reach that see public sizes alone.
+
+    Returns:
+        With ``scores`` and ``guesses`` (seed → the metric, and what somebody reaches there who learnt nothing), ``mean`` (NaN
+        where a seed has no number), ``deviation`` (None of one seed), ``guess``, the interval ``low`` to ``high``, ``beats``
+        (whether it is better than guessing on every seed), ``status``, and ``usable``: whether it may be an answer.
+    """
+    scores = {e.seed: v for e in line.cells if math.isfinite(v := e.metrics.get(metric, math.nan))}
+    whole, chances = len(scores) == len(line.cells), {e.seed: chance.of_guessing(metric, e.metrics) for e in line.cells}
+    told = Line(**vars(line) | {
+        "metric": metric, "scores": scores, "refuted": vars(line).get("refuted", False) if refuted is None else refuted,
+        "of_sizes": of_sizes, "asked": _asked(line.head, metric),
+        "mean": statistics.fmean(scores.values()) if whole else math.nan,
+        "deviation": statistics.stdev(scores.values()) if len(scores) > 1 else None,
+        "guesses": {seed: max(value, of_sizes) for seed, value in chances.items()},
+        "guess": max(statistics.fmean(chances.values()), of_sizes),
+    })  # fmt: skip
+    spans = [chance.interval(value, told) for value in scores.values()] or [(math.nan, math.nan)]
+    told.low, told.high = min(low for low, _ in spans), max(high for _, high in spans)
+    told.beats = chance.beats_guessing(told)
+    told.status = line.stated if whole or line.stated != "ok" else "no number: a value is missing or not finite"
+    if told.refuted:
+        told.status = f"refuted: an attack shows ε ≥ {phrase_lower_bound(line.epsilon_measured)}"
+    told.usable = math.isfinite(told.mean) and told.status == "ok"
+    return told
+
+
+def answering(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """Lines as questions ask of them: what is rare is compared by its AUROC, and clustered graphs by their classes, too."""
+    found, beside, sizes = [], [], dict[tuple[str, ...], float]()
+    for line in (line for line in lines if line.metric):
+        rare = line.metric == "accuracy" and all(name in e.metrics for e in line.cells for name in _RARE)
+        found.append(scored(line, "auroc") if rare else line)
+        beside += [scored(line, "accuracy")] if line.metric == "ari" and values(line, "accuracy") else []
+    for line in (every := (*found, *beside)):  # of whole graphs, guessing is what rows reach that see public sizes alone
+        if line.kind.startswith("graph") and line.metric == "accuracy" and not line.private and math.isfinite(line.mean):
+            sizes[line.asked] = max(line.mean, sizes.get(line.asked, 0.0))
+    return tuple(scored(line, line.metric, of_sizes=sizes[line.asked]) if line.asked in sizes else line for line in every)
+
+
+def _metrics(rows: Sequence[Sequence[Result]]) -> list[str | None]:
+    """By which metric each row is compared; None where it has none: all rows of one task on one data set by the first of
+    ``METRICS`` that each has; of graphs that are clustered by how well their classes are found."""
+    own = [{name for e in cells for name in e.metrics} & METRICS.keys() for cells in rows]
+    beside: dict[tuple[str, str], list[set[str]]] = {}
+    for (head, *_), has in zip(rows, own, strict=True):
+        beside.setdefault((head.task, head.dataset), []).extend([has] if has else [])
+
+    def first(head: Result, has: set[str]) -> str | None:
+        shared = set[str].intersection(*beside[head.task, head.dataset]) if has else has
+        found = next((name for name in METRICS if name in (shared or has)), None)
+        return "ari" if head.facts.kind == "graph_clustering" and "ari" in has else found
+
+    return [first(cells[0], has) for cells, has in zip(rows, own, strict=True)]
+
+
+def _asked(head: Result, metric: str | None) -> tuple[str, ...]:
+    """Rows can be compared only where this is equal: data set, metric, protocol, split, what is public unless usual."""
+    public = head.facts.public or _USUAL[0]
+    return (head.dataset, metric or "", head.facts.protocol, head.facts.split, "" if public in _USUAL else public)
+
+
+def _trust(head: Result) -> Trust:
+    """Whom its guarantee needs to be trusted; everybody, without a stated viewer."""
+    return Trust.CURATOR if head.protection is None else Trust.against(head.protection.viewer)
+
+
+def _tested(cells: Sequence[Result]) -> int:
+    """How many different people, graphs or pairs a score rests on; 0: not counted. Folds are of different graphs."""
+    facts, counts = cells[0].facts, [e.facts.tested for e in cells if e.facts.tested is not None]
+    if isinstance(facts, GraphClassificationCellFacts) and counts:
+        return min(sum(counts), facts.graphs)
+    return (facts.clients or 0) if facts.kind == "graph_clustering" else min(counts, default=0)
+
+
+def _canaries(cells: Sequence[Result]) -> Attack | None:
+    """Guesses about canaries in the attacked seeds; None where there were none."""
+    every = [e.facts.attack for e in cells if e.epsilon_measured is not None and e.facts.attack]
+    return Attack.of(every, cells[0].delta or 0.0) if every else None
+
+
+def num_attack_bounds(lines: Iterable[Line]) -> int:
+    """How many lower bounds on ε are shown that are held against a provable one: of canaries, and of attacks by name."""
+    return sum(
+        (line.epsilon_measured is not None) + sum(bool(told.counts) and told.one.comparable for told in line.named)
+        for line in lines
+    )
+
+
+def refuted_among(line: Line, bounds: int) -> bool:
+    """Whether what was measured contradicts ``guaranteed``, with the error divided among so many bounds of the report."""
+    if line.canaries is None or (line.epsilon_measured or 0.0) <= line.guaranteed:  # a smaller error refutes less
+        return False
+    return (line.canaries.epsilon(one_run.ONE_RUN_ALPHA / bounds) or 0.0) > line.guaranteed
+
+
+def keeps(line: Line, epsilon: float) -> bool:
+    """Whether everything that a row releases is provably within ``epsilon``; ∞ is kept by no guarantee."""
+    return math.isfinite(line.epsilon_provable) and line.epsilon_provable <= epsilon * (1 + 1e-9)
+
+
+def best_without_privacy(lines: Iterable[Line]) -> Line | None:
+    """The best row that was asked for no privacy."""
+    return max((s for s in lines if s.raw and math.isfinite(s.mean)), key=lambda s: s.mean, default=None)
+
+
+def values(line: Line, metric: str) -> list[float]:
+    """Of each seed that has it."""
+    return [e.metrics[metric] for e in line.cells if metric in e.metrics]
+
+
+def mean_of(line: Line, metric: str) -> float:
+    """Over seeds; NaN where none has it."""
+    found = values(line, metric)
+    return statistics.fmean(found) if found else math.nan
+
+
+def deviation_of(line: Line, metric: str) -> float:
+    """Sample standard deviation over seeds; 0 of one."""
+    found = values(line, metric)
+    return statistics.stdev(found) if len(found) > 1 else 0.0
+
+
+def format_row_mean(line: Line, metric: str) -> str:
+    """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
+    found, deviation = values(line, metric), deviation_of(line, metric)
+    digits = 4 if 0 < deviation < 0.0005 else 3
+    spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
+    return f"{round(mean_of(line, metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

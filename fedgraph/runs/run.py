@@ -14,8 +14,8 @@ from __future__ import annotations
 import html
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from fedgraph import privacy
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.report import Row, answer, rows, summarise, table
+from fedgraph.report import Line, answer, summarise, table
 from fedgraph.report import saved_run as stored
 
 if TYPE_CHECKING:
@@ -39,13 +39,11 @@ _SHOWN = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, repr=False)
-class ChosenRow(Row):
-    """A row of a run, which can be fitted."""
+class ChosenRow(Line):
+    """A row of a run, which can be fitted: the columns of ``table(per="row")`` as attributes, such as ``mean`` and
+    ``epsilon_provable``."""
 
-    folder: Path = field(kw_only=True)  # of its run
-    # gives the rows of the run that a budget might still carry
-    others: Callable[[], list[privacy.Candidate]] = field(kw_only=True, compare=False)
+    run: Run
 
     def fit(
         self,
@@ -90,7 +88,8 @@ class ChosenRow(Row):
         asked = TaskRowSelect(**dict(select)) if isinstance(select, Mapping) else select and fits.read_select(Path(select))
         place = None if budget is None else str(budget)
         wanted = fits.FitOptions(epsilon, delta, place, public, nothing_protected, columns, asked or None)
-        return fits.fit_row(self.folder, self.head.row, data, wanted, self.others())
+        owner, name = self.run.owner(self)
+        return fits.fit_row(owner.folder, owner.find(name).head.row, data, wanted, self.run.candidates())
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,33 +128,35 @@ class Run:
         return " ".join(f"{name}: {notice}" for name, notice in said) or None
 
     @cached_property
-    def rows(self) -> tuple[Row, ...]:
-        """Every configuration, its seeds together, run by run."""
-        return tuple(row for _, row in self._owned)
-
-    @cached_property
-    def _owned(self) -> tuple[tuple[stored.SavedRun, Row], ...]:
-        found = [(run, row) for run in self.kept for row in run.rows]
-        twice = self._twice
-        called = dict(zip(self.folders, self.names, strict=True))
-        return tuple((run, rows.of_run(row, called[run.folder]) if row.row in twice else row) for run, row in found)
+    def rows(self) -> list[Line]:
+        """Every configuration, its seeds together, run by run (``report.table.rows``)."""
+        if len(self.kept) == 1:
+            return self.kept[0].rows
+        cells, names = [], {}
+        for called, run in zip(self.names, self.kept, strict=True):
+            for row in run.rows:
+                twice = row.row in self._twice
+                own = [replace(e, variant=f"{e.variant} @ {called}") if twice else e for e in row.cells]
+                names[own[0].row] = f"{row.row} @ {called}" if twice else row.row
+                cells += own
+        return table.rows(table.tabulate(cells, {}, names), cells)
 
     @cached_property
     def _twice(self) -> frozenset[str]:
         """Names of rows that several of the runs have, however they are typed."""
         every = [name for run in self.kept for name in run.table["row"].unique()]
-        seen = Counter(map(rows.plain_name, every))
-        return frozenset(name for name in every if seen[rows.plain_name(name)] > 1)
+        seen = Counter(map(table.plain_name, every))
+        return frozenset(name for name in every if seen[table.plain_name(name)] > 1)
 
     @cached_property
-    def scores(self) -> tuple[Row, ...]:
+    def scores(self) -> tuple[Line, ...]:
         """The rows that can be compared."""
-        return rows.compare_rows(self.rows)
+        return tuple(row for row in self.rows if row.metric)
 
     @cached_property
     def questions(self) -> tuple[answer.Question, ...]:
         """What was asked, and what was found, as values (``report.answer``)."""
-        return answer.ask(rows.answering(self.rows))
+        return answer.ask(table.answering(self.rows))
 
     @property
     def answer(self) -> str:
@@ -217,7 +218,7 @@ class Run:
         scores = self.scores
         try:
             said = {s.row: f"{s.method} {s.task} {s.dataset}" for s in scores}
-            name = rows.find_row_name(said, row, "this run" if len(self.kept) == 1 else "these runs")
+            name = table.find_row_name(said, row, "this run" if len(self.kept) == 1 else "these runs")
         except DataError as error:
             raise ScenarioError(str(error)) from None
         return self._chosen(next(s for s in scores if s.row == name))
@@ -286,14 +287,13 @@ class Run:
         """
         from fedgraph.report import outside
 
-        name = self.score(row).row
-        run, place = next((run, place) for place, (run, own) in enumerate(self._owned) if own.row == name)
-        first = next(place for place, (other, _) in enumerate(self._owned) if other is run)
-        return outside.make_outside_sheet(run, run.rows[place - first].row).html
+        run, name = self.owner(self.score(row))
+        return outside.make_outside_sheet(run, name).html
 
-    def folder_of(self, row: Row) -> Path:
-        """The run that ``row`` is of."""
-        return next(run.folder for run, own in self._owned if own.row == row.row)
+    def owner(self, row: Line) -> tuple[stored.SavedRun, str]:
+        """(the run that a row is of, what the row is called there)."""
+        owners = [(run, own.row) for run in self.kept for own in run.rows]
+        return owners[[one.row for one in self.rows].index(row.row)]
 
     def candidates(self) -> list[privacy.Candidate]:
         """Rows that a budget might still carry, those of the best mean first."""
@@ -304,9 +304,8 @@ class Run:
             found += [privacy.Candidate.released(score.row, account, ledger.of(account.cell)) for account in ledger.accounts]
         return found
 
-    def _chosen(self, score: Row) -> ChosenRow:
-        given = (score.results, score.row, score.metric, score.refuted)
-        return ChosenRow(*given, folder=self.folder_of(score), others=self.candidates)
+    def _chosen(self, score: Line) -> ChosenRow:
+        return ChosenRow(**vars(score), run=self)
 
     def _repr_html_(self) -> str:
         """In a notebook: the answer, and every row."""

@@ -10,7 +10,7 @@ import yaml
 from rich.console import Console
 
 from fedgraph.commands import base as cli
-from fedgraph.report.rows import LARGEST_DELTA
+from fedgraph.report.answer import LARGEST_DELTA
 from fedgraph.runs import probe
 from fedgraph.scenario import read, wanted
 

@@ -16,8 +16,8 @@ from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFa
 from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Viewer
-from fedgraph.report import client_choices, table
-from fedgraph.report.rows import group_rows
+from fedgraph.report import table
+from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import SectionRecords
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
@@ -92,25 +92,25 @@ def test_every_row_of_the_results_finds_its_cell(found: list[Cell]) -> None:
     again = table.results_of(lines)
     assert [one.row for one in again] == [c.row for c in found]
     assert [one.facts.results for one in again] == [one.facts.results for one in entries]
-    assert len(set(lines["row"])) == len(group_rows(entries)) == len({c.row for c in found})
+    assert len(set(lines["row"])) == len(table.rows_of(entries)) == len({c.row for c in found})
 
 
-@given(st.lists(names.filter(lambda name: name != client_choices.EVERYBODY), unique=True, min_size=2, max_size=4))
+@given(st.lists(names.filter(lambda name: name != participation.EVERYBODY), unique=True, min_size=2, max_size=4))
 def test_every_client_keeps_its_own_numbers(owners: list[str]) -> None:
     """Of being joined and of being left out, under both kinds of trust."""
     entries = []
-    for step, trust in enumerate(client_choices.TRUST_WORDS):
+    for step, trust in enumerate(participation.TRUST_WORDS):
         cell = Cell("t", "d", "features", "default", world_of_trust(trust), 4.0, "provable", 0)
         joined = [result("federated", name, (10 * step + k) / 100) for k, name in enumerate(owners)]
-        entries.append(entry(cell, [result("federated", client_choices.EVERYBODY, 0.9), *joined]))
+        entries.append(entry(cell, [result("federated", participation.EVERYBODY, 0.9), *joined]))
         for k, name in enumerate(owners):
             left = replace(cell, world=World(WorldKind.TOGETHER, trust, LeftOutOfWorld(k, name)))
             entries.append(entry(left, [result("left-out", name, (50 + 10 * step + k) / 100)]))
-    found = client_choices.read(SectionRecords("participation", "t", "d", {}, tuple(entries)))
-    for step, trust in enumerate(client_choices.TRUST_WORDS):
+    found = participation.read(SectionRecords("participation", "t", "d", {}, tuple(entries)))
+    for step, trust in enumerate(participation.TRUST_WORDS):
         for k, name in enumerate(owners):
-            assert found.value("features", 4.0, client_choices.join(trust), name) == (10 * step + k) / 100
-            assert found.value("features", 4.0, client_choices.leave_out(trust), name) == (50 + 10 * step + k) / 100
+            assert found.value("features", 4.0, participation.join(trust), name) == (10 * step + k) / 100
+            assert found.value("features", 4.0, participation.leave_out(trust), name) == (50 + 10 * step + k) / 100
 
 
 def owned(library: Graph, owners: tuple[str, ...]) -> Graph:

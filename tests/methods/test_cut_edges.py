@@ -180,9 +180,9 @@ def test_the_task_gives_edges_between_clients_to_both_where_it_is_asked_to(tmp_p
         facts = row.head.facts
         shared = row.head.task == "protected" and row.head.world.trust is not Trust.CURATOR
         assert facts.cut_edges_shared == shared
-        assert (Assumption.CUT_EDGES_SHARED in row.protection.assumptions) == shared
-        assert row.provable <= 4 * (1 + 1e-9) or row.head.method == "link_clear"
-        found[row.head.task, row.head.method, row.head.world.trust] = row.mean_of("auc")
+        assert (Assumption.CUT_EDGES_SHARED in row.held.assumptions) == shared
+        assert row.epsilon_provable <= 4 * (1 + 1e-9) or row.head.method == "link_clear"
+        found[row.head.task, row.head.method, row.head.world.trust] = row.auc
     both = found["protected", "link_clear", Trust.OWN_CLIENT]
     assert both == found["protected", "link_clear", Trust.CURATOR]
     assert both > found["dropped", "link_clear", Trust.OWN_CLIENT]

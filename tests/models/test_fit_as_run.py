@@ -187,7 +187,7 @@ def test_a_model_of_those_who_trained_is_the_runs_model(town: Town, protocol: st
     for row in rows(town, protocol):
         model = row.fit(people, public=public, nothing_protected=True)
         name = f"{row.variant} {row.trust.value}"
-        printed[name] = row.mean, row.provable, row.protection
+        printed[name] = row.mean, row.epsilon_provable, row.held
         found[name] = town.accuracy(model, tested, others or trained), pytest.approx(model.epsilon), protection(model)
         if protocol == "transductive" and row.method == "nonprivate":
             assert town.accuracy(model, everybody[PEOPLE:], everybody) > row.mean - 0.2
@@ -214,7 +214,7 @@ def test_a_model_of_links_is_the_runs_model(town: Town) -> None:
             continue
         model = row.fit(people, nothing_protected=True)
         scores, count, name = model.score_pairs(pairs), int(hidden.sum()), f"{row.variant} {row.trust.value}"
-        printed[name] = row.mean, row.provable, row.protection
+        printed[name] = row.mean, row.epsilon_provable, row.held
         auc = links.measure_scores(scores[:count], scores[count:])[row.metric]
         found[name] = auc, pytest.approx(model.epsilon), protection(model)
     assert found == printed
@@ -228,7 +228,7 @@ def test_who_asks_is_answered_as_in_the_run_though_everybody_has_a_label_and_so_
         model, name = row.fit(nothing_protected=True), f"{row.variant} {row.trust.value}"
         answered = town.accuracy(model, later, everybody), town.accuracy(model, here, here)
         chance = math.sqrt(row.mean * (1 - row.mean) * (1 / len(later) + 5 / PEOPLE))
-        assert protection(model) == row.protection, name
+        assert protection(model) == row.held, name
         assert abs(answered[0] - row.mean) < 3 * chance, (name, row.mean, answered)
         assert answered[1] > row.mean - 3 * chance, (name, row.mean, answered)
 

@@ -21,7 +21,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import answer, outputs, page, statement
 from fedgraph.report.answer import Question
-from fedgraph.report.rows import Row, answering, group_rows
+from fedgraph.report.table import Line, answering, rows_of
 from tests.results import plain_result
 
 RELATIONS = {"node": Relation.NODE_REPLACE, "edge": Relation.EDGE_UNDIRECTED, "graph": Relation.GRAPH_REPLACE}
@@ -54,8 +54,8 @@ def seeds(method: str, *accuracies: float, **rest: Any) -> list[Result]:
     return [cell(method, a, seed=s, **rest) for s, a in enumerate(accuracies)]
 
 
-def rows(*cells: Result) -> tuple[Row, ...]:
-    return answering(group_rows(list(cells)))
+def rows(*cells: Result) -> tuple[Line, ...]:
+    return answering(rows_of(list(cells)))
 
 
 def ask(*cells: Result) -> tuple[Question, ...]:
@@ -84,8 +84,7 @@ def test_what_an_attacker_can_believe_is_never_said_too_small(epsilon: float, mo
 def test_the_interval_holds_the_tested_and_every_seed() -> None:
     """Two standard errors of 400 tested nodes around the least and the largest seed."""
     (row,) = rows(*seeds("a", 0.5, 0.7, facts=NodeClassificationCellFacts(tested=400)))
-    low, high = row.interval
-    assert (round(low, 2), round(high, 2)) == (0.45, 0.74)
+    assert (round(row.low, 2), round(row.high, 2)) == (0.45, 0.74)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
     steady = [replace(c, metrics={**c.metrics, "majority_share": 0.4}, facts=facts) for c in seeds("steady", 0.55, 0.56, 0.54)]
     (question,) = ask(*given, *steady)
     assert question.pick is not None
-    assert question.pick.row.short == "steady"
+    assert question.pick.row.name == "steady"
 
 
 def test_guessing_is_told_over_the_seeds_and_each_seed_is_held_against_its_own() -> None:
@@ -145,7 +144,7 @@ def test_the_smallest_epsilon_that_has_most_of_the_gain_then_the_least_trust_is_
     ]  # fmt: skip
     (question,) = ask(*cells)
     assert question.pick is not None
-    assert (question.pick.row.short, question.pick.budget) == ("b", 4.0)
+    assert (question.pick.row.name, question.pick.budget) == ("b", 4.0)
     assert list(question.trusts) == [Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT]
 
 
@@ -178,10 +177,10 @@ def test_the_data_say_what_a_node_is_called(one: str, title: str, covered: str) 
     facts = NodeClassificationCellFacts(one=one, protocol="transductive", tested=500, least_class=50, train_nodes=1_000)
     (row,) = rows(cell("a", 0.7, facts=facts, unit="edge", delta=1e-3))
     (question,) = answer.ask([row])
-    said = statement.make_statement(row)
+    said = (*statement.sentences(row), *row.assumptions)
     assert question.title == title
     assert covered in question.strength
-    everything = " ".join((question.finding, question.strength, question.title, *said.sentences, *said.conditions))
+    everything = " ".join((question.finding, question.strength, question.title, *said))
     assert ("node" in everything, "edge" in everything.casefold()) == (one == "node", one != "person")
 
 
@@ -195,7 +194,7 @@ def test_an_infinite_provable_epsilon_is_never_the_answer() -> None:
     claims = cell("claims", 0.9, provable=math.inf)
     (question,) = ask(claims, cell("sound", 0.5))
     assert question.pick is not None
-    assert question.pick.row.short == "sound"
+    assert question.pick.row.name == "sound"
     (question,) = ask(claims)
     assert question.pick is None
     assert "nothing here can be called private" in question.found
@@ -206,35 +205,35 @@ def test_calibrated_to_a_claim_a_row_counts_at_its_provable_epsilon() -> None:
     assert question.within(1.0, Trust.CURATOR) is None
     best = question.within(4.0, Trust.CURATOR)
     assert best is not None
-    assert best.short == "claims"
+    assert best.name == "claims"
 
 
 def test_a_row_that_reads_the_features_is_no_answer_where_features_are_private() -> None:
     """It releases nothing of an edge, and everything else of a node."""
     free = cell("own-edges", 0.9, provable=0.0, paths={}, unit="edge")
     node, edge = ask(free, cell("private", 0.5), cell("linked", 0.6, unit="edge"))
-    assert (node.free, edge.free and edge.free.short) == (None, "own-edges")
+    assert (node.free, edge.free and edge.free.name) == (None, "own-edges")
 
 
 def test_units_are_never_mixed() -> None:
     node, edge = ask(cell("edges", 0.9, unit="edge"), cell("nodes", 0.5))
     best = node.within(1.0, Trust.CURATOR)
     assert best is not None
-    assert best.short == "nodes"
-    assert [(q.unit, [r.short for r in q.kept]) for q in (node, edge)] == [("node", ["nodes"]), ("edge", ["edges"])]
+    assert best.name == "nodes"
+    assert [(q.unit, [r.name for r in q.kept]) for q in (node, edge)] == [("node", ["nodes"]), ("edge", ["edges"])]
 
 
 def test_less_trust_serves_everybody_and_stands_in_no_column_of_more() -> None:
     lpgnn = cell("lpgnn", 0.8, trust=Trust.NOBODY)
-    assert group_rows([lpgnn])[0].trust is Trust.NOBODY
+    assert rows_of([lpgnn])[0].trust is Trust.NOBODY
     (question,) = ask(lpgnn, cell("curated", 0.7))
     for trust in Trust:
         best = question.within(1.0, trust)
         assert best is not None
-        assert best.short == "lpgnn"
+        assert best.name == "lpgnn"
     curator, nobody = page.table_lines(question)
     assert curator[1][0].row is not None
-    assert (curator[0], curator[1][0].row.short) == (Trust.CURATOR, "curated")
+    assert (curator[0], curator[1][0].row.name) == (Trust.CURATOR, "curated")
     assert "less trust does as well: nobody 80" in curator[1][0].words
     assert (nobody[0], nobody[1][0].number, nobody[1][0].look) == (Trust.NOBODY, "80", "best")
 
@@ -245,20 +244,19 @@ def attacked(method: str, right: int, accuracy: float) -> Result:
 
 
 def test_a_refuted_row_is_said_first_and_never_the_answer() -> None:
-    grouped = group_rows([attacked("broken", 199, 0.9), attacked("sound", 110, 0.5)])
-    content = page.make_page_content(grouped, "t", "l", [])
+    content = page.PageContent(rows_of([attacked("broken", 199, 0.9), attacked("sound", 110, 0.5)]), "t", "l")
     assert content.sentences[0].startswith("CONTRADICTION")
     assert "broken" in content.sentences[0]
     (question,) = content.questions
-    assert [row.short for row in question.kept] == ["sound"]
-    assert next(row for row in content.rows if row.short == "broken").status.startswith("refuted: an attack shows ε ≥")
+    assert [row.name for row in question.kept] == ["sound"]
+    assert next(row for row in content.rows if row.name == "broken").status.startswith("refuted: an attack shows ε ≥")
 
 
 def test_a_row_without_a_number_competes_for_nothing_and_is_named() -> None:
     found = rows(cell("lost", math.nan), cell("found", 0.5))
     assert answer.missing(found).startswith("1 of 2 rows have no result and compete for nothing: lost, curator, ε=1")
     (question,) = answer.ask(found)
-    assert [row.short for row in question.kept] == ["found"]
+    assert [row.name for row in question.kept] == ["found"]
 
 
 def test_where_nothing_private_is_better_than_what_releases_nothing_this_is_said() -> None:
@@ -317,7 +315,7 @@ def test_a_row_that_learnt_nothing_is_not_recommended() -> None:
     assert ask(tied[0])[0].found == "nothing to use: 0.53 at most, and 0.5 is chance."
     pick = ask(*tied)[0].pick
     assert pick is not None
-    assert (pick.row.short, pick.budget) == ("high", 8.0)
+    assert (pick.row.name, pick.budget) == ("high", 8.0)
 
 
 def test_a_rare_class_is_told_by_what_is_found_of_it() -> None:

@@ -17,7 +17,7 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import attack_bounds, statement, table
 from fedgraph.report.phrases import phrase_lower_bound
-from fedgraph.report.rows import Row, compare_rows, group_rows
+from fedgraph.report.table import Line, rows_of
 from tests.results import plain_result
 
 
@@ -33,8 +33,8 @@ def entry(right: int | None, seed: int = 0, **changes: Any) -> Result:
     return replace(made, **changes)
 
 
-def row(*entries: Result) -> Row:
-    (found,) = group_rows(entries)
+def row(*entries: Result) -> Line:
+    (found,) = rows_of(entries)
     return found
 
 
@@ -42,17 +42,17 @@ def test_seeds_are_added_up_and_those_without_attack_left_out() -> None:
     found = row(entry(60, 0), entry(70, 1), entry(None, 2))
     assert found.canaries is not None
     assert found.canaries.counts == (one_run.OneRunCount(1000, 200, 130),)
-    assert found.measured == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 130), 1e-5) > 0
+    assert found.epsilon_measured == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 130), 1e-5) > 0
     assert found.canaries.ceiling == one_run.epsilon_lower(one_run.OneRunCount(1000, 200, 200), 1e-5)
-    assert row(entry(None)).measured is None
+    assert row(entry(None)).epsilon_measured is None
 
 
 def test_a_bound_is_printed_rounded_down_with_what_it_rests_on() -> None:
     found = row(entry(65))
-    assert found.measured is not None
-    assert found.measured - 0.01 < float(phrase_lower_bound(found.measured)) <= found.measured
-    said = " ".join(statement.make_statement(found).sentences)
-    for part in (f"ε ≥ {phrase_lower_bound(found.measured)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
+    assert found.epsilon_measured is not None
+    assert found.epsilon_measured - 0.01 < float(phrase_lower_bound(found.epsilon_measured)) <= found.epsilon_measured
+    said = " ".join(statement.sentences(found))
+    for part in (f"ε ≥ {phrase_lower_bound(found.epsilon_measured)}", "95% confidence", "65 of 100 guesses", "500 canaries"):
         assert part in said
     (about,) = attack_bounds.explain([found])
     assert "a low value proves nothing" in about
@@ -67,7 +67,9 @@ def test_a_bound_above_the_proof_among_many_rows_is_not_called_a_contradiction()
     (said,) = attack_bounds.contradictions([row(above), *others])
     assert said.startswith("Canaries contradict no proven ε. More was measured than proven, but chance explains it")
     assert attack_bounds.summarise([row(above), *others])[0] == f"Attacks: {said}"
-    assert all(found.status == "ok" for found in compare_rows([row(above), *others]))
+    together = rows_of([above, *(entry(50, variant=f"{i}") for i in range(39))])
+    assert [found.status for found in together] == ["ok"] * 40
+    assert row(above).status.startswith("refuted: an attack shows ε ≥"), "alone it is one"
     (still,) = attack_bounds.contradictions([row(entry(95)), *others])
     assert still.startswith("CONTRADICTION")
 
@@ -84,4 +86,4 @@ def test_every_row_of_the_table_has_the_measured_value() -> None:
     assert lines["epsilon_measured"].isna().to_list() == [False, True, False]
     assert [one.epsilon_measured for one in table.results_of(lines)] == [one.epsilon_measured for one in cells]
     (together,) = table.group(lines)["epsilon_measured"]
-    assert together == row(*cells).measured, "by all their guesses"
+    assert together == row(*cells).epsilon_measured, "by all their guesses"

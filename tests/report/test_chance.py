@@ -12,7 +12,7 @@ from fedgraph.cells.result import Result
 from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.privacy.trust import Trust
 from fedgraph.report import chance
-from fedgraph.report.rows import error_of_difference, is_worse
+from fedgraph.report.chance import error_of_difference, is_worse
 from tests.report.test_answer import ask, cell, rows
 
 

@@ -15,9 +15,9 @@ from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import attack_bounds, page
-from fedgraph.report.rows import Row, group_rows
 from fedgraph.report.sections import named_attacks
 from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report.table import Line, rows_of
 from tests.results import plain_result
 
 
@@ -40,14 +40,14 @@ def verdict(right: int, **changes: Any) -> NamedAttackCellFacts:
     return NamedAttackCellFacts(**{**found, **changes})
 
 
-def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) -> Row:
+def row(*verdicts: NamedAttackCellFacts, risk: NodeRiskCellFacts | None = None) -> Line:
     named = NamedAttacksCellFacts(verdicts, {"linkteller": "it says nothing here"}, risk)
-    (found,) = group_rows([entry(NodeClassificationCellFacts(named=named))])
+    (found,) = rows_of([entry(NodeClassificationCellFacts(named=named))])
     return found
 
 
-def section(found: Row) -> Any:
-    records = SectionRecords("node_classification", "t", "d", {}, found.results, ({},) * len(found.results))
+def section(found: Line) -> Any:
+    records = SectionRecords("node_classification", "t", "d", {}, found.cells, ({},) * len(found.cells))
     return named_attacks.build(records)
 
 
@@ -57,7 +57,7 @@ def test_a_refuted_epsilon_comes_first_with_what_repeats_it() -> None:
     assert said[0].startswith("CONTRADICTION: lira")
     for part in ("provable ε is 1", "99 of 100 guesses", "seed 0", "task t", "data set d", "environment.json"):
         assert part in said[0]
-    assert page.make_page_content([found], "t", "l", []).sentences[0] == said[0]
+    assert page.PageContent([found], "t", "l").sentences[0] == said[0]
 
 
 def test_many_bounds_share_the_error() -> None:

@@ -19,8 +19,8 @@ from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
 from fedgraph.report import charts, page, plots, references, sweeps
-from fedgraph.report import rows as found_rows
 from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report.table import rows_of
 from fedgraph.types import WRITTEN_AFTER, Graph, GraphProvenance
 from tests.report.test_answer import ask, cell
 
@@ -35,8 +35,7 @@ def record(label: str, entries: list[Result], dataset: str = "d", **params: Any)
 
 
 def content(*cells: Result, notices: tuple[str, ...] = (), records: tuple[SectionRecords, ...] = ()) -> page.PageContent:
-    rows = found_rows.group_rows(list(cells))
-    return page.make_page_content(rows, "title", "lead", notices, records)
+    return page.PageContent(rows_of(list(cells)), "title", "lead", notices, records)
 
 
 def marks(spec: Any, kind: str) -> list[dict[str, Any]]:
@@ -61,7 +60,7 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
     assert abs(heights["curator"] - heights["sums"]) > 0.05 * (90 - 20)
     assert all(abs(heights[trust] - heights["without privacy 90 (clear)"]) > 2 for trust in ("curator", "sums"))
     assert lines == {"a, curator, ε=1", "a, curator, ε=8", "b, sums, ε=1", "b, sums, ε=8"}
-    assert {point["row"] for point in marks(spec, "point")} >= {"weak, sums, ε=1"}
+    assert {point.get("row") for point in marks(spec, "point")} >= {"weak, sums, ε=1"}
     asked = spec["layer"][1]["encoding"]["tooltip"]
     assert [one["title"] for one in asked] == ["row", "method", "result", "ε provable", "ε published", "trust", "if"]
 
@@ -128,11 +127,11 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     ]
 
 
-def test_a_matrix_of_many_clients_is_a_picture() -> None:
-    """80 × 80 marks are more than altair draws unasked; the page shows the picture."""
-    matrix = plots.plot_heatmap(np.abs(np.subtract.outer(np.arange(80), np.arange(80))), "t", "x", "y", [40])
-    figure = plots.PlotFigure("c", (matrix,), live=False)
-    assert figure.png.startswith(b"\x89PNG")
+def test_a_map_of_many_nodes_is_a_picture() -> None:
+    """6,000 marks are more than altair draws unasked; the page shows the picture."""
+    places = np.random.default_rng(0).normal(size=(6_000, 2))
+    (panel,) = plots.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
+    figure = plots.PlotFigure("c", (panel,), live=False)
     assert figure.jpeg.startswith(b"\xff\xd8")
     assert len(figure.jpeg) < 40_000
 
@@ -244,11 +243,10 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
 def test_every_method_names_a_paper_that_can_be_followed() -> None:
     from fedgraph import plugins
 
-    used = [references.describe_referenced_method(name) for name in plugins.names("methods")]
-    used.append(references.describe_referenced_data("planetoid/citeseer"))
-    papers = [*(paper for entry in used for paper in entry.papers), *references.describe_comparison(geometry=True)]
-    assert all(entry.papers for entry in used)
-    assert references.describe_referenced_method("graph size").papers == ()
+    used = [references.method(name)[1] for name in plugins.names("methods")] + [references.data("planetoid/citeseer")]
+    papers = [*(paper for named in used for paper in named), *references.comparison(geometry=True)]
+    assert all(used)
+    assert references.method("graph size")[1] == []
     for paper in papers:
         assert paper.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", paper.doi), paper
         assert not re.search(r"[{}@]", paper.text), paper
@@ -311,7 +309,7 @@ def test_every_link_of_a_page_leads_somewhere(big: str) -> None:
 def test_a_column_that_tells_the_label_is_said_on_the_first_screen_and_in_no_letter(library: Graph) -> None:
     doubt = f"column blocked alone tells the label of 60 of 60 people, {WRITTEN_AFTER}"
     read = {"d": replace(library, name="d", provenance=GraphProvenance("own", doubt))}
-    made = page.make_page_content(found_rows.group_rows([cell("a", 0.7)]), "title", "lead", (), (), read)
+    made = page.PageContent(rows_of([cell("a", 0.7)]), "title", "lead", graphs=read)
     first, _, _ = page.render_report_page(made).partition("</header>")
     assert f"<b>Look at the data first: </b>{doubt}." in first
     assert f"Look at the data first: {doubt}." in made.sentences

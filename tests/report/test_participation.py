@@ -14,7 +14,7 @@ from fedgraph.cells.task_facts import ClientResultCellFacts, ParticipationCellFa
 from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
-from fedgraph.report import client_choices, owner_letters, page, table
+from fedgraph.report import page, table
 from fedgraph.report.sections import participation
 from fedgraph.report.sections.base import SectionRecords
 
@@ -66,7 +66,7 @@ def finished(given: dict[str, Any]) -> Result:
 
 
 def test_the_letter_says_what_the_owner_asked() -> None:
-    letter = owner_letters.write_owner_letters(client_choices.read(of(seeded(entries()))), "d")[0]
+    letter = participation.write_letters(participation.read(of(seeded(entries()))), "d")[0]
     text = " ".join(letter.sentences)
     assert letter.client == "a"
     assert "counted on 25 people" in text
@@ -85,7 +85,7 @@ def test_the_letter_says_what_the_owner_asked() -> None:
 
 def test_a_difference_that_chance_may_make_is_none() -> None:
     """25 tested nodes three times: two standard errors of two shares near .6 are 16 of 100."""
-    letter = owner_letters.write_owner_letters(client_choices.read(of(seeded(entries()))), "d")[1]
+    letter = participation.write_letters(participation.read(of(seeded(entries()))), "d")[1]
     assert "Differences below 16 may be chance." in letter.sentences[0]
     assert "joining brings you nothing that can be told from chance. With ε = 4 it is about as good" in letter.answer
     assert "55 of 100 (5 fewer than alone, which may be chance)" in " ".join(letter.sentences)
@@ -114,7 +114,7 @@ def test_answers_are_compared_person_by_person(shift: int, gains: bool) -> None:
     for one, of_100, moved in ((given[0], 60, 0), (given[1], 50, 0), (given[2], 68, shift)):
         for found in one["facts"]["results"]:
             found |= {"tested": 100, "metrics": {"accuracy": of_100 / 100}, "right": right(moved, of_100)}
-    gain = client_choices.read(of(seeded(given))).gain("a", 4.0)
+    gain = participation.read(of(seeded(given))).gain("a", 4.0)
     assert gain == pytest.approx(0.08 if gains else 0.0)
 
 
@@ -127,9 +127,9 @@ def test_differences_are_those_of_one_seed_where_a_cell_failed() -> None:
             for found in one["facts"]["results"]:
                 found |= {"tested": 100, "metrics": {"accuracy": value}, "right": right(0, round(100 * value))}
         given += [joined] if seed == 0 else [alone, joined]
-    found = client_choices.read(of(given))
-    alone_key = ("features", math.inf, client_choices.ALONE, "a")
-    joined_key = ("features", 4.0, client_choices.join(Trust.SUMS), "a")
+    found = participation.read(of(given))
+    alone_key = ("features", math.inf, participation.ALONE, "a")
+    joined_key = ("features", 4.0, participation.join(Trust.SUMS), "a")
     assert found.error(joined_key, alone_key) == pytest.approx(math.sqrt(0.01 * 0.99 / 100))
     assert found.mean(joined_key) < found.mean(alone_key)
     assert found.difference(joined_key, alone_key) == pytest.approx(0.01)
@@ -156,13 +156,13 @@ def test_alerts_that_find_nothing_were_measured() -> None:
     """Ten alerts, twenty that are looked for, none found: that is a result, and chance has its width there."""
     given = entries()
     sought(given, 100, 20, 0)
-    found = client_choices.read(of(given, ACCOUNTS))
+    found = participation.read(of(given, ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (20, 0.5)
-    letter = owner_letters.write_owner_letters(found, "d")[0]
+    letter = participation.write_letters(found, "d")[0]
     assert not any("Nothing was measured" in s for s in letter.sentences)
     for record in (r for one in given for r in one["facts"]["results"] if r["client"] == "a"):
         record |= {"sought": 0, "metrics": {"accuracy": 0.9}}
-    (silent, _) = owner_letters.write_owner_letters(client_choices.read(of(given, ACCOUNTS)), "d")
+    (silent, _) = participation.write_letters(participation.read(of(given, ACCOUNTS)), "d")
     assert "none of your accounts that were tested is of the kind that is looked for" in " ".join(silent.sentences)
 
 
@@ -173,19 +173,19 @@ def test_what_a_perfect_list_finds_is_a_mean_over_seeds() -> None:
     sought(two, 5, 2, 1)
     for entry_ in two:
         entry_["seed"] = 1
-    found = client_choices.read(of([*one, *two], ACCOUNTS))
+    found = participation.read(of([*one, *two], ACCOUNTS))
     assert (found.tested["a"], found.reachable["a"]) == (3, 0.75)
-    text = " ".join(owner_letters.write_owner_letters(found, "d")[0].sentences)
+    text = " ".join(participation.write_letters(found, "d")[0].sentences)
     assert "No model can find more than 75 of 100" in text
     assert "Alone, with a model that you keep to yourself: 75 of 100" in text
 
 
 @pytest.mark.parametrize("tested", [1, 2, 3, 8, 50, 400])
 def test_one_node_of_a_few_makes_no_difference(tested: int) -> None:
-    found = client_choices.read(of(entries()))
+    found = participation.read(of(entries()))
     found.tested["a"] = tested
-    assert owner_letters._alike(found, "a", 1.0 - 1 / tested, 1.0)
-    assert owner_letters._alike(found, "a", 1 / tested, 0.0)
+    assert participation._alike(found, "a", 1.0 - 1 / tested, 1.0)
+    assert participation._alike(found, "a", 1 / tested, 0.0)
     assert found.chance("a", 1.0) <= 1.0
 
 
@@ -208,9 +208,9 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
     given = entries()
     given[1]["facts"]["results"] = [record("alone", c, v, 4.0) for c, v in (("all", 0.6), ("a", 0.65), ("b", 0.55))]
     given[2]["protection"] = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.FEATURES_FROM_EDGES,))
-    found = client_choices.read(of(given))
-    assert found.inside() == ("features", 4.0, client_choices.ALONE)
-    letter = owner_letters.write_owner_letters(found, "d")[0]
+    found = participation.read(of(given))
+    assert found.inside() == ("features", 4.0, participation.ALONE)
+    letter = participation.write_letters(found, "d")[0]
     assert "keep to yourself: 65 of 100" in " ".join(letter.sentences)
     assert any("What the rows of others say of this person" in s for s in letter.last)
 
@@ -220,15 +220,15 @@ def test_a_model_that_is_kept_may_be_of_any_budget_and_limits_are_told() -> None
 )
 def test_the_letter_says_what_protection_costs(most: float, says: str) -> None:
     free = entry(SUMS, math.inf, [record("federated", c, most, math.inf) for c in ("all", "a", "b")], method="nonprivate")
-    letter = owner_letters.write_owner_letters(client_choices.read(of(seeded([*entries(), free]))), "d")[0]
+    letter = participation.write_letters(participation.read(of(seeded([*entries(), free]))), "d")[0]
     assert f"If nothing were protected, joining would give {100 * most:.0f} of 100: at ε = 4 protection {says}" in " ".join(
         letter.sentences
     )
 
 
 def test_what_is_not_private_wins_nothing() -> None:
-    found = client_choices.read(of(entries()))
-    best = found.best(4.0, tuple(client_choices.JOINED))
+    found = participation.read(of(entries()))
+    best = found.best(4.0, tuple(participation.JOINED))
     assert best == ("features", "joined, sums only"), "the ε of leaky is infinite although 4 was asked"
     assert found.value("leaky", 4.0, best[1]) == 0.99
     assert len(participation.build(of(entries())).letters) == 2
@@ -238,9 +238,9 @@ def test_what_is_not_private_wins_nothing() -> None:
 def test_what_an_attacker_reaches_is_randomised_response(epsilon: float) -> None:
     """Randomised response is ε-DP, and the best guess from it is right with probability e^ε / (1 + e^ε): the bound is tight."""
     right = math.exp(epsilon) / (1 + math.exp(epsilon))
-    assert owner_letters._right_at_most(epsilon, 0.0) == pytest.approx(right)
-    assert owner_letters._right_at_most(epsilon, 0.01) > right
-    assert owner_letters._right_at_most(math.inf, 0.0) == 1.0
+    assert participation._right_at_most(epsilon, 0.0) == pytest.approx(right)
+    assert participation._right_at_most(epsilon, 0.01) > right
+    assert participation._right_at_most(math.inf, 0.0) == 1.0
 
 
 def test_every_client_has_its_rows_in_the_table() -> None:

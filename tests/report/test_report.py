@@ -14,7 +14,7 @@ from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import statement
-from fedgraph.report.rows import Row, group_rows
+from fedgraph.report.table import rows_of
 from tests.results import plain_result
 
 
@@ -32,24 +32,23 @@ def entry(**changes: Any) -> Result:
 def test_every_price_of_a_row_is_that_of_its_dearest_seed(order: tuple[int, ...]) -> None:
     paid = (0.5, 2.0, 1.0)
     made = [entry(seed=s, epsilon_provable=paid[s], epsilon_published=2 * paid[s], paths={"model": paid[s] / 2}) for s in order]
-    (row,) = group_rows(made)
-    assert (row.provable, row.published, row.path("model")) == (2.0, 4.0, 1.0)
-    said = " ".join(statement.make_statement(row).sentences)
+    (row,) = rows_of(made)
+    assert (row.epsilon_provable, row.epsilon_published, row.paths["model"]) == (2.0, 4.0, 1.0)
+    said = " ".join(statement.sentences(row))
     assert "ε = 2 with δ" in said
     assert "gives ε = 4" in said
 
 
 def test_seeds_that_chose_otherwise_are_one_row_with_all_their_paths() -> None:
     other = entry(seed=1, paths={"meetings": 0.2, "labels": 0.7})
-    row = group_rows([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
-    assert row.paths == ("meetings", "rows", "labels")
-    assert row.path("labels") == 0.7
-    assert all(f"“{path}”" in " ".join(statement.make_statement(row).sentences) for path in row.paths)
+    row = rows_of([entry(paths={"meetings": 0.2, "rows": 0.9}), other])[0]
+    assert row.paths == {"meetings": 0.2, "rows": 0.9, "labels": 0.7}
+    assert all(f"“{path}”" in " ".join(statement.sentences(row)) for path in row.paths)
 
 
 def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
-    said = statement.make_statement(group_rows([entry()])[0])
-    text = " ".join(said.sentences)
+    (row,) = rows_of([entry()])
+    text = " ".join(statement.sentences(row))
     for part in (
         "each node",
         "the server, which sees each client",
@@ -59,23 +58,22 @@ def test_a_statement_names_unit_relation_viewer_delta_and_conditions() -> None:
         "makes no claim",
     ):
         assert part in text
-    assert said.conditions == (Assumption.CLIENTS_DISJOINT.words,)
+    assert row.assumptions == (Assumption.CLIENTS_DISJOINT.words,)
 
 
 def test_an_open_path_is_said_to_protect_nothing() -> None:
-    row = group_rows([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
-    text = " ".join(statement.make_statement(row).sentences)
+    row = rows_of([entry(epsilon_provable=math.inf, paths={"model": math.inf, "embedding": 3.0})])[0]
+    text = " ".join(statement.sentences(row))
     assert "protects nothing" in text
     assert "“model” is sent in clear" in text
     assert "“embedding” alone" in text
 
 
 def test_rows_on_raw_data_are_not_called_public() -> None:
-    raw = Row((entry(paths={}, epsilon_provable=math.inf, epsilon=math.inf),), "m")
-    assert "raw data" in " ".join(statement.make_statement(raw).sentences)
-    assert "ε = ∞" in " ".join(statement.make_statement(raw).sentences)
-    sizes = Row((entry(paths={}, epsilon_provable=0.0, epsilon=math.inf),), "m")
-    assert "only public sizes" in " ".join(statement.make_statement(sizes).sentences)
+    (raw,), (sizes,) = (rows_of([entry(paths={}, epsilon_provable=price, epsilon=math.inf)]) for price in (math.inf, 0.0))
+    assert "raw data" in " ".join(statement.sentences(raw))
+    assert "ε = ∞" in " ".join(statement.sentences(raw))
+    assert "only public sizes" in " ".join(statement.sentences(sizes))
 
 
 def test_a_row_that_cannot_be_private_says_what_it_is() -> None:

@@ -23,7 +23,7 @@ from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import privacy_sheet, saved_run, table
-from fedgraph.report.rows import Row
+from fedgraph.report.table import rows_of
 from tests.results import plain_result
 
 SCHEMA = "FEDGRAPH_REGISTRY_SCHEMA"  # path of the registry's own schemas/deployments-schema.yaml
@@ -127,9 +127,10 @@ def test_a_measured_epsilon_says_which_bound_it_is() -> None:
     counts = ((1000, 200, 195),)
     attack = CanaryAttackCellFacts(counts, "what", "curve", None)
     entry = replace(cell("sound", 8.0, 0.5, 0), epsilon_measured=3.0, facts=NodeClassificationCellFacts(attack=attack))
-    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", privacy_sheet._measured(Row((entry,), "sound"))))
+    (row,) = rows_of([entry])
+    curve, plain = (float(x) for x in re.findall(r"ε ≥ (\d+\.\d+)", privacy_sheet._measured(row)))
     assert curve > plain > 0
-    assert "refutes curves of Gaussian noise only" in privacy_sheet._measured(Row((entry,), "sound"))
+    assert "refutes curves of Gaussian noise only" in privacy_sheet._measured(row)
 
 
 def test_a_row_without_a_guarantee_says_so_and_makes_no_record(folder: Path) -> None:

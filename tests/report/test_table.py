@@ -26,8 +26,7 @@ from fedgraph.federation import ALONE_WORLD, LeftOutOfWorld, World, WorldKind, w
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from fedgraph.report import table
-from fedgraph.report.rows import compare_rows, find_row_name, group_rows, name_rows, plain_name
-from fedgraph.report.statement import make_statement
+from fedgraph.report.table import find_row_name, name_rows, plain_name, rows_of
 from tests.results import plain_result
 
 ENTRY = plain_result(
@@ -103,18 +102,17 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_row_of_the_table_is_the_row_of_the_report() -> None:
-    """``group`` and ``Row`` are two ways to one number."""
-    whole = table.tabulate(several(), {})
-    grouped = table.group(whole).set_index("row")
-    rows = {row.row: row for row in compare_rows(group_rows(several()))}
+    """``group`` and ``rows`` are two ways to one number."""
+    grouped = table.group(table.tabulate(several(), {})).set_index("row")
+    rows = {row.row: row for row in rows_of(several()) if row.metric}
     assert "broken, alone, ε=1" not in grouped.index
     for name, row in rows.items():
         line = grouped.loc[name]
-        assert (line["seeds"], line["epsilon_provable"], line["metric"]) == (row.seeds, row.provable, row.metric)
+        assert (line["seeds"], line["epsilon_provable"], line["metric"]) == (row.seeds, row.epsilon_provable, row.metric)
         assert np.isclose(line["mean"], row.mean)
         assert np.isclose(line["deviation"], math.nan if row.deviation is None else row.deviation, equal_nan=True)
-        assert np.isclose(line["epsilon_published"], math.nan if row.published is None else row.published, equal_nan=True)
     assert len(rows) == 3
+    assert (rows["m, curator, ε=1"].epsilon_published, rows["m, curator, ε=1"].tested) == (2.0, 60)
     assert grouped.loc["m, curator, ε=1", "tested"] == 60
 
 
@@ -122,7 +120,7 @@ def test_every_assumption_stands_in_table_and_statement() -> None:
     stated = (Assumption.COUNTS_PUBLIC, Assumption.UNTUNED, Assumption.SPLIT_PUBLIC, Assumption.CLIENTS_DISJOINT)
     entry = replace(ENTRY, protection=Protection(Relation.NODE_REPLACE, Viewer.SERVER, stated))
     assert table.tabulate([entry], {})["assumptions"].item() == [assumption.words for assumption in stated]
-    assert make_statement(group_rows([entry])[0]).conditions == tuple(assumption.words for assumption in stated)
+    assert rows_of([entry])[0].assumptions == tuple(assumption.words for assumption in stated)
 
 
 def test_a_number_of_one_client_stands_beside_the_epsilon_of_that_client() -> None:
@@ -166,7 +164,7 @@ def test_no_two_rows_have_one_name(changes: dict[str, Any]) -> None:
     names = name_rows(cells)
     assert len(names) == 3
     assert len(set(map(plain_name, names.values()))) == 3
-    rows = group_rows([replace(ENTRY, **{key: vars(one)[key] for key in vars(CELL)}) for one in cells])
+    rows = rows_of([replace(ENTRY, **{key: vars(one)[key] for key in vars(CELL)}) for one in cells])
     assert len({row.anchor for row in rows}) == 3
     assert all(re.fullmatch(r"row-[a-z0-9_-]+", row.anchor) for row in rows)
     assert all(find_row_name(dict.fromkeys(names.values(), ""), name, "run") == name for name in names.values())

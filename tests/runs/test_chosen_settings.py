@@ -36,7 +36,7 @@ def written(folder: Path, text: str = TEXT, row: str = ROW) -> Path:
 
 def entries(out: Path) -> list[Result]:
     (row,) = load_saved_run(out).rows
-    return sorted(row.results, key=lambda e: e.seed)
+    return sorted(row.cells, key=lambda e: e.seed)
 
 
 @pytest.fixture(scope="module")

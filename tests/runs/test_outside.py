@@ -16,7 +16,6 @@ from fedgraph.privacy import budget_book, settle
 from fedgraph.privacy.ledger import Ledger
 from fedgraph.privacy.units import Unit
 from fedgraph.report import outside, saved_run
-from fedgraph.report.rows import Row
 from fedgraph.runs.run import Run
 
 PEOPLE, TESTED = 90, range(60, 90)
@@ -148,8 +147,7 @@ def test_the_readme_says_what_all_of_it_costs_together_and_warns_of_a_written_se
     text = (run.folder / outside.OUTSIDE / "README.txt").read_text(encoding="utf-8")
     assert "DO NOT HAND THIS OUT IF THE PEOPLE ARE REAL" in text
     assert "All private trainings here together cost at most ε = 4 at person level of people (2 trainings)." in text
-    entries = tuple(row.head for row in run.rows)
-    assert Row(entries, "features").provable <= 2
+    assert all(row.epsilon_provable <= 2 for row in run.rows)
     assert str(people) not in "".join(content.decode() for content in files_of(run.folder / outside.OUTSIDE).values())
 
 
@@ -160,7 +158,7 @@ def test_a_bought_accuracy_leaves_within_the_rows_epsilon(people: Path, tmp_path
     done = run_on(people, tmp_path / "run", **BOUGHT)
     (row,) = done.rows
     assert row.head.paths["accuracy"] == pytest.approx(0.5, rel=1e-6)
-    assert max(row.head.paths.values()) < row.provable <= 2
+    assert max(row.head.paths.values()) < row.epsilon_provable <= 2
     with (done.folder / outside.OUTSIDE / "results.csv").open(encoding="utf-8", newline="") as file:
         (told,) = csv.DictReader(file)
     assert told["metric"] == "noisy_accuracy"
@@ -198,6 +196,6 @@ def test_a_budget_is_charged_for_all_that_a_row_pays(people: Path, tmp_path: Pat
     asked = {"trust": ["curator"], "methods": [{"method": "features", "steps": 3, **more}]}
     done = run_on(people, tmp_path / "run", {"seed": "secret", "budget": str(book)}, **asked)
     (group,) = budget_book.read(book).groups()
-    assert group.epsilon == pytest.approx(done.rows[0].provable, rel=1e-3)
+    assert group.epsilon == pytest.approx(done.rows[0].epsilon_provable, rel=1e-3)
     if "select" not in more:
         assert group.epsilon > done.rows[0].head.paths["model"] + 0.05, "more than the training alone"

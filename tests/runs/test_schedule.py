@@ -51,7 +51,7 @@ def mixed(tmp_path: Path) -> Path:
 
 def facts(folder: Path) -> dict[tuple[str, ...], object]:
     """What was found beside the numbers by the rows that choose their settings: which settings, and what was tried."""
-    chosen = [entry for row in load_saved_run(folder).rows for entry in row.results if entry.variant == "chosen"]
+    chosen = [entry for row in load_saved_run(folder).rows for entry in row.cells if entry.variant == "chosen"]
     assert chosen
     return {(entry.method, str(entry.seed)): (entry.facts, entry.ledger) for entry in chosen}
 

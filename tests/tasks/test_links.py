@@ -24,8 +24,8 @@ from fedgraph.learning import links
 from fedgraph.library import Run
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Unit
-from fedgraph.report.client_choices import EVERYBODY
 from fedgraph.report.saved_run import load_saved_run
+from fedgraph.report.sections.participation import EVERYBODY
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import link_prediction
 from fedgraph.types import Graph
@@ -45,10 +45,10 @@ def run(library: Graph) -> Run:
 def test_every_row_keeps_its_price_and_says_what_it_assumes(run: Run) -> None:
     assert {row.head.world.trust for row in run.rows} == {Trust.CURATOR, Trust.SUMS, Trust.OWN_CLIENT}
     for row in run.rows:
-        assert row.protection.unit is Unit.EDGE
-        assert Assumption.FEATURES_LABELS_PUBLIC in row.protection.assumptions
+        assert row.held.unit is Unit.EDGE
+        assert Assumption.FEATURES_LABELS_PUBLIC in row.held.assumptions
         private = row.head.method == "link_hops" and np.isfinite(row.head.epsilon)
-        assert row.provable <= 4 if private else np.isinf(row.provable)
+        assert row.epsilon_provable <= 4 if private else np.isinf(row.epsilon_provable)
         facts = row.head.facts
         assert isinstance(facts, LinkPredictionCellFacts)
         assert facts.tested
@@ -56,7 +56,7 @@ def test_every_row_keeps_its_price_and_says_what_it_assumes(run: Run) -> None:
 
 
 def test_without_noise_edges_are_told_from_other_pairs(run: Run) -> None:
-    means = {(r.head.variant, r.head.world.trust, r.head.epsilon): r.mean_of("auc") for r in run.rows}
+    means = {(r.head.variant, r.head.world.trust, r.head.epsilon): r.auc for r in run.rows}
     assert means["both", Trust.CURATOR, np.inf] > 0.6
     assert means["default", Trust.CURATOR, np.inf] > 0.7
     assert means["hops", Trust.SUMS, np.inf] == pytest.approx(means["hops", Trust.OWN_CLIENT, np.inf], abs=1e-6)

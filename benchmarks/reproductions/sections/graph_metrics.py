@@ -9,8 +9,8 @@ from benchmarks.reproductions.facts import GraphMetricsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase
 from fedgraph.report import plots
 from fedgraph.report.phrases import phrase_number
-from fedgraph.report.rows import Row, format_row_mean, group_rows
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.report.table import Line, format_row_mean, mean_of, values
 from fedgraph.types import counted
 
 KINDS = ("graph_metrics",)  # the tasks that this section speaks of
@@ -21,16 +21,16 @@ _EDITS = ("edge_removed", "edge_added", "node_removed")
 
 def build(records: SectionRecords) -> Section:
     """Tables of distances and of single edits, the graphs themselves, matrices and box plots."""
-    rows = group_rows(records.entries)
+    rows = records.rows
     arrays = {(e.method, e.seed): a for e, a in zip(records.entries, records.artefacts, strict=True)}
-    facts = rows[0].head.facts
+    facts = rows[0].facts
     assert isinstance(facts, GraphMetricsCellFacts)
     sentences = [
-        fill_phrase("graph_metrics", "collection", facts=facts, repeated=counted(len(rows[0].results), "repetition")),
+        fill_phrase("graph_metrics", "collection", facts=facts, repeated=counted(len(rows[0].cells), "repetition")),
         *_alike(rows, arrays),
         *_moved(rows),
     ]
-    if not any(r.head.method == _GED for r in rows):
+    if not any(r.method == _GED for r in rows):
         sentences.append(fill_phrase("graph_metrics", "no_edit_distance"))
     tables = (_pairs(rows, arrays), _edits(rows))
     return Section(tuple(sentences), tables, _figures(rows, arrays))
@@ -43,12 +43,12 @@ def _upper(matrix: np.ndarray) -> np.ndarray:
     return matrix[np.triu_indices(matrix.shape[0], 1)]
 
 
-def _seeds(row: Row) -> list[int]:
-    return [e.seed for e in row.results]
+def _seeds(row: Line) -> list[int]:
+    return [e.seed for e in row.cells]
 
 
-def _alike(rows: Sequence[Row], arrays: _Arrays) -> list[str]:
-    edit = next((r for r in rows if r.head.method == _GED), None)
+def _alike(rows: Sequence[Line], arrays: _Arrays) -> list[str]:
+    edit = next((r for r in rows if r.method == _GED), None)
     if edit is None:
         return []
     same = {s: _upper(arrays[_GED, s]["distances"]) == 0 for s in _seeds(edit)}
@@ -59,62 +59,62 @@ def _alike(rows: Sequence[Row], arrays: _Arrays) -> list[str]:
     means = []
     for row in rows:
         if row is not edit:
-            found = np.concatenate([_upper(arrays[row.head.method, s]["distances"])[same[s]] for s in _seeds(row)])
-            means.append(f"{row.head.method} {found.mean():.3g}")
+            found = np.concatenate([_upper(arrays[row.method, s]["distances"])[same[s]] for s in _seeds(row)])
+            means.append(f"{row.method} {found.mean():.3g}")
     return [fill_phrase("graph_metrics", "isomorphic", count=count, total=total, means=", ".join(means))]
 
 
-def _moved(rows: Sequence[Row]) -> list[str]:
+def _moved(rows: Sequence[Line]) -> list[str]:
     found = []
     for row in rows:
-        typical = row.mean_of("pairs_median")
-        if row.head.method not in (_GED, _SIZE) and typical > 0:
+        typical = mean_of(row, "pairs_median")
+        if row.method not in (_GED, _SIZE) and typical > 0:
             parts = []
-            for name in (name for name in _EDITS if row.values(f"{name}_median")):
-                middle, high = (row.mean_of(f"{name}_{what}") / typical for what in ("median", "high"))
+            for name in (name for name in _EDITS if values(row, f"{name}_median")):
+                middle, high = (mean_of(row, f"{name}_{what}") / typical for what in ("median", "high"))
                 parts.append(f"{name.replace('_', ' ')} {middle:.1%} (95 % of them below {high:.1%})")
-            found.append(fill_phrase("graph_metrics", "moved", method=row.head.method, parts="; ".join(parts)))
+            found.append(fill_phrase("graph_metrics", "moved", method=row.method, parts="; ".join(parts)))
     return [*found, fill_phrase("graph_metrics", "hide")] if found else []
 
 
-def _pairs(rows: Sequence[Row], arrays: _Arrays) -> SectionTable:
+def _pairs(rows: Sequence[Line], arrays: _Arrays) -> SectionTable:
     body = []
     for row in rows:
         rank = "—"
-        if row.head.method != _GED and (_GED, 0) in arrays:
-            names = (_GED, row.head.method)
+        if row.method != _GED and (_GED, 0) in arrays:
+            names = (_GED, row.method)
             both = [tuple(_upper(arrays[name, s]["distances"]) for name in names) for s in _seeds(row)]
             ranks = [spearmanr(*pair).statistic for pair in both if all(np.ptp(values) > 0 for values in pair)]
             rank = phrase_number(float(np.mean(ranks))) if ranks else "—"
         ties = []
         for s in _seeds(row):
-            own = arrays[row.head.method, s]
+            own = arrays[row.method, s]
             equal = _upper(own["labels"][:, None] == own["labels"][None, :])
             values = _upper(own["distances"])
             if equal.any() and not equal.all() and values[~equal].mean() > 0:
                 ties.append(values[equal].mean() / values[~equal].mean())
         kin = phrase_number(float(np.mean(ties))) if ties else "—"
-        body.append((str(row.head.method), format_row_mean(row, "pairs_median"), format_row_mean(row, "pairs_mean"), rank, kin))
+        body.append((row.method, format_row_mean(row, "pairs_median"), format_row_mean(row, "pairs_mean"), rank, kin))
     header = ("distance", "median", "mean", "rank correlation with GED", "same label / other label")
     return SectionTable("Pairs of graphs", header, tuple(body), fill_phrase("graph_metrics", "pairs"))
 
 
-def _edits(rows: Sequence[Row]) -> SectionTable:
+def _edits(rows: Sequence[Line]) -> SectionTable:
     body = []
     for row in rows:
         for name in _EDITS:
-            if row.values(f"{name}_median"):
-                values = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
-                typical = row.mean_of("pairs_median")
-                share = phrase_number(row.mean_of(f"{name}_median") / typical) if typical > 0 else "—"
-                body.append((str(row.head.method), name.replace("_", " "), *values, share))
+            if values(row, f"{name}_median"):
+                told = tuple(format_row_mean(row, f"{name}_{what}") for what in ("median", "high", "largest"))
+                typical = mean_of(row, "pairs_median")
+                share = phrase_number(mean_of(row, f"{name}_median") / typical) if typical > 0 else "—"
+                body.append((row.method, name.replace("_", " "), *told, share))
     header = ("distance", "edit", "median", "95 %", "largest", "median / median of different graphs")
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
-def _figures(rows: Sequence[Row], arrays: _Arrays) -> tuple[plots.PlotFigure, ...]:
-    rows = [r for r in rows if r.head.method != _SIZE]
-    first = arrays[rows[0].head.method, 0]
+def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[plots.PlotFigure, ...]:
+    rows = [r for r in rows if r.method != _SIZE]
+    first = arrays[rows[0].method, 0]
     sizes = first["sizes"]
     starts = np.concatenate([[0], np.cumsum(sizes)])
 
@@ -125,14 +125,14 @@ def _figures(rows: Sequence[Row], arrays: _Arrays) -> tuple[plots.PlotFigure, ..
         graphs.append(
             _plot_graph(first["places"], inside, range(starts[index], starts[index + 1]), int(first["labels"][index]), title)
         )
-    shown = [(r, arrays[r.head.method, 0]["distances"][: len(sizes), : len(sizes)]) for r in rows]
-    matrices = tuple(plots.plot_heatmap(m, str(r.head.method), "", "", numbers=True) for r, m in shown)
+    shown = [(r, arrays[r.method, 0]["distances"][: len(sizes), : len(sizes)]) for r in rows]
+    matrices = tuple(_plot_matrix(m, r.method) for r, m in shown)
     boxes = []
-    for row in (r for r in rows if r.head.method != _GED):
-        own = arrays[row.head.method, 0]
+    for row in (r for r in rows if r.method != _GED):
+        own = arrays[row.method, 0]
         moved = {name.replace("_", " "): own[name] for name in _EDITS if name in own}
-        level = ("two different graphs", row.results[0].metrics["pairs_median"])
-        boxes.append(_plot_boxes(moved, str(row.head.method), "discrepancy after one edit", level))
+        level = ("two different graphs", row.cells[0].metrics["pairs_median"])
+        boxes.append(_plot_boxes(moved, row.method, "discrepancy after one edit", level))
     return (
         plots.PlotFigure("The first graphs of the first repetition.", tuple(graphs), live=False),
         plots.PlotFigure("Their distances (Figure 11).", matrices, live=False),
@@ -156,6 +156,21 @@ def _plot_graph(
     )
     dots = altair.Chart(pandas.DataFrame(places[list(nodes)], columns=["x", "y"]))
     return lines + dots.mark_point(filled=True, size=60, opacity=1, color=f"hsl({137 * group % 360}, 60%, 45%)").encode(x, y)
+
+
+def _plot_matrix(matrix: np.ndarray, title: str) -> plots.Panel:
+    """A small matrix with its numbers."""
+    import altair
+    import pandas
+
+    i, j = np.indices(matrix.shape)
+    table = pandas.DataFrame({"i": i.ravel(), "j": j.ravel(), "v": matrix.ravel()})
+    axis = altair.Axis(labelExpr="datum.value + 1", labelAngle=0)
+    place = [altair.X("j:O", title="", axis=axis), altair.Y("i:O", title="", axis=axis)]
+    base = altair.Chart(table, title=title, width=260, height=260)
+    drawn = base.mark_rect().encode(*place, altair.Color("v:Q", title=None, scale=altair.Scale(scheme="viridis")))
+    named = base.mark_text(fontSize=11, color="white", stroke="black", strokeWidth=0.3)
+    return drawn + named.encode(*place, altair.Text("v:Q", format=".2g"))
 
 
 def _plot_boxes(groups: Mapping[str, np.ndarray], title: str, what: str, level: tuple[str, float]) -> plots.Panel:

@@ -2,14 +2,14 @@
 
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
 from fedgraph.report import charts, plots
 from fedgraph.report.phrases import phrase_average, phrase_number
-from fedgraph.report.rows import Row, group_rows
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.report.table import Line, mean_of, values
 from fedgraph.types import counted
 
 KINDS = ("graph_starts",)  # the tasks that this section speaks of
@@ -19,10 +19,10 @@ _WORDS = read_phrases()["starts"]
 
 def build(records: SectionRecords) -> Section:
     """A table, two panels, and the answer in words."""
-    rows = group_rows(records.entries)
-    named = {str(r.head.variant): r for r in rows}
+    rows = records.rows
+    named = {r.variant: r for r in rows}
     facts = _facts(rows[0])
-    seeds = len(rows[0].results)
+    seeds = len(rows[0].cells)
     means = phrase_average(seeds, "repetition", "error")
     sentences = [
         fill_phrase("graph_starts", "asked", repeated=counted(seeds, "repetition"), facts=facts, means=means),
@@ -31,83 +31,85 @@ def build(records: SectionRecords) -> Section:
     return Section(tuple(sentences), (_table(rows),), _figures(rows))
 
 
-def _facts(row: Row) -> GraphStartsCellFacts:
-    assert isinstance(row.head.facts, GraphStartsCellFacts)
-    return row.head.facts
+def _facts(row: Line) -> GraphStartsCellFacts:
+    assert isinstance(row.facts, GraphStartsCellFacts)
+    return row.facts
 
 
 def _standard_error(values: Sequence[float]) -> float:
     return statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
-def _answer(named: dict[str, Row]) -> list[str]:
+def _answer(named: dict[str, Line]) -> list[str]:
     product, nudged = named["product"], named["nudged"]
-    saddles, aside = nudged.mean_of("lower"), _standard_error(nudged.values("lower"))
+    saddles, aside = mean_of(nudged, "lower"), _standard_error(values(nudged, "lower"))
     found = [fill_phrase("graph_starts", "saddles", share=f"{saddles:.1%} ± {aside:.1%}")]
     noisy = [r for r in named.values() if _facts(r).noise is not None]
     alone, beside = ([r for r in noisy if _facts(r).with_product == both] for both in (False, True))
-    lower = [r for r in alone if r.mean_of("noised_objective") < product.mean_of("objective")]
+    lower = [r for r in alone if mean_of(r, "noised_objective") < mean_of(product, "objective")]
     if lower:
-        listed = ", ".join(f"{r.mean_of('noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
-        found.append(fill_phrase("graph_starts", "dip", listed=listed, clear=product.mean_of("objective")))
+        listed = ", ".join(f"{mean_of(r, 'noised_objective'):.4g} at {_facts(r).noise:g}" for r in lower)
+        found.append(fill_phrase("graph_starts", "dip", listed=listed, clear=mean_of(product, "objective")))
     for tried, rival in ((alone, "two random"), (alone, "product, one random"), (beside, "product, two random")):
         found.append(_against(tried, named[rival]))
     return found
 
 
-def _against(noisy: Sequence[Row], rival: Row) -> str:
+def _against(noisy: Sequence[Line], rival: Line) -> str:
     """The noise level of the largest mean gain against a rival of as many descents: picking it after the fact favours noise."""
-    best = max(noisy, key=lambda r: r.mean_of("gain"))
-    apart = [a - b for a, b in zip(best.values("gain"), rival.values("gain"), strict=True)]
+    best = max(noisy, key=lambda r: mean_of(r, "gain"))
+    apart = [a - b for a, b in zip(values(best, "gain"), values(rival, "gain"), strict=True)]
     mean, error = statistics.fmean(apart), _standard_error(apart)
     worse = "the random vertices end lower" if mean < -2 * error else "no difference"
     verdict = "noise ends lower" if mean > 2 * error else worse
     both = " together with p qᵀ" if _facts(best).with_product else ""
     sure = "" if abs(mean) <= 2 * error else ", by more than two standard errors"
-    ours, theirs = (f"{r.mean_of('gain'):+.2%} ± {_standard_error(r.values('gain')):.2%}" for r in (best, rival))
-    facts = {"best": _facts(best), "rival": _facts(rival), "start": _WORDS[str(rival.head.variant)]}
+    ours, theirs = (f"{mean_of(r, 'gain'):+.2%} ± {_standard_error(values(r, 'gain')):.2%}" for r in (best, rival))
+    facts = {"best": _facts(best), "rival": _facts(rival), "start": _WORDS[rival.variant]}
     told = {"ours": ours, "theirs": theirs, "apart": f"{mean:+.2%} ± {error:.2%}", "verdict": verdict + sure}
     return fill_phrase("graph_starts", "against", **facts, both=both, **told)
 
 
-def _name(row: Row) -> str:
-    name = str(row.head.variant)
+def _name(row: Line) -> str:
+    name = row.variant
     if name in _WORDS:
         return _WORDS[name]
     both = "from p qᵀ, and " if _facts(row).with_product else ""
     return f"{both}from the coupling that solves the problem noised by {_facts(row).noise:g}"
 
 
-def _with_error(row: Row, metric: str, scale: float = 1.0, digits: int = 4) -> str:
-    found = row.values(metric)
+def _with_error(row: Line, metric: str, scale: float = 1.0, digits: int = 4) -> str:
+    found = values(row, metric)
     error = f" ± {scale * _standard_error(found):.{digits}f}" if len(found) > 1 else ""
-    return "—" if not found else f"{scale * row.mean_of(metric):.{digits}f}{error}"
+    return "—" if not found else f"{scale * mean_of(row, metric):.{digits}f}{error}"
 
 
-def _table(rows: Sequence[Row]) -> SectionTable:
-    columns: dict[str, Callable[[Row], str]] = {
-        "start": _name,
-        "descents": lambda r: str(_facts(r).descents),
-        "mean GW, clear problem": lambda r: _with_error(r, "objective"),
-        "gain, %": lambda r: _with_error(r, "gain", 100, 2),
-        "lower, % of pairs": lambda r: _with_error(r, "lower", 100, 1),
-        "higher, % of pairs": lambda r: _with_error(r, "higher", 100, 1),
-        "mean GW, noised problem": lambda r: _with_error(r, "noised_objective"),
-        "iterations": lambda r: phrase_number(r.mean_of("iterations"), 1),
-    }
-    ordered = sorted(rows, key=lambda r: _facts(r).descents)
-    return tabulate_section("Where descents end", ordered, columns, fill_phrase("graph_starts", "table"))
+def _table(rows: Sequence[Line]) -> SectionTable:
+    lines = [
+        {
+            "start": _name(r),
+            "descents": str(_facts(r).descents),
+            "mean GW, clear problem": _with_error(r, "objective"),
+            "gain, %": _with_error(r, "gain", 100, 2),
+            "lower, % of pairs": _with_error(r, "lower", 100, 1),
+            "higher, % of pairs": _with_error(r, "higher", 100, 1),
+            "mean GW, noised problem": _with_error(r, "noised_objective"),
+            "iterations": phrase_number(mean_of(r, "iterations"), 1),
+        }
+        for r in sorted(rows, key=lambda r: _facts(r).descents)
+    ]
+    return SectionTable.of("Where descents end", lines, fill_phrase("graph_starts", "table"))
 
 
-def _figures(rows: Sequence[Row]) -> tuple[plots.PlotFigure, ...]:
-    named = {str(r.head.variant): r for r in rows}
+def _figures(rows: Sequence[Line]) -> tuple[plots.PlotFigure, ...]:
+    named = {r.variant: r for r in rows}
     levels = sorted({noise for r in rows if (noise := _facts(r).noise) is not None})
     by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}
     noisy, joined = ([by_level[level, beside] for level in levels] for beside in (False, True))
 
-    def line(panel: str, up: str, label: str, metric: str, shown: Sequence[Row]) -> list[charts.ChartPoint]:
+    def line(panel: str, up: str, label: str, metric: str, shown: Sequence[Line]) -> list[charts.ChartPoint]:
         return [
-            charts.ChartPoint(panel, up, label, level, r.mean_of(metric), _standard_error(r.values(metric)))
+            charts.ChartPoint(panel, up, label, level, mean_of(r, metric), _standard_error(values(r, metric)))
             for level, r in zip(levels, shown, strict=True)
         ]
 
@@ -120,8 +122,8 @@ def _figures(rows: Sequence[Row]) -> tuple[plots.PlotFigure, ...]:
     ]
     others = [n for n in _WORDS if n not in ("product", "nudged")]
     dashed = {
-        "mean GW": [("clear problem, from p qᵀ", named["product"].mean_of("objective"))],
-        gain: [(f"{n}, {_facts(named[n]).descents}", named[n].mean_of("gain")) for n in others],
+        "mean GW": [("clear problem, from p qᵀ", mean_of(named["product"], "objective"))],
+        gain: [(f"{n}, {_facts(named[n]).descents}", mean_of(named[n], "gain")) for n in others],
     }
     caption, across = fill_phrase("graph_starts", "figure"), "standard deviation of the noise"
     return charts.draw_lines(caption, points, across=across, levels=dashed)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import functools
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,10 +37,10 @@ from fedgraph.report.phrases import (
     read_phrase_asset,
 )
 from fedgraph.report.plots import PlotFigure
-from fedgraph.report.rows import Row, format_row_mean, group_rows
+from fedgraph.report.table import Line, deviation_of, format_row_mean, mean_of, rows_of, values
 from fedgraph.types import counted, in_words_of
 
-_Line = TypeVar("_Line")
+_MOST_LIVE = 300  # points of a map that the page draws itself; larger ones are pictures, which weigh less
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,15 @@ class SectionTable:
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
 
+    @classmethod
+    def of(cls, title: str, lines: Sequence[Mapping[str, str]], note: str = "") -> SectionTable:
+        """A table of ``lines``, each with the title of every column and what it says there."""
+        return cls(title, tuple(lines[0]), tuple(tuple(line.values()) for line in lines), note)
+
     def in_words_of(self, one: str) -> SectionTable:
         """The same, with ``types.in_words_of`` around it; its lines may hold names."""
         title, note, *header = (in_words_of(one, text) for text in (self.title, self.note, *self.header))
         return SectionTable(title, tuple(header), self.rows, note)
-
-
-def tabulate_section(
-    title: str, lines: Iterable[_Line], columns: Mapping[str, Callable[[_Line], str]], note: str = ""
-) -> SectionTable:
-    """A table of ``lines``. columns: title → what it says of a line."""
-    return SectionTable(title, tuple(columns), tuple(tuple(read(x) for read in columns.values()) for x in lines), note)
 
 
 @dataclass(frozen=True)
@@ -102,10 +100,12 @@ class SectionRecords:
     among: int = 0  # how many lower bounds on ε the whole report shows; 0: those of these cells
     short: bool = False  # whether they come from a run with ``--quick``
 
+    lines: Sequence[Line] = ()  # the cells' rows, where they are known
+
     @cached_property
-    def rows(self) -> list[Row]:
+    def rows(self) -> Sequence[Line]:
         """The cells as rows."""
-        return group_rows(self.entries)
+        return self.lines or rows_of(self.entries)
 
 
 @functools.cache
@@ -142,7 +142,7 @@ def _sentences(records: SectionRecords) -> list[str]:
     text = load_template("tasks.txt", escaped=False).render(
         kind=records.kind, facts=next(federated, every[0]), every=every, rows=records.rows,
         settings=dict.fromkeys(("solver", "loss", "held_out")) | dict(records.settings),
-        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted, time=_time,
+        seeds=len({e.seed for e in records.entries}), average=phrase_average, count=counted, time=_time, mean=mean_of,
         majority=sum(shares.values()) / len(shares) if shares else None,
         most=max(sent, key=lambda f: (f.sent.up + f.sent.down) * f.rounds if f.sent else 0, default=None),
         apart=max((f.cut_edges or 0 for f in every), default=0), **_solver(solved),
@@ -182,34 +182,34 @@ def _time(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} min" if seconds < 7200 else f"{seconds / 3600:.3g} h"
 
 
-def measures_of(kind: str, rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
+def measures_of(kind: str, rows: Sequence[Line]) -> dict[str, Callable[[Line], str]]:
     """Title → what the table of all rows says of a row beside its result: the ε of each path where a row has several, and every
     metric of ``tasks.yaml`` that some row has; a name that ends in ``*`` stands for every metric that begins so."""
     compared = {row.metric for row in rows if row.metric}  # where it is one, it is the result
-    has = {name: None for row in rows for e in row.results for name in e.metrics if {name} != compared}
+    has = {name: None for row in rows for e in row.cells for name in e.metrics if {name} != compared}
     known = _told().get(kind, {"metrics": {}})["metrics"]
     named = {name: title.format(name.removeprefix(key[:-1])) for key, title in known.items()
              for name in (has if key.endswith("*") else [key]) if name in has and name.startswith(key.rstrip("*"))}  # fmt: skip
-    columns: dict[str, Callable[[Row], str]] = {}
+    columns: dict[str, Callable[[Line], str]] = {}
     if any(_at_most(row) for row in rows):
         columns |= {"ε of a graph: least / median / largest": _graph_epsilons, "right at most, by ε and sizes": _at_most}
     columns |= {title: functools.partial(format_row_mean, metric=name) for name, title in named.items()}
     return columns | ({"ε of each part": _prices} if any(len(row.paths) > 1 for row in rows) else {})
 
 
-def _prices(row: Row) -> str:
-    return ", ".join(f"{path} {phrase_upper_bound(row.path(path), 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
+def _prices(row: Line) -> str:
+    return ", ".join(f"{path} {phrase_upper_bound(row.paths[path], 2)}" for path in row.paths) if len(row.paths) > 1 else "—"
 
 
-def _graph_epsilons(row: Row) -> str:
-    facts = row.head.facts
+def _graph_epsilons(row: Line) -> str:
+    facts = row.facts
     known = facts.graph_epsilon if isinstance(facts, GraphClassificationCellFacts) else None
     return " / ".join(f"{e:.3g}" for e in known or ()) or "—"
 
 
-def _at_most(row: Row) -> str:
+def _at_most(row: Line) -> str:
     """Bounds on any classifier of the release: of graphs of one size with balanced classes, and with sizes included."""
-    facts = row.head.facts
+    facts = row.facts
     if not isinstance(facts, GraphClassificationCellFacts) or facts.bayes_balanced is None:
         return ""
     return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
@@ -217,15 +217,15 @@ def _at_most(row: Row) -> str:
 
 def _against_epsilon(records: SectionRecords, metric: str) -> tuple[PlotFigure, ...]:
     """A metric of rows with an ε against it, a panel for each row, since measures of whole graphs differ by orders."""
-    rows = [row for row in records.rows if row.values(metric)]
+    rows = [row for row in records.rows if values(row, metric)]
     title = _told()[records.kind]["metrics"].get(metric, metric)
     points = [
-        charts.ChartPoint(row.short, title, row.head.world.words, row.target, row.mean_of(metric), row.deviation_of(metric))
-        for row in sorted(rows, key=lambda row: row.target)
-        if row.paths and math.isfinite(row.target)
+        charts.ChartPoint(row.name, title, row.world, row.epsilon, mean_of(row, metric), deviation_of(row, metric))
+        for row in sorted(rows, key=lambda row: row.epsilon)
+        if row.paths and math.isfinite(row.epsilon)
     ]
-    clear = {row.short: [("no noise", row.mean_of(metric))] for row in rows if row.paths and math.isinf(row.target)}
-    free = [(row.method, row.mean_of(metric)) for row in rows if not row.paths][:2]
+    clear = {row.name: [("no noise", mean_of(row, metric))] for row in rows if row.paths and math.isinf(row.epsilon)}
+    free = [(row.method, mean_of(row, metric)) for row in rows if not row.paths][:2]
     caption = (
         f"{title[:1].upper()}{title[1:]} against the ε that was asked for. Dashed: without noise, or nothing private released."
     )
@@ -237,29 +237,28 @@ def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
     points = []
     for row in records.rows:
         rounds: dict[int, list[float]] = {}
-        for facts in (e.facts for e in row.results):
+        for facts in (e.facts for e in row.cells):
             for at, right in facts.curve if isinstance(facts, NodeClassificationCellFacts) else ():
                 rounds.setdefault(at, []).append(right)
-        keys = (f"ε = {phrase_number(row.target)}", row.head.world.words)
+        keys = (f"ε = {phrase_number(row.epsilon)}", row.world)
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
-            points.append(charts.ChartPoint(row.name, "test accuracy", line, float(at), mean, error, *keys))
+            points.append(charts.ChartPoint(row.label, "test accuracy", line, float(at), mean, error, *keys))
     caption = "Test accuracy after some of the rounds. It reads true labels: for the experimenter's eyes."
     heads = ("Budget", "Trust")
     return charts.draw_lines(caption, points, across="rounds", heads=heads, shared=True)
 
 
 def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
-    """Pictures of the arrays that cells kept: one figure for each row; matrices are large, of the least and the largest ε."""
+    """Pictures of the arrays that cells kept: one figure for each row, of the least and the largest ε."""
     found: dict[tuple[str, ...], list[plots.Panel]] = {}
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
-    asked = sorted(e.epsilon for e, _ in kept)
-    drawn = {*asked[:1], *asked[-1:]} if any("distances" in arrays for _, arrays in kept) else set(asked)
-    for entry, arrays in kept:
-        if entry.epsilon in drawn:
-            target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
-            found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.plot_arrays(arrays, target))
+    ends = sorted({e.epsilon for e, _ in kept})
+    for entry, arrays in (one for one in kept if one[0].epsilon in (ends[0], ends[-1])):
+        target = "no noise" if math.isinf(entry.epsilon) else f"ε = {phrase_number(entry.epsilon)}"
+        found.setdefault((entry.variant, entry.method, entry.world.words), []).extend(plots.draw_map(arrays, target))
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
-    caption = "{}: {} maps, and what they were made of. They read private data: for the eyes of the data's holder."
-    return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=False) for key, each in found.items())
+    caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
+    live = all(len(arrays["map"]) <= _MOST_LIVE for _, arrays in kept)
+    return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())

@@ -1,87 +1,70 @@
 """Attacks by name: what each found on each row, beside the limit that ε sets, and who is at risk."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean
 
 from fedgraph.audit import operating_points
-from fedgraph.cells import NamedAttackCellFacts, NodeRiskCellFacts
 from fedgraph.report import attack_bounds
 from fedgraph.report.phrases import fill_phrase, phrase_lower_bound, phrase_upper_bound
-from fedgraph.report.rows import AttackOnRow, Row, num_attack_bounds
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable, tabulate_section
+from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+from fedgraph.report.table import Attack, Line, num_attack_bounds
 
 KINDS = ("node_classification", "link_prediction")  # the tasks that this section speaks of
 _PART = "named_attacks"
-_Told = AttackOnRow[NamedAttackCellFacts]
 
 
 def build(records: SectionRecords) -> Section:
     """Nothing where no attack was asked for by name."""
-    rows = [r for r in records.rows if any(e.facts.named is not None for e in r.results)]
+    rows = [r for r in records.rows if any(e.facts.named is not None for e in r.cells)]
     if not rows:
         return Section()
-    told = sorted((told for row in rows for told in row.named), key=lambda t: (t.one.attack, t.row.target))
-    among, bounded = max(records.among, num_attack_bounds(rows)), sum(bool(t.counts) for t in told)
+    told = sorted(((row, one) for row in rows for one in row.named), key=lambda t: (t[1].one.attack, t[0].epsilon))
+    among, bounded = max(records.among, num_attack_bounds(rows)), sum(bool(t.counts) for _, t in told)
     means = fill_phrase(_PART, "meaning", many=len(told), bounded=bounded, confidence=attack_bounds.CONFIDENCE, among=among)
-    risks = [(r, r.head.facts.named.risk) for r in rows if r.head.facts.named and r.head.facts.named.risk]
+    risks = [row for row in rows if row.facts.named and row.facts.named.risk]
     sentences = [*attack_bounds.contradictions_by_name(rows, among), means, *_refused(rows)]
-    sentences += [fill_phrase(_PART, "risk", runs=risks[0][1].runs)] if risks else []
-    tables = [*([_table(told)] if told else []), *([_risk_table(risks)] if risks else [])]
+    sentences += [fill_phrase(_PART, "risk", runs=risks[0].facts.named.risk.runs)] if risks else []
+    tables = [SectionTable.of("Attacks by name", [_found(*one) for one in told], fill_phrase(_PART, "table"))] if told else []
+    tables += [SectionTable.of("Who is at risk", list(map(_risk, risks)), fill_phrase(_PART, "risk_table"))] if risks else []
     return Section(tuple(sentences), tuple(tables))
 
 
-def _refused(rows: Sequence[Row]) -> list[str]:
+def _refused(rows: Sequence[Line]) -> list[str]:
     found: dict[str, set[str]] = {}
     for row in rows:
-        for name, why in (row.head.facts.named.refused if row.head.facts.named else {}).items():
+        for name, why in (row.facts.named.refused if row.facts.named else {}).items():
             found.setdefault(why, set()).add(f"{name} on {row.method}")
     said = "; ".join(f"{', '.join(sorted(who))} ({why})" for why, who in found.items())
     return [f"Not tried: {said}."] if found else []
 
 
-def _table(told: Sequence[_Told]) -> SectionTable:
-    rates = {
-        f"TPR at {rate:.1%} FPR": lambda t, place=place: f"{fmean(v.tpr[place] for v in t.every):.1%}"
-        for place, rate in enumerate(operating_points.LOW_OPERATING_RATES)
-    }
-    columns: dict[str, Callable[[_Told], str]] = {
-        "attack": lambda t: t.one.attack,
-        "row": lambda t: t.row.row,
-        "ε provable": lambda t: phrase_upper_bound(t.row.provable, 2),
-        "ε at least": lambda t: phrase_lower_bound(t.epsilon()) + ("" if t.one.comparable or not t.counts else "*"),
-        "AUC": lambda t: f"{fmean(v.auc for v in t.every):.3f}",
-        **rates,
-        "advantage": lambda t: f"{fmean(v.advantage for v in t.every):.3f}",
-        "limit": lambda t: _mean([v.limit for v in t.every]),
-        "as published": lambda t: (
-            f"cosine {_mean([v.more.get('cosine') for v in t.every])}"
-            if t.one.more.get("cosine") is not None
-            else _mean([v.more.get("auc_published") for v in t.every])
-        ),
-        "told": lambda t: t.one.what,
-        "by": lambda t: t.one.viewer if t.one.answers == "viewer" else "others, who see answers",
-        "must know": lambda t: t.one.needs,
-        "reference": lambda t: t.one.reference,
-    }
-    return tabulate_section("Attacks by name", told, columns, fill_phrase(_PART, "table"))
+def _found(row: Line, told: Attack) -> dict[str, str]:
+    def mean(values: Sequence[float | None]) -> str:
+        known = [value for value in values if value is not None]
+        return f"{fmean(known):.3f}" if known else "—"
+
+    one, every, cosine = told.one, told.every, told.one.more.get("cosine")
+    published = mean([v.more.get("auc_published" if cosine is None else "cosine") for v in every])
+    return {
+        "attack": one.attack, "row": row.row, "ε provable": phrase_upper_bound(row.epsilon_provable, 2),
+        "ε at least": phrase_lower_bound(told.epsilon()) + ("" if one.comparable or not told.counts else "*"),
+        "AUC": mean([v.auc for v in every]),
+        **{f"TPR at {rate:.1%} FPR": f"{fmean(v.tpr[place] for v in every):.1%}"
+           for place, rate in enumerate(operating_points.LOW_OPERATING_RATES)},
+        "advantage": mean([v.advantage for v in every]), "limit": mean([v.limit for v in every]),
+        "as published": published if cosine is None else f"cosine {published}",
+        "told": one.what, "by": one.viewer if one.answers == "viewer" else "others, who see answers",
+        "must know": one.needs, "reference": one.reference,
+    }  # fmt: skip
 
 
-def _mean(values: Sequence[float | None]) -> str:
-    known = [value for value in values if value is not None]
-    return f"{fmean(known):.3f}" if known else "—"
-
-
-def _risk_table(risks: Sequence[tuple[Row, NodeRiskCellFacts]]) -> SectionTable:
-    columns: dict[str, Callable[[tuple[Row, NodeRiskCellFacts]], str]] = {
-        "row": lambda one: one[0].row,
-        "mean": lambda one: f"{one[1].mean:.3f}",
-        "always found": lambda one: f"{one[1].always_found:.2%}",
-        "by luck": lambda one: f"{one[1].always_by_luck:.2%}",
-    }
+def _risk(row: Line) -> dict[str, str]:
+    risk = row.facts.named.risk
+    found = {"row": row.row, "mean": f"{risk.mean:.3f}", "always found": f"{risk.always_found:.2%}"}
+    found["by luck"] = f"{risk.always_by_luck:.2%}"
     for name in ("degree", "rarity", "unlike"):
-        columns[f"by {name}"] = lambda one, name=name: _groups(vars(one[1])[f"by_{name}"])  # type: ignore[misc]
-        columns[f"rank: {name}"] = lambda one, name=name: f"{vars(one[1])[f'rank_{name}']:+.2f}"  # type: ignore[misc]
-    return tabulate_section("Who is at risk", risks, columns, fill_phrase(_PART, "risk_table"))
+        found |= {f"by {name}": _groups(vars(risk)[f"by_{name}"]), f"rank: {name}": f"{vars(risk)[f'rank_{name}']:+.2f}"}
+    return found
 
 
 def _groups(groups: Sequence[Sequence[float]]) -> str:

@@ -1,22 +1,260 @@
-"""Owners: what each choice is worth to everybody, what each client gains by joining, who loses; a letter per client."""
+"""Owners: what each choice is worth to everybody, what each client gains by joining, who loses; and a letter to each owner.
+
+    found = participation.read(records)
+    found.value("features", 4.0, join(Trust.SUMS), "Harvard1")    mean of the metric, None where it was not measured
+
+A choice is what one client can do, in the words of a table: stay alone, join, give everything to one curator, or stay out and
+ask the others. Letters speak in plain words, whole numbers out of 100, and one table; no symbol but ε. A difference that chance
+alone may make (``ClientChoices.chance``) is called none. The words stand in ``templates/owners.txt`` and ``owner.txt``.
+"""
+
+from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
-from fedgraph.cells import Result
-from fedgraph.federation import WorldKind
-from fedgraph.privacy import Unit
-from fedgraph.report import client_choices, owner_letters
-from fedgraph.report.client_choices import FITS, JOINED, ClientChoices
-from fedgraph.report.phrases import load_template, phrase_number
-from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
+import pandas
+
+from fedgraph.cells import ClientResultCellFacts, Result
+from fedgraph.federation import World, WorldKind
+from fedgraph.privacy import Trust, Unit
+from fedgraph.report import chance
+from fedgraph.report.phrases import load_template, phrase_number, phrase_upper_bound
+from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords, SectionTable
 from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
+EVERYBODY = "all"  # in the place of a client
+TRUST_WORDS = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
+RECALL, PRECISION, ACCURACY, AUC = "recall_at_alerts", "average_precision_positive", "accuracy", "auc"
+_METRICS = {
+    RECALL: "share found among the alerts", PRECISION: "average precision", ACCURACY: "test accuracy", AUC: "AUC of edges",
+}  # fmt: skip
+_OTHER_METRICS = {"hits_at_50": "Hits@50", "mrr": "MRR"}  # of ties, too
+_FEWEST_SEEDS = 3  # below, nobody is advised
+_HEAD, _WEIGHTS = ", own head", ", own weights"  # what a client fits to its own data in clear, beside the shared model
+_OWN = {"personalised": _HEAD, "own weights": _WEIGHTS}  # participation of a record → what the client fitted
+_FITS = ("", *_OWN.values())
 _PROTECTED = {Unit.EDGE: "edge", Unit.NODE: "node with all its edges", Unit.ENTITY: "owner with all its records"}
+
+
+def join(trust: Trust, own: str = "") -> str:
+    """All clients together."""
+    return f"joined, {TRUST_WORDS.get(trust, trust.value)}{own}"
+
+
+def leave_out(trust: Trust) -> str:
+    """The choice that the others train together, and this client uses their model."""
+    return f"left out ({TRUST_WORDS.get(trust, trust.value)})"
+
+
+ALONE, _CURATOR = "alone", "one curator"
+JOINED = {join(trust): trust for trust in TRUST_WORDS}
+_KEPT = (ALONE, ALONE + _HEAD)  # what a client can have without others
+_OTHERS = (*(join(trust, own) for trust in TRUST_WORDS for own in _FITS), *map(leave_out, TRUST_WORDS))
+_Key = tuple[str, float, str, str]  # learner, ε, choice, client
+
+
+@dataclass(frozen=True, eq=False)
+class ClientChoices:
+    """What every choice gave every client."""
+
+    metric: str  # what is compared
+    told: Mapping[_Key, Mapping[int, ClientResultCellFacts]]  # by seed; a seed whose cell failed is not there
+    learners: tuple[str, ...]  # methods with their variants, in the order of the run
+    epsilons: tuple[float, ...]  # the ε that were asked for, least first
+    clients: Mapping[str, int]  # name → how many nodes it holds
+    # client → how many of its nodes were counted, over all seeds; of ``RECALL``, how many that are looked for
+    tested: dict[str, float]
+    usual: Mapping[str, float]  # client → share of the largest class among its tested nodes
+    reachable: Mapping[str, float]  # client → the largest ``RECALL`` that a perfect list would have
+    delta: float = math.nan  # of the rows; NaN where there is none
+    unit: str = "node"  # what is private
+    assumed: frozenset[str] = frozenset()  # all that the statements of the rows assume, as words of ``Assumption``
+    alerts: float | None = None  # share of the nodes that can be looked at; None where no list is made
+    called: tuple[str, str] = ("person", "people")  # what a node is called, and several
+    short: bool = False  # whether the run was made with ``--quick``
+
+    @cached_property
+    def values(self) -> dict[_Key, dict[int, float]]:
+        """The metric by seed, of what has it."""
+        name = self.metric
+        found = {key: {s: one.metrics[name] for s, one in of.items() if name in one.metrics} for key, of in self.told.items()}
+        return {key: values for key, values in found.items() if values}
+
+    def value(self, learner: str, epsilon: float, choice: str, client: str = EVERYBODY) -> float | None:
+        """The mean over seeds; None where it was not measured."""
+        found = self.values.get((learner, epsilon, choice, client))
+        return statistics.fmean(found.values()) if found else None
+
+    def mean(self, key: _Key) -> float:
+        """Over seeds, of something that was measured."""
+        return statistics.fmean(self.values[key].values())
+
+    def price(self, learner: str, epsilon: float, choice: str, client: str = EVERYBODY) -> float | None:
+        """The largest ε of that client's units."""
+        return max((one.epsilon for one in self.told.get((learner, epsilon, choice, client), {}).values()), default=None)
+
+    @property
+    def run(self) -> dict[str, str]:
+        """Each choice that was run, and from whom its ε protects."""
+        return {key[2]: next(iter(self.told[key][s].toward for s in values)) for key, values in self.values.items()}
+
+    def chance(self, client: str, value: float) -> float:
+        """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
+
+        Of few nodes that are all right, or all wrong, the next could be otherwise: Laplace's rule of succession is the least
+        variance, so that one node alone never makes a difference. Of numbers in 0 … 1 (the share of pairs below a tie, Hits@k
+        and 1 / rank) no variance is larger than that of a share.
+        """
+        tested = self.tested.get(client)
+        if not tested:
+            return 0.0
+        width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
+        return min(1.0, max(chance.CHANCE_STANDARD_ERRORS * width, 1 / tested + 1e-9))
+
+    @property
+    def seeds(self) -> int:
+        """How many repetitions the numbers are means of."""
+        return max((len(found) for found in self.values.values()), default=0)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nobody is advised: the run was shrunk, or repeated too seldom."""
+        return self.short or self.seeds < _FEWEST_SEEDS
+
+    def difference(self, one: _Key, other: _Key) -> float:
+        """How much larger the first number is on the seeds in which both were measured; of all seeds where there is none."""
+        both = self.values[one].keys() & self.values[other].keys()
+        means = [statistics.fmean(v for s, v in self.values[key].items() if s in both or not both) for key in (one, other)]
+        return means[0] - means[1]
+
+    def error(self, one: _Key, other: _Key) -> float:
+        """Standard error of ``difference``; answers, and numbers of one seed, are compared one by one, where known."""
+        first, second = self.told[one], self.told[other]
+        both = sorted(seed for seed in first.keys() & second.keys() if first[seed].right and second[seed].right)
+        paired = [chance.paired_chance_variance(first[s].right, second[s].right, first[s].tested) for s in both]
+        known = [variance for variance in paired if variance is not None]
+        if self.metric not in (ACCURACY, AUC) or not known:
+            return self.chance(one[3], self.mean(other)) / chance.CHANCE_STANDARD_ERRORS
+        differences = [a - self.values[other][seed] for seed, a in self.values[one].items() if seed in self.values[other]]
+        seeds = statistics.variance(differences) / len(differences) if len(differences) > 1 else 0.0
+        return math.sqrt(max(statistics.fmean(known), seeds))
+
+    def kept_by(self, client: str) -> list[_Key]:
+        """Every model that a client makes alone and keeps, noised ones too, as far as it was measured in enough seeds."""
+        return self._often([(one, e, kept, client) for one in self.learners for e in self.epsilons for kept in _KEPT])
+
+    def joined_by(self, client: str, epsilon: float) -> list[_Key]:
+        """Every way of joining within ``epsilon``, with each thing that the client may fit to its own data."""
+        picked = self.best(epsilon, tuple(JOINED))
+        if picked is None:
+            return []
+        kept = [learner for learner in self.learners if self._keeps(learner, epsilon, picked[1])]
+        return self._often([(one, epsilon, picked[1] + own, client) for one in kept for own in _FITS])
+
+    def _often(self, keys: Sequence[_Key]) -> list[_Key]:
+        """Those that were repeated as often as an advice needs, where others were."""
+        return [key for key in keys if len(self.values.get(key, ())) >= max(1, min(self.seeds, _FEWEST_SEEDS))]
+
+    def _keeps(self, learner: str, epsilon: float, choice: str) -> bool:
+        return (self.price(learner, epsilon, choice) or 0.0) <= epsilon * (1 + 1e-9)
+
+    def gain(self, client: str, epsilon: float) -> float | None:
+        """What the best way of joining at ``epsilon`` gives beyond a model that the client makes alone and keeps.
+
+        Both sides are the client's own best of everything that was tried there. None where one of the two was not measured; 0
+        where chance alone may make the difference, the number of pairs and budgets among which this one was picked taken into
+        account.
+        """
+        kept, ways = self.kept_by(client), self.joined_by(client, epsilon)
+        if not kept or not ways:
+            return None
+        base, best = max(kept, key=self.mean), max(ways, key=self.mean)
+        tried = len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
+        gain = self.difference(best, base)
+        return gain if abs(gain) > chance.correct_chance_errors(tried) * self.error(best, base) else 0.0
+
+    def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
+        """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
+
+        A learner that does not keep a finite ε is none. None where no choice was run.
+        """
+        for choice in choices:
+            values = [(self.value(one, epsilon, choice), one) for one in self.learners if self._keeps(one, epsilon, choice)]
+            if kept := [(value, one) for value, one in values if value is not None]:
+                return max(kept)[1], choice
+        return None
+
+    def picked(self, client: str, epsilon: float) -> tuple[str, str] | None:
+        """(learner, choice) of the best way of joining for this client; for everybody where nothing was measured for it."""
+        best, ways = self.best(epsilon, tuple(JOINED)), self.joined_by(client, epsilon)
+        return best if best is None or not ways else (max(ways, key=self.mean)[0], best[1])
+
+    def inside(self) -> tuple[str, float, str] | None:
+        """(learner, ε, choice) of the best model that a client makes alone and keeps: of any ε, since a kept one needs none."""
+        keys = [(one, e, kept) for one in self.learners for e in self.epsilons for kept in _KEPT]
+        found = {key: value for key in keys if (value := self.value(*key)) is not None}
+        return max(found, key=lambda key: (found[key], key[0], key[1], _KEPT.index(key[2])), default=None)
+
+
+def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> ClientChoices:
+    """What every cell says of its clients.
+
+    Args:
+        metric: what is compared; None: the first that was measured.
+        unit: what is private; empty: as the first protection says.
+    """
+    entries, held = records.entries, [e.protection for e in records.entries if e.protection]
+    every = [(e, one) for e in entries for one in e.facts.results]
+    metric = metric or next((m for m in _METRICS if any(m in one.metrics for _, one in every)), ACCURACY)
+    asked = {name: given for name in ("alerts", "called") if (given := records.settings.get(name)) is not None}
+    alerts = float(str(asked.get("alerts", 1.0)))
+    told: dict[_Key, dict[int, ClientResultCellFacts]] = {}
+    for entry, one in every:
+        key = (_learner(entry), entry.epsilon, _choice(entry.world, one.participation), one.client)
+        told.setdefault(key, {})[entry.seed] = one
+    counts = pandas.DataFrame(
+        {"client": one.client, "seed": entry.seed, "nodes": one.nodes, "share": one.metrics.get("majority_share"),
+         "size": (size := one.sought if metric == RECALL else one.tested),
+         "most": min(1.0, max(1, round(alerts * one.tested)) / size) if size and metric == RECALL else None}
+        for entry, one in every
+    ).groupby(["client", "seed"], sort=False)  # fmt: skip
+
+    def mean(name: str) -> dict[str, float]:
+        return counts[name].last().astype(float).dropna().groupby("client", sort=False).agg(statistics.fmean).to_dict()
+
+    tested = counts["size"].max().groupby("client", sort=False).sum()
+    return ClientChoices(
+        metric, told, tuple(dict.fromkeys(map(_learner, entries))), tuple(sorted({e.epsilon for e in entries})),
+        counts["nodes"].max().groupby("client", sort=False).max().drop(EVERYBODY, errors="ignore").to_dict(),
+        tested[tested > 0].to_dict(), mean("share"), mean("most"), delta=entries[0].delta or math.nan,
+        unit=unit or (held[0].unit.value if held else "node"),
+        assumed=frozenset(a.value for one in held for a in one.assumptions), short=records.short, **asked,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def _choice(world: World, participation: str) -> str:
+    own = _OWN.get(participation, "")
+    if world.kind is WorldKind.WHOLE:
+        return _CURATOR if world.trust is Trust.CURATOR else world.trust.value
+    if world.kind is WorldKind.ALONE:
+        return ALONE + own
+    return join(world.trust, own) if world.without is None else leave_out(world.trust)
+
+
+def _learner(entry: Result) -> str:
+    """Method and variant; the noise of a paper's own formula makes another row."""
+    same = entry.variant in ("default", "baseline", entry.method)
+    name = entry.method if same else f"{entry.method} · {entry.variant}"
+    return name + (" (as published)" if entry.calibrated_by == "published" else "")
+
+
+# ---- what the page says ----------------------------------------------------------------------------------------------
 
 
 def build(records: SectionRecords) -> Section:
@@ -27,22 +265,22 @@ def build(records: SectionRecords) -> Section:
     unit = None
     if records.kind == "link_prediction":
         unit, entries = _of_one_unit(records.entries)
-        records = replace(records, entries=tuple(entries))
-        beside = [also for metric in client_choices.OTHER_METRICS if (also := client_choices.read(records, metric)).values]
-    found = client_choices.read(records, unit=unit.value if unit else "")
+        records = replace(records, entries=tuple(entries), lines=())
+        beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
+    found = read(records, unit=unit.value if unit else "")
     tables = [_everybody(found)]
-    if found.metric == client_choices.RECALL:
-        tables.append(_everybody(client_choices.read(records, client_choices.PRECISION)))
+    if found.metric == RECALL:
+        tables.append(_everybody(read(records, PRECISION)))
     facts, one = records.entries[0].facts, records.entries[0].facts.one
     text = load_template("owners.txt", escaped=False).render(
-        f=found, kind=records.kind, label=records.label, facts=facts, metric=client_choices.METRICS[found.metric],
+        f=found, kind=records.kind, label=records.label, facts=facts, metric=_METRICS[found.metric],
         protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)), both=_both_sides(found),
-        gained=_gained(found), named=_named, fewest=client_choices.FEWEST_SEEDS, count=counted, number=phrase_number,
+        gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrase_number,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
     )  # fmt: skip
     first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
-    letters = owner_letters.write_owner_letters(found, records.dataset, beside)
     said = tuple(in_words_of(one, line) for line in said)
+    letters = write_letters(found, records.dataset, beside)
     return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), (), letters, first)
 
 
@@ -88,14 +326,148 @@ def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
 
 
 def _everybody(found: ClientChoices) -> SectionTable:
-    body = []
-    for learner in found.learners:
-        for choice in found.present(client_choices.EVERY):
-            cells = [found.spread(learner, e, choice) for e in found.epsilons]
-            if any(c != "—" for c in cells):
-                body.append((learner, choice, *cells, found.toward(choice)))
+    def cell(learner: str, epsilon: float, choice: str) -> str:
+        seeds = list(found.values.get((learner, epsilon, choice, EVERYBODY), {}).values())
+        spread = f" ± {statistics.stdev(seeds):.3f}" if len(seeds) > 1 else ""
+        return f"{statistics.fmean(seeds):.3f}{spread}" if seeds else "—"
+
+    choices = [choice for choice in (*_KEPT, _CURATOR, *_OTHERS) if choice in found.run]
+    lines = [(one, choice, *(cell(one, e, choice) for e in found.epsilons), found.run[choice])
+             for one in found.learners for choice in choices]  # fmt: skip
     header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
-    adapted = any(choice.endswith(FITS[1:]) for choice in found.present(client_choices.EVERY))
     own = " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
     note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
-    return SectionTable(f"Each choice, {client_choices.METRICS[found.metric]}", header, tuple(body), note + own * adapted)
+    note += own * any(choice.endswith(_FITS[1:]) for choice in choices)
+    kept = tuple(line for line in lines if any(text != "—" for text in line[2:-1]))
+    return SectionTable(f"Each choice, {_METRICS[found.metric]}", header, kept, note)
+
+
+# ---- letters: is it worth joining for my people, and what could others learn of one of them? ---------------------------
+
+
+def write_letters(found: ClientChoices, dataset: str, beside: Sequence[ClientChoices] = ()) -> tuple[SectionLetter, ...]:
+    """One letter per client, in the order of the data. beside: the same cells by other measures, for its table."""
+    return tuple(_letter(found, dataset, client, beside) for client in found.clients)
+
+
+def _letter(found: ClientChoices, dataset: str, client: str, beside: Sequence[ClientChoices] = ()) -> SectionLetter:
+    base = max((found.mean(key) for key in found.kept_by(client)), default=None)
+    finite = [e for e in found.epsilons if math.isfinite(e)]
+    gains = {e: gain for e in finite if (gain := found.gain(client, e)) is not None}
+    better, same = [e for e, gain in gains.items() if gain > 0], [e for e, gain in gains.items() if gain == 0]
+    text = load_template("owner.txt", escaped=False).render(
+        f=found, client=client, dataset=dataset, size=found.clients[client], unit=_unit_word(found), base=base, finite=finite,
+        linked=found.metric == AUC, fewest=_FEWEST_SEEDS, gains=gains, better=better, same=same,
+        most=max(better, key=lambda e: gains[e], default=None), least=0.0 if base is None else 100 * found.chance(client, base),
+        tested=round(found.tested.get(client, 0.0) / max(1, found.seeds)),
+        joined=[way for e in finite if (way := _joining(found, client, e)) is not None],
+        unprotected=_unprotected(found, client, finite), left_out=_left_out(found, client, finite), number=phrase_number,
+        hundred=lambda value: f"{100 * value:.0f} of 100", compared=lambda value: _compared(found, client, value, base),
+        listed=lambda told: " or ".join(filter(None, (", ".join(map(phrase_number, told[:-1])), phrase_number(told[-1])))),
+        often=lambda price: _in_hundred(price, found.delta),
+    )  # fmt: skip
+    answer, said, last = ([*filter(None, part.split("\n"))] for part in text.split("---\n"))
+    run = {key[2] for key in found.values if key[3] == client}
+    columns = [choice for choice in (ALONE, *_OTHERS, _CURATOR) if choice in run]
+    end = () if found.undecided else ("verdict",)
+    header = ("ε", *columns, f"others are right about one {_unit_word(found)}", *end)
+    rows = tuple(_row(found, client, epsilon, shown, columns) for shown in (found, *beside) for epsilon in found.epsilons)
+    return SectionLetter(client, f"For the owner of {client}", "".join(answer), tuple(said), header, rows, tuple(last))
+
+
+def _unit_word(found: ClientChoices) -> str:
+    one, many = found.called
+    if found.unit == "edge":
+        return f"tie between two {many}"
+    if found.metric == AUC:  # who exists is public there, and all ties of somebody are private
+        return f"{one}'s ties" if found.unit == "node" else "owner's ties"
+    return one
+
+
+def _joining(found: ClientChoices, client: str, epsilon: float) -> dict[str, object] | None:
+    """What the best way of joining at this ε gives; None where there is none."""
+    picked = found.picked(client, epsilon)
+    if picked is None:
+        return None
+    learner, choice = picked
+    fits = ((_HEAD, "the last step"), (_WEIGHTS, "the whole model"))
+    adapted = [(what, found.value(learner, epsilon, choice + own, client)) for own, what in fits]
+    return {
+        "epsilon": epsilon, "sums": JOINED[choice] is Trust.SUMS, "value": found.value(learner, epsilon, choice, client),
+        "adapted": [(what, value) for what, value in adapted if value is not None],
+        "price": found.price(learner, epsilon, choice, client),
+    }  # fmt: skip
+
+
+def _unprotected(found: ClientChoices, client: str, finite: Sequence[float]) -> tuple[float, str] | None:
+    """(what joining would give without protection, what protection costs at the largest ε)."""
+    most, value = (
+        None if picked is None else found.value(picked[0], epsilon, picked[1], client)
+        for epsilon in (math.inf, max(finite, default=math.nan))
+        for picked in [found.picked(client, epsilon)]
+    )
+    if most is None or value is None:
+        return None
+    cost = round(100 * most) - round(100 * value)
+    alike = cost <= 0 or _alike(found, client, most, value)
+    return most, "nothing that can be told from chance" if alike else f"{cost} of 100"
+
+
+def _alike(found: ClientChoices, client: str, value: float, base: float) -> bool:
+    return round(100 * value) == round(100 * base) or abs(value - base) <= found.chance(client, base)
+
+
+def _compared(found: ClientChoices, client: str, value: float, base: float | None) -> str:
+    if base is None:
+        return ""
+    difference = round(100 * value) - round(100 * base)
+    if not difference:
+        return " (as good as alone)"
+    told = ", which may be chance" if _alike(found, client, value, base) else ""
+    return f" ({abs(difference)} {'more' if difference > 0 else 'fewer'} than alone{told})"
+
+
+def _left_out(found: ClientChoices, client: str, finite: Sequence[float]) -> tuple[float, float] | None:
+    """(the largest ε at which the others were asked, what they knew)."""
+    for epsilon in finite[::-1]:
+        picked = found.picked(client, epsilon)
+        value = None if picked is None else found.value(picked[0], epsilon, leave_out(JOINED[picked[1]]), client)
+        if value is not None:
+            return epsilon, value
+    return None
+
+
+def _row(found: ClientChoices, client: str, epsilon: float, shown: ClientChoices, columns: Sequence[str]) -> tuple[str, ...]:
+    """A line of the table. shown: ``found``, or the same cells by another measure; rows are picked by ``found``."""
+    picked = found.picked(client, epsilon) or found.best(epsilon, (_CURATOR, ALONE))
+    linked = shown.metric in (AUC, *_OTHER_METRICS)  # two standard errors of one number; of a difference √2 times that
+    cells = []
+    for choice in columns:
+        own = found.best(epsilon, (ALONE,)) if choice == ALONE else picked
+        value = None if own is None else shown.value(own[0], epsilon, choice, client)
+        wide = f" ± {math.ceil(100 * shown.chance(client, value) / math.sqrt(2))}" if linked and value is not None else ""
+        cells.append("—" if value is None else f"{100 * value:.0f}{wide}")
+    if shown is not found:
+        return (f"{phrase_number(epsilon)}, {_OTHER_METRICS[shown.metric]}", *cells, "", *(() if found.undecided else ("",)))
+    price, gain = None if picked is None else found.price(picked[0], epsilon, picked[1], client), found.gain(client, epsilon)
+    verdict = "—" if gain is None else "joining helps" if gain > 0 else "alone is better" if gain < 0 else "no difference"
+    learnt = "—" if price is None else _in_hundred(price, found.delta)
+    return (phrase_number(epsilon), *cells, learnt, *(() if found.undecided else (verdict,)))
+
+
+def _in_hundred(epsilon: float, delta: float) -> str:
+    """``at most 74 of 100 times``, rounded up; near 100 with a second digit."""
+    if epsilon == 0:
+        return "no more often than by guessing, 50 of 100 times"
+    share = _right_at_most(epsilon, delta)
+    if share >= 0.99995:
+        return "up to always: nothing limits it"
+    return f"at most {phrase_upper_bound(100 * share, 1 + (share > 0.995))} of 100 times"
+
+
+def _right_at_most(epsilon: float, delta: float) -> float:
+    """How often, of 1, an attacker can be right who tells two equally likely worlds apart that differ in one unit.
+
+    (ε, δ) bounds both errors a, b by 1 − a ≤ e^ε b + δ and 1 − b ≤ e^ε a + δ, so 1 − (a + b)/2 ≤ (e^ε + δ)/(1 + e^ε).
+    """
+    return min(1.0, (1.0 + delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon)))
