@@ -22,8 +22,8 @@ from fedgraph.data.base import adjacencies
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
-from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, plain_name, says_who
+from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     WRITTEN_AFTER,
@@ -629,8 +629,9 @@ def _columns_of(
                 left_out.append((column, f"{_BESIDE} tables of labels"))
                 continue
             cells = _cells(holder, column)
-            again = cells == _cells(holder, holder.id)
-            if reason := "it is the id again" if again else _no_feature(column, cells, label, rules, table.headed):
+            told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
+            told = "it is the id again" if cells == _cells(holder, holder.id) else told
+            if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))
                 continue
             called = column if column not in seen else f"{column} ({table.stem})"

@@ -19,6 +19,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.own.columns import csv_number
+from fedgraph.data.own.relations import counts_rows, holds_facts, own_key, related
 from fedgraph.data.own.tables import (
     NOTHING,
     OF_PEOPLE,
@@ -26,6 +27,7 @@ from fedgraph.data.own.tables import (
     SIDES,
     WEAK_SIDES,
     Gathered,
+    ReadingQuestion,
     Table,
     id_text,
     is_id_name,
@@ -55,24 +57,6 @@ _THINGS = re.compile(
     r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
 )
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
-
-
-class ReadingQuestion(DataError):
-    """Two readings of somebody's data are left, and their owner has to choose.
-
-    Attributes:
-        option: what answers it: ``label``, ``id`` or ``ends``.
-        choices: the answers; of ends two names each.
-        likely: the answer that is offered; "" where several are equally good.
-    """
-
-    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]], likely: str = "") -> None:
-        super().__init__(said)
-        self.option, self.choices, self.likely = option, tuple(choices), likely
-
-    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...], str]]:
-        """As it travels between processes."""
-        return type(self), (str(self), self.option, self.choices, self.likely)
 
 
 @dataclass(eq=False)
@@ -140,7 +124,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         tables = [_first_again(table, remarks) for table in tables]
     tables = _in_order(tables, remarks)
     masks = [table for table in tables if _is_split(table)]
-    tables = [table for table in tables if table not in masks]
+    tables = related([table for table in tables if table not in masks], ends, found)
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
@@ -382,6 +366,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
     filled = [name for name in likely if any(table.ids(name))]
+    own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
+    filled = [name for name in filled if name != own]
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
@@ -642,7 +628,14 @@ def _placed(table: Table) -> list[str] | None:
 def _holders(
     others: list[Table], ties: Table, wanted: frozenset[str], id: str | None, found: Gathered, remarks: list[str]
 ) -> tuple[list[Holder], list[str]]:
-    said = {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
+    whose, _, column_of = (id or "").rpartition(".")
+    of_one = [table for table in others if whose and table.stem == whose.casefold() and _named(table, column_of)]
+    if of_one:  # ``users.id``: rows of other tables that have such a column are no people
+        for table in (table for table in others if table is not of_one[0] and own_key(table) and not holds_facts(table)):
+            found.aside[table.title] = f"rows of other things than {of_one[0].title}, as --id says"
+        others = [table for table in others if table is of_one[0] or table.title not in found.aside]
+    said = {table.where: column for table in of_one if (column := _named(table, column_of)) is not None}
+    said |= {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
     if id is not None and not said and id != ROW:
         listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
         raise ScenarioError(f"--id {id}: no table of people has such a column; found: {listed}")
@@ -681,6 +674,8 @@ def _holders(
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
+    if chosen and not of_one:
+        _require_one_kind([(table, column) for table, column, _ in chosen])
     for table, why in nameless:
         if not chosen or rank(chosen[0])[0] < 1 or 2 * len(table.frame) >= len(chosen[0][2]) or is_labels(table):
             raise why
@@ -720,6 +715,32 @@ def _holders(
         if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
+
+
+def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
+    """Asks who the people are where each of two tables numbers rows of its own, and nothing says that these are the same."""
+    (first, key), *others = chosen
+    for other, own in others:
+        if any(holds_facts(one) or one.role for one in (first, other)) or own_key(first) != key or own_key(other) != own:
+            continue
+        if not (first.headed and other.headed and counts_rows(first, key) and counts_rows(other, own)):
+            continue
+        same = first.different(key) == other.different(own)
+        rows = dict(zip(other.ids(own), range(len(other.frame)), strict=True))
+        shared = [name for name in first.names if name in other.names and name not in (key, own)]
+        at = [(row, rows[one]) for row, one in enumerate(first.ids(key)) if one in rows]
+        differ = any(
+            4 * sum(mine[a] != theirs[b] for a, b in at) > len(at)
+            for mine, theirs in ((first.texts(name), other.texts(name)) for name in shared)
+        )
+        count = len(other.frame)
+        whole = other.different(own) in [{str(begin + row) for row in range(count)} for begin in (0, 1)]
+        if differ or (whole and not same):
+            either = f"{first.stem}.{key}", f"{other.stem}.{own}"
+            asked = f"{first.title} and {other.title} both number rows from 1: which are the people? Say --id {either[0]}, or "
+            raise ReadingQuestion(
+                f"{asked}--id {either[1]}; facts of one kind need one id, such as {first.stem}_id", "id", either
+            )
 
 
 def _tells_apart(table: Table, key: str) -> str:

@@ -152,6 +152,24 @@ def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple
     return found
 
 
+class ReadingQuestion(DataError):
+    """Two readings of somebody's data are left, and their owner has to choose.
+
+    Attributes:
+        option: what answers it: ``label``, ``id`` or ``ends``.
+        choices: the answers; of ends two names each.
+        likely: the answer that is offered; "" where several are equally good.
+    """
+
+    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]], likely: str = "") -> None:
+        super().__init__(said)
+        self.option, self.choices, self.likely = option, tuple(choices), likely
+
+    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...], str]]:
+        """As it travels between processes."""
+        return type(self), (str(self), self.option, self.choices, self.likely)
+
+
 @dataclass(eq=False)
 class Table:
     """A table of texts that remembers where each row stands.
@@ -177,6 +195,7 @@ class Table:
         unused: what the file holds beside, and no method reads.
         ordered: whether the format numbers people, so that a list with a line for each is in their order.
         numbered: whether people have no other names than these numbers.
+        refers: column → the table whose rows it names: where the database declares it; later, its title.
     """
 
     where: str
@@ -199,6 +218,7 @@ class Table:
     unused: tuple[str, ...] = ()
     ordered: bool = False
     numbered: bool = False
+    refers: Mapping[str, str] = field(default_factory=dict)
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False
     )  # found by ``roles``
@@ -416,7 +436,7 @@ _OTHERS = (
 # Texts that are no table, and what may be brought instead
 _TEXTS = (
     (r"^(CREATE TABLE|INSERT INTO|COPY .* FROM stdin;)",
-     "an SQL dump, whose statements are not run; allowed: each table exported as CSV"),
+     "an SQL dump, whose statements are not run; allowed: each table exported as CSV, or an SQLite database"),
     (r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{",
      "a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"),
     (r"\A[\w.]+\s*=\s*[\[{]", "JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own"),
@@ -942,7 +962,8 @@ def _sqlite(content: bytes, where: str) -> list[Table]:
         for (name,) in opened.execute(asked).fetchall():
             cells = opened.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))
             frame = pd.DataFrame(cells.fetchall(), columns=[one[0] for one in cells.description], dtype=object)
-            found.append(frame_table(frame, f"{where}/{name}"))
+            declared = opened.execute('SELECT "from", "table" FROM pragma_foreign_key_list(?)', (name,)).fetchall()
+            found.append(frame_table(frame, f"{where}/{name}", refers={own: f"{where}/{other}" for own, other in declared}))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise DataError(f"{where}: not an SQLite database that can be read ({error}); allowed: tables as CSV") from error
     finally:

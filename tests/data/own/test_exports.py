@@ -12,7 +12,7 @@ import pytest
 
 from fedgraph.data.own.door import read
 from fedgraph.data.own.reading import Reading
-from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 
