@@ -23,7 +23,7 @@ from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, ReadingQuestion, plain_name, says_who
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, called_so, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     WRITTEN_AFTER,
@@ -134,8 +134,12 @@ def of_roles(
     faults = found.faults
     try:
         label = _label_of(roles, rules, labelled)
-    except (DataError, ScenarioError):
+    except (DataError, ScenarioError) as error:
         faults.refuse()
+        if isinstance(error, ReadingQuestion):
+            ends = f"listed between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
+            parts = [("people", [f"{len(roles.ids):,}{_named_by(roles)}"]), ("ties", [f"{roles.one.size:,}, {ends}"])]
+            error.understood = _as_table(name, parts)
         raise
     if owners_of is not None and label is not None:
         _require_everywhere(label, *owners_of)
@@ -542,8 +546,17 @@ def _different(named: list[tuple[Holder, str]]) -> list[tuple[Holder, str]]:
 
 
 def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, labelled: bool) -> _Label | None:
-    having = [one for one in every if one[1] == label] or [one for one in every if one[1].casefold() == label.casefold()]
-    ids = [holder for holder in roles.holders if holder.id == label]
+    names = called_so(label, (column for _, column in every))
+    having = [one for one in every if one[1] in names]
+    ids = [holder for holder in roles.holders if called_so(label, [holder.id])]
+    if len(names) > 1 and labelled:
+        both = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in having]
+        said = (
+            f"{_places(roles)}: no column is spelled {label!r}; which one is the label: {' or '.join(both)}? Say --label NAME"
+        )
+        raise ReadingQuestion(said, "label", names)
+    if names and names[0] != label:
+        roles.remarks.append(f"the label {label!r} was taken for the column {names[0]!r}")
     if not having and ids and labelled:
         raise ScenarioError(
             f"--label {label}: this column of {ids[0].table.title} names people, and is no label; {_choices(every)}"
@@ -551,7 +564,7 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
     if not having:
         if not labelled:
             return None
-        if label.casefold() in (str(column).casefold() for column in roles.ties.frame.columns):
+        if called_so(label, roles.ties.names):
             raise DataError(
                 f"{roles.ties.where}: {label!r} is a column of ties; allowed: a label of people (whether any tie of a person "
                 f"has it, say: write that beside the person); {_choices(every)}"
@@ -834,9 +847,7 @@ def say_graph(
     who, ties, what = "", "", ""
     if told is not None:
         roles, label, _ = told
-        base = roles.holders[0] if roles.holders else None
-        column = "" if base is None else base.id or "the number of the row"
-        who = f", named by {column!r} of {base.table.title}" if base is not None else ", those who have a tie"
+        who = _named_by(roles)
         ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
     parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
@@ -853,6 +864,12 @@ def say_graph(
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
     return _as_table(graph.name, parts + _beside(left_out, unused, aside, notes))
+
+
+def _named_by(roles: Roles) -> str:
+    if not roles.holders:
+        return ", those who have a tie"
+    return f", named by {roles.holders[0].id or 'the number of the row'!r} of {roles.holders[0].table.title}"
 
 
 def _as_table(name: str, parts: Iterable[tuple[str, Sequence[str]]]) -> str:

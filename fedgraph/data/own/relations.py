@@ -19,6 +19,7 @@ from fedgraph.data.own.tables import (
     Gathered,
     ReadingQuestion,
     Table,
+    called_so,
     is_id_name,
     plain_name,
     sides_of,
@@ -107,7 +108,8 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
     if not any(other is not one for one in able for other in named[one.where].values()):
         return tables
     pairs = {one.where: _pairs(one, named[one.where], keys) for one in able if ends is None}
-    tied = [one for one in able if (set(ends) <= set(one.names) if ends is not None else pairs[one.where])]
+    told = {one.where: [called_so(end, one.names) for end in ends or ()] for one in able}
+    tied = [one for one in able if (pairs[one.where] if ends is None else all(len(own) == 1 for own in told[one.where]))]
     if ends is None and len(tied) > 1:
         _which(tied, [pairs[one.where] for one in tied])
     joins = [one for one in able if len({other.where for other in named[one.where].values()} - {one.where}) > 1]
@@ -123,7 +125,7 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
         either = " or ".join(f"{one} and {two}" for one, two in pairs[ties.where][:4])
         asked = f"{ties.where}: which columns are the ends of ties: {either}? Say --ends ONE TWO"
         raise ReadingQuestion(asked, "ends", pairs[ties.where])
-    pair = pairs[ties.where][0] if ends is None else (ends[0], ends[1])
+    pair = pairs[ties.where][0] if ends is None else tuple(own[0] for own in told[ties.where])
     people = next((named[ties.where][name] for name in pair if name in named[ties.where]), None)
     if people is None:
         holding = [one for one in able if one.where in keys and all(_holds(ties, name, one, keys[one.where]) for name in pair)]

@@ -29,6 +29,7 @@ from fedgraph.data.own.tables import (
     Gathered,
     ReadingQuestion,
     Table,
+    called_so,
     id_text,
     is_id_name,
     plain_name,
@@ -196,13 +197,12 @@ def _by_number(one: str) -> tuple[int, int, str]:
 
 
 def _named(table: Table, name: str) -> str | None:
-    """The column that a person calls so: in any case where one alone fits. A first line may name columns, too."""
-    if name in table.names:
-        return name
+    """The column that a person calls so, where one alone fits. A first line may name columns, too."""
     called = dict(zip(table.names, table.names, strict=True))
     if not table.headed and table.names and len(table.frame):
         called |= {one: str(cell) for one, cell in zip(table.names, table.frame.iloc[0], strict=True)}
-    alike = [one for one, words in called.items() if words.casefold().strip() == name.casefold().strip()]
+    fitting = [name] if name in called else called_so(name, called.values())
+    alike = [one for one, words in called.items() if one == name or (words in fitting and name not in called)]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -999,7 +999,7 @@ class Part:
         return len(self.roles.ids)
 
 
-def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Roles, np.ndarray]:
+def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray, label: str | None = None) -> tuple[Roles, np.ndarray]:
     """(everybody, called ``part/id``; int64 [n], the number of each one's part).
 
     Columns are joined by name; names that differ in capitals or spaces around alone are one. What a column is, and which texts
@@ -1009,12 +1009,13 @@ def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Ro
         parts: one or more.
         where: names all of them in a message.
         more: int64 [k, 2], further ties, such as those between parts.
+        label: a column that stays whatever it holds; what is wrong with it is said where it is read as a label.
     """
     sizes = np.array([part.size for part in parts], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     ids = [f"{part.name}/{one}" for part in parts for one in part.roles.ids]
     remarks: list[str] = []
-    holder = _people(parts, starts, ids, where, remarks)
+    holder = _people(parts, starts, ids, where, remarks, label or "")
     splits = {len(part.roles.masks): part.name for part in parts}
     if len(splits) > 1:
         listed = " and ".join(f"{name!r} has {count or 'no'} masks" for count, name in sorted(splits.items()))
@@ -1047,14 +1048,14 @@ def _ends_called(part: Part) -> list[str]:
     return [called.get(name, name if name not in ("source", "target") else f"{name} ") for name in part.roles.ties.names]
 
 
-def _people(parts: Sequence[Part], starts: np.ndarray, ids: list[str], where: Path, remarks: list[str]) -> Holder:
+def _people(parts: Sequence[Part], starts: np.ndarray, ids: list[str], where: Path, remarks: list[str], label: str) -> Holder:
     for part in parts:
         bare = [one.table for one in part.roles.holders if not one.table.headed and len(one.table.names) > 2]
         if bare and len(parts) > 1:
             first = ", ".join(bare[0].frame.iloc[0].tolist()[:6]) if len(bare[0].frame) else ""
             said = f"{bare[0].place(0)}: found {first}; allowed: a first line that names the columns, such as id,age"
             raise DataError(f"{said}: they are matched by name")
-    columns, beside = _columns(parts, starts, len(ids), remarks)
+    columns, beside = _columns(parts, starts, len(ids), remarks, label)
     every = {column.name for column in columns}
     key = next(name for name in ("id", "node", " id") if name not in every)
     cells = {key: np.array(ids, dtype=object)} | {column.name: column.cells for column in columns}
@@ -1090,13 +1091,16 @@ class _Column:
     beside: bool = True
 
 
-def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[str]) -> tuple[list[_Column], frozenset[str]]:
+def _columns(
+    parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[str], label: str
+) -> tuple[list[_Column], frozenset[str]]:
     """The columns of all parts, and the names of those that stand in tables of labels alone."""
     found: dict[str, _Column] = {}
     people = {_plain(name) for part in parts for holder, name in _every(part) if not _beside(part, holder)}
     for part, start in zip(parts, starts, strict=True):
         own: dict[str, tuple[Holder, str]] = {}  # what it is compared by, and called → where it stands
-        every = [(holder, name) for holder, name in _every(part) if not _left_out(holder, name, remarks)]
+        told = called_so(label, (name for _, name in _every(part)))
+        every = [(holder, name) for holder, name in _every(part) if name in told or not _left_out(holder, name, remarks)]
         names = [name for _, name in every]
         for holder, name in every:
             single = _beside(part, holder) and sum(one is holder for one, _ in every) == 1

@@ -115,6 +115,19 @@ def is_id_name(name: str) -> bool:
     return plain in _ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
 
 
+def called_so(wanted: str, names: Iterable[str]) -> list[str]:
+    """The columns that a person calls so: spelled so; or with other capitals; or with other spaces, signs, forms of accents."""
+    every = list(dict.fromkeys(names))
+    for spelled in (str, lambda name: name.casefold().strip(), _letters):
+        if (asked := spelled(wanted)) and (found := [name for name in every if spelled(name) == asked]):
+            return found
+    return []
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFC", name).casefold())
+
+
 def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
     """Why a column says which row, or who, it is, and nothing else of a person; "" where it does not."""
     there = [cell for cell in cells if cell]
@@ -159,15 +172,16 @@ class ReadingQuestion(DataError):
         option: what answers it: ``label``, ``id`` or ``ends``.
         choices: the answers; of ends two names each.
         likely: the answer that is offered; "" where several are equally good.
+        understood: people and ties, in lines, where it is known who they are.
     """
 
     def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]], likely: str = "") -> None:
         super().__init__(said)
-        self.option, self.choices, self.likely = option, tuple(choices), likely
+        self.option, self.choices, self.likely, self.understood = option, tuple(choices), likely, ""
 
-    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...], str]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """As it travels between processes."""
-        return type(self), (str(self), self.option, self.choices, self.likely)
+        return type(self), (str(self), self.option, self.choices, self.likely), {"understood": self.understood}
 
 
 @dataclass(eq=False)

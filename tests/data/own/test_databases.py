@@ -20,7 +20,7 @@ DRAW = random.Random(1)
 USERS = pd.DataFrame({"id": range(1, COUNT + 1), "age": [DRAW.randint(18, 60) for _ in range(COUNT)]})
 USERS["party"] = [DRAW.choice(["red", "blue"]) for _ in range(COUNT)]
 COMPANIES = pd.DataFrame({"id": range(1, 41), "branch": [DRAW.choice("abc") for _ in range(40)]})
-PAIRS = [tuple(sorted(DRAW.sample(range(1, COUNT + 1), 2))) for _ in range(150)]
+PAIRS = [(min(pair), max(pair)) for pair in (DRAW.sample(range(1, COUNT + 1), 2) for _ in range(150))]
 TRUTH = {(one - 1, two - 1) for one, two in PAIRS}
 
 
