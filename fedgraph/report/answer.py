@@ -124,10 +124,20 @@ class Question:
         much of what any row finds of it. Not worse: by no more than
         two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
         seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody
-        has to trust less than that: the answer is a curator's.
+        has to trust less than that: the answer is a curator's, unless a row of less trust is better there by more than chance.
         """
-        trusts = (Trust.CURATOR,) if self.in_one_hand else self.trusts
-        best = self.at if self.in_one_hand else self.within
+        if not self.in_one_hand:
+            return self._picked(self.trusts)
+        own = self._picked((Trust.CURATOR,))
+        if own is None:
+            return self._picked(self.trusts)
+        better = [row for t in self.trusts if (row := self.at(own.budget, t)) is not None and is_worse(own.row, row)]
+        better = [row for row in better if beats_guessing(row) and self.repays(row)]
+        return Pick(_top(better) or own.row, own.budget)
+
+    def _picked(self, trusts: Sequence[Trust]) -> Pick | None:
+        """As ``pick`` says, of rows for which people trust so."""
+        best = self.at if trusts == (Trust.CURATOR,) else self.within
         cells = [(b, t, row) for b in self.budgets for t in trusts if (row := best(b, t)) is not None]
         useful = [c for c in cells if beats_guessing(c[2]) and self.repays(c[2])]
         if self.doubt or not useful:
@@ -207,10 +217,12 @@ class Question:
         known = [(t, other) for t, other in more if other is not None]
         if known and not any(is_worse(row, other) for _, other in known):
             more_trusting, other = known[0]
-            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)}, {_SAME})"
-            said.append(f"{_SUBJECT[more_trusting.value]} would be no better at this ε{aside}")
+            worse = is_worse(other, row)
+            aside = "" if format_mean(other) == format_mean(row) else f" ({format_mean(other)}{'' if worse else f', {_SAME}'})"
+            said.append(f"{_SUBJECT[more_trusting.value]} would be {'worse' if worse else 'no better'} at this ε{aside}")
+        # of a row of less trust that is better by more than chance, the star is
         less = [one for t in self.trusts if t.rank < row.trust.rank and (one := self.at(budget, t)) is not None]
-        if self.in_one_hand and less:  # the answer is the curator's, whatever the others reach; they were asked for, too
+        if self.in_one_hand and less:  # they were asked for, too
             beneath = max(less, key=lambda one: one.mean)
             asides = (f"AUROC {format_mean(beneath)}" if _is_rare(beneath) else "", "" if is_worse(beneath, row) else _SAME)
             aside = f" ({', '.join(filter(None, asides))})" if any(asides) else ""
