@@ -125,7 +125,7 @@ def related(tables: list[Table], ends: Sequence[str] | None, found: Gathered) ->
         either = " or ".join(f"{one} and {two}" for one, two in pairs[ties.where][:4])
         asked = f"{ties.where}: which columns are the ends of ties: {either}? Say --ends ONE TWO"
         raise ReadingQuestion(asked, "ends", pairs[ties.where])
-    pair = pairs[ties.where][0] if ends is None else tuple(own[0] for own in told[ties.where])
+    pair = pairs[ties.where][0] if ends is None else (told[ties.where][0][0], told[ties.where][1][0])
     people = next((named[ties.where][name] for name in pair if name in named[ties.where]), None)
     if people is None:
         holding = [one for one in able if one.where in keys and all(_holds(ties, name, one, keys[one.where]) for name in pair)]

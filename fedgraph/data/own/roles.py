@@ -275,7 +275,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     if len(first) > 1:
         same = len({table.title for table, *_ in first}) < len(first)
         called = ["/".join(Path(table.where).parts[-2:]) if same else table.title for table, *_ in first]
-        if len({pairs[0] for *_, pairs in first}) == 1 and first[0][0].headed:  # no option tells them apart
+        if len({pairs[0] for *_, pairs in first}) == 1:  # no option tells them apart
             allowed = "a folder for each owner (a federation)" if same else "one file with all ties"
             raise DataError(f"several files hold ties: {', '.join(called)}; allowed: {allowed}, or one (leave the others out)")
         either = " or ".join(f"{name} ({', '.join(pairs[0])})" for name, (*_, pairs) in zip(called, first, strict=True))
@@ -377,7 +377,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
-    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 else None
+    beside = any(re.search(r"time|date|url|link|href", plain_name(name)) for name in names)
+    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 and not beside else None
 
 
 def _is_keyed(
@@ -418,11 +419,12 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
         asked += f"names stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
         raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
+    seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
     raise DataError(
         f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
         "table such as source,target (its header alone where nobody has a tie; of people who share an event or a bed, their "
-        "pairs), or --ends ONE TWO"
+        "pairs; whom one person alone knows is no tie between them), or --ends ONE TWO"
     )
 
 

@@ -33,6 +33,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
+from fedgraph.data.own import replies
 from fedgraph.data.own.columns import csv_number
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
@@ -209,6 +210,7 @@ class Table:
         unused: what the file holds beside, and no method reads.
         ordered: whether the format numbers people, so that a list with a line for each is in their order.
         numbered: whether people have no other names than these numbers.
+        paged: whether it is one page of what a service answers.
         refers: column → the table whose rows it names: where the database declares it; later, its title.
     """
 
@@ -232,6 +234,7 @@ class Table:
     unused: tuple[str, ...] = ()
     ordered: bool = False
     numbered: bool = False
+    paged: bool = False
     refers: Mapping[str, str] = field(default_factory=dict)
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False
@@ -346,13 +349,20 @@ def gather_files(path: Path) -> Gathered:
     names = [path.name] if single else sorted(one.name for one in path.iterdir() if one.is_file())
     _read_files({name: partial(raw.read, name) for name in names}, str(raw.folder), single, found)
     found.checksums = raw.checksums
-    inside = [] if single else [one.name for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__"))]
-    found.aside |= {f"{one}/": "a folder, which is not looked into" for one in sorted(inside)}
+    inside = [] if single else sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
+    for folder in (one for one in inside if is_in_parts(one)):
+        parts = sorted(one.name for one in folder.iterdir() if one.name.startswith("part-"))
+        _read_files({name: partial(raw.read, f"{folder.name}/{name}") for name in parts}, str(folder), False, found)
+        found.tables[-1:] = [replace(one, where=str(folder)) for one in found.tables[-1:]]
+    found.aside |= {f"{one.name}/": "a folder, which is not looked into" for one in inside if not is_in_parts(one)}
     if single and not found.tables:
         found.faults.refuse()
         said = found.aside.get(path.name, "holds no table")
         raise DataError(f"{path}: {said if 'allowed: ' in said else f'{said}; allowed: {FORMATS}'}")
     return found
+
+
+_ANSWERS = "allowed: who answers whom as a table source,target, and one of people"
 
 
 def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: bool, found: Gathered) -> None:
@@ -378,13 +388,18 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         with own.faults.gathering():
             content = read()
             _read_file(content, f"{folder}/{name}", title, own)
+        if not content.strip() and _NUMBERED_PART.search(title):
+            continue
         if not single and own.faults.count and _are_notes(own, content, title):
-            own = Gathered(aside={name: "text that is no table"})
+            own = Gathered(aside={name: own.faults.told(name) if title.endswith(".json") else "text that is no table"})
         found.tables += own.tables
         found.aside |= own.aside
         with found.faults.gathering():
             own.faults.refuse()
         whole += [table for table in own.tables if table.numbered and table.matrix is not None]
+    found.tables[before:] = _joined_pages(found.tables[before:], folder)
+    if {"users", "channels"} <= {table.stem for table in found.tables} and "channels.json" in files:
+        raise DataError(f"{folder}: an export of Slack, whose messages name no ties; {_ANSWERS}")
     files_of_whole = dict.fromkeys(table.title for table in whole)
     beside = (table for table in found.tables[before:] if table.stem not in ("ids", "cross", "masks", "labels"))
     others = dict.fromkeys(table.title for table in beside if table.title not in files_of_whole)
@@ -394,6 +409,45 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
     for name in (name for name in files if whole and Path(name).name == _NAMES):
         whole[0].called = _read_names(files[name](), f"{folder}/{name}", len(whole[0].called))
         whole[0].headed = True
+
+
+def is_in_parts(folder: Path) -> bool:
+    """Whether a folder is one table in parts, as Spark writes it."""
+    inside = [one.name for one in folder.iterdir() if not one.name.startswith((".", "_"))]
+    return bool(inside) and all(re.match(r"part-\d+.*\.\w+$", name) for name in inside)
+
+
+_NUMBERED_PART = re.compile(r"(^|[^a-z])(page|part|chunk|batch|offset)s?[^a-z]*\d", re.IGNORECASE)
+
+
+def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
+    """With tables as one that are pages, or parts, of one: of the same columns, and called alike but for numbers.
+
+    Others that are called so are one where each holds ids of its own.
+    """
+    alike: dict[tuple[str, ...], list[Table]] = {}
+    for table in tables:
+        file = re.sub(r"(?<=\d)-[0-9a-f]{8}-[0-9a-f-]{27}", "", table.where[len(folder) :])  # Spark's
+        called = re.sub(r"\d+", "*", file)
+        apart = [table.where] if table.matrix is not None or table.role or table.ends or called == file else []
+        alike.setdefault((called, *sorted(table.names), *apart), []).append(table)
+    found = []
+    for (called, *_), own in alike.items():
+        first = own[0]
+        sure = all(one.paged or _NUMBERED_PART.search(one.title) for one in own)
+        keys = [name for name in first.names if first.headed and is_id_name(name)][:1]
+        ids = [one.different(name) for one in own for name in keys]
+        own_ids = bool(ids) and sum(map(len, ids)) == len(frozenset().union(*ids)) == sum(len(one.frame) for one in own)
+        if len(own) == 1 or not (sure or own_ids):
+            found += own
+            continue
+        frame = pd.concat([one.frame[first.names] for one in own], ignore_index=True)
+        unused = tuple(dict.fromkeys(one for page in own for one in page.unused))
+        unused = tuple(one for one in unused if one != replies.MORE or all(replies.MORE in page.unused for page in own))
+        said = f"{len(own)} files are one table, {called.lstrip('/')}"
+        found.append(replace(first, where=f"{folder}{called}", frame=frame, lines=np.zeros(0, np.int64), unused=unused,
+                             remarks=[*dict.fromkeys(one for page in own for one in page.remarks), said]))  # fmt: skip
+    return found
 
 
 def is_note(name: str) -> bool:
@@ -459,6 +513,8 @@ _TEXTS = (
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
+    (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml",
+     "a drawing (Mermaid, PlantUML); allowed: its ties as a table source,target"),
     (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
@@ -588,6 +644,8 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += listed
     elif re.search(r"^p\s+(edge|col|sp|max)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
+    elif ending == ".multiline_adjlist" or re.match(r"(#.*\n)*(\S+ 0\n)*\S+ [1-9]\d*\n\S+ \{.*\}$", start, re.MULTILINE):
+        found.tables += _networkx(lambda nx: nx.parse_multiline_adjlist(iter(text.splitlines())), where, "a list of networkx")
     elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
         lines = text.splitlines()
         read = (lambda nx: nx.parse_adjlist(lines)) if ending == ".adjlist" else (lambda nx: nx.parse_edgelist(lines))
@@ -656,6 +714,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     while skipped < len(lines) and (
         not lines[skipped].strip()
         or (lines[skipped].lstrip()[:1] in ("#", "%") and not _NUMBERED.match(lines[skipped]))
+        or re.match(r"\s*(//|; )", lines[skipped])
         or re.fullmatch(r"sep=.", lines[skipped].strip())
     ):
         skipped += 1
@@ -996,7 +1055,14 @@ def _excel(content: bytes, where: str) -> list[Table]:
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise DataError(f"{where}: not a workbook that can be read ({' '.join(str(error).split())})") from error
     tables = []
+    if node_xl := {"Edges", "Vertices"} <= sheets.keys():  # its first row groups the columns of the second
+        node_xl = list(sheets["Edges"].iloc[1:2, :2].astype(str).itertuples(index=False, name=None)) == [
+            ("Vertex 1", "Vertex 2")
+        ]
     for name, sheet in sheets.items():
+        if node_xl and name not in ("Edges", "Vertices"):
+            continue
+        sheet = sheet.iloc[int(node_xl) :]
         cells = [[cell_text(value) for value in row] for row in sheet.itertuples(index=False)]
         down = _fill_down(cells, merged.get(str(name), ()))
         rows = [(number, row) for number, row in enumerate(cells, 1) if any(row)]
@@ -1402,8 +1468,14 @@ def _json(text: str, where: str) -> list[Table]:
             return _cx(found, where)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DataError(f"{where}: not a CX network that can be read ({type(error).__name__}: {error})") from error
+    found, paged, unread = replies.plain(found)
     if isinstance(found, list):
-        return _records(found, where)
+        return [replace(one, paged=paged, unused=unread) for one in _records(found, where)]
+    if paged:
+        by_kind = {kind: own for kind, own in found.items() if isinstance(own, list) and own}
+        return [
+            replace(one, paged=True, unused=unread) for kind, own in by_kind.items() for one in _records(own, f"{where}/{kind}")
+        ]
     if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
         found = dict(whole)
     if isinstance(named := found.get("nodes"), Mapping) and all(isinstance(one, Mapping) for one in named.values()):
@@ -1544,6 +1616,8 @@ def _records(found: list[Any], where: str) -> list[Table]:
         return [_of_rows([(k, [cell_text(v) for v in row]) for k, row in enumerate(found, 1)], where, DataFileFaults())]
     if not all(isinstance(one, Mapping) for one in found):
         raise DataError(f"{where}: a JSON list of records and of other things; allowed: records alone")
+    if all({"user", "text", "ts"} <= one.keys() or one.get("type") == "message" for one in found):
+        raise DataError(f"{where}: messages of a chat, which name no ties; {_ANSWERS}")
     kinds = [str(one.get("type", "")) for one in found]
     if set(kinds) == {"node", "relationship"}:  # as Neo4j exports JSON
         parts = []
