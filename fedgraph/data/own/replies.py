@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 MORE = "what the next page of the answer holds, which it points to"
 _RESOURCE = frozenset({"type", "id", "lid", "attributes", "relationships", "links", "meta"})
@@ -13,18 +12,18 @@ _PAGES = frozenset(
 )  # fmt: skip
 
 
-def plain(found: Any) -> tuple[Any, bool, tuple[str, ...]]:
+def plain(found: object) -> tuple[object, bool, tuple[str, ...]]:
     """(records, or records by kind; whether it is a page of an answer; what it names and does not hold).
 
     A resource of JSON:API becomes what it is called, its attributes, and the ids that it names; what is embedded (HAL), and
     GraphQL's ``edges`` of ``node``, become lists. Anything else stays as it is.
     """
-    if not isinstance(found, Mapping):
-        return _plain(found, unread := {}), False, tuple(unread)
     unread: dict[str, None] = {}
+    if not isinstance(found, Mapping):
+        return _plain(found, unread), False, tuple(unread)
     listed = found.get("data")
-    if _are_resources(listed):
-        kinds: dict[str, list[Any]] = {}
+    if isinstance(listed, list) and _are_resources(listed):
+        kinds: dict[str, list[object]] = {}
         for one in (*listed, *(found.get("included") or ())):
             kinds.setdefault(str(one["type"]), []).append(_plain(one, unread))
         return (kinds if len(kinds) > 1 else next(iter(kinds.values()))), True, (*unread, *_more(found))
@@ -38,7 +37,7 @@ def plain(found: Any) -> tuple[Any, bool, tuple[str, ...]]:
     return found, False, ()
 
 
-def _more(found: Any) -> tuple[str, ...]:
+def _more(found: object) -> tuple[str, ...]:
     """Whether an answer says that it goes on."""
     if not isinstance(found, Mapping):
         return ()
@@ -49,7 +48,7 @@ def _more(found: Any) -> tuple[str, ...]:
     return (MORE,) if on or any(_more(own) for own in inside) else ()
 
 
-def _alone(found: Any, unread: dict[str, None]) -> Any:
+def _alone(found: object, unread: dict[str, None]) -> object:
     """The records of a container: without a name around the one list, however deep it lies."""
     while isinstance(found, Mapping) and len(found) == 1:
         (found,) = found.values()
@@ -59,16 +58,15 @@ def _alone(found: Any, unread: dict[str, None]) -> Any:
     return _plain(found, unread)
 
 
-def _are_resources(found: Any) -> bool:
-    one = found if isinstance(found, list) else ()
-    return bool(one) and all(isinstance(own, Mapping) and {"type", "id"} <= own.keys() <= _RESOURCE for own in one)
+def _are_resources(found: list[object]) -> bool:
+    return bool(found) and all(isinstance(own, Mapping) and {"type", "id"} <= own.keys() <= _RESOURCE for own in found)
 
 
-def _is_reply(found: Mapping[str, Any]) -> bool:
+def _is_reply(found: Mapping[str, object]) -> bool:
     return any(_nodes(one) is not None or isinstance(one, (list, Mapping)) for one in found.values())
 
 
-def _nodes(found: Any) -> list[Any] | None:
+def _nodes(found: object) -> list[object] | None:
     """The nodes of a connection of GraphQL; None of anything else."""
     if not isinstance(found, Mapping):
         return None
@@ -89,14 +87,14 @@ def _nodes(found: Any) -> list[Any] | None:
     return None
 
 
-def _plain(found: Any, unread: dict[str, None]) -> Any:
+def _plain(found: object, unread: dict[str, None]) -> object:
     if (nodes := _nodes(found)) is not None:
         found = nodes
     if isinstance(found, list):
         return [_plain(one, unread) for one in found]
     if not isinstance(found, Mapping):
         return found
-    record: dict[str, Any] = {key: own for key, own in found.items() if key not in ("_links", "_embedded")}
+    record: dict[str, object] = {key: own for key, own in found.items() if key not in ("_links", "_embedded")}
     if {"type", "id"} <= found.keys() <= _RESOURCE and {"attributes", "relationships"} & found.keys():
         record = {"id": found["id"], **(found.get("attributes") or {})}
         for name, related in (found.get("relationships") or {}).items():
@@ -111,7 +109,7 @@ def _plain(found: Any, unread: dict[str, None]) -> Any:
     return {name: _named(_plain(own, unread)) for name, own in record.items()}
 
 
-def _named(value: Any) -> Any:
+def _named(value: object) -> object:
     """The ids of others whom a record names; anything else as it is."""
     if (
         isinstance(value, list)

@@ -152,7 +152,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     else:
         holders, ids = _holders(others, ties, wanted, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
-    if len(alike := {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}) < len(ids):
+    counting = ids and "".join(ids).isdigit() and not any(one[0] == "0" and len(one) > 1 for one in ids)
+    alike = {} if counting else {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}
+    if not counting and len(alike) < len(ids):
         twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
         said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
         remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
@@ -878,8 +880,9 @@ def _named_ties(table: Table) -> Table:
 def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], remarks: list[str]) -> Table:
     """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
     for column in pair:
-        cells = ties.ids(column)
-        listed = {cell for cell in ties.different(column) if any(mark in cell for mark in ",;|")}
+        cells, whole_column = ties.ids(column), "".join(ties.different(column))
+        there = [mark for mark in ",;|" if mark in whole_column]
+        listed = {cell for cell in ties.different(column) if any(mark in cell for mark in there)} if there else set()
         marked = [cell for cell in cells if cell in listed] if listed else []
         if not marked:
             continue

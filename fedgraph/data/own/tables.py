@@ -180,7 +180,7 @@ class ReadingQuestion(DataError):
         super().__init__(said)
         self.option, self.choices, self.likely, self.understood = option, tuple(choices), likely, ""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """As it travels between processes."""
         return type(self), (str(self), self.option, self.choices, self.likely), {"understood": self.understood}
 
@@ -279,7 +279,8 @@ class Table:
         """(int64 [rows], ids): which id a cell is, of those of the column, each once."""
         if column not in self._coded:
             codes, texts = pd.factorize(self.frame[column].to_numpy(dtype=object))
-            ids = [id_text(text) for text in texts]
+            whole = "".join(texts)
+            ids = list(texts) if whole.isascii() and "." not in whole else [id_text(text) for text in texts]
             if len(set(ids)) < len(ids):
                 again, texts = pd.factorize(np.array(ids, dtype=object))
                 codes, ids = again[codes], list(texts)
@@ -434,11 +435,8 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
     found = []
     for (called, *_), own in alike.items():
         first = own[0]
-        sure = all(one.paged or _NUMBERED_PART.search(one.title) for one in own)
-        keys = [name for name in first.names if first.headed and is_id_name(name)][:1]
-        ids = [one.different(name) for one in own for name in keys]
-        own_ids = bool(ids) and sum(map(len, ids)) == len(frozenset().union(*ids)) == sum(len(one.frame) for one in own)
-        if len(own) == 1 or not (sure or own_ids):
+        sure = len(own) > 1 and all(one.paged or _NUMBERED_PART.search(one.title) for one in own)
+        if not sure and (len(own) == 1 or not _hold_ids_apart(own)):
             found += own
             continue
         frame = pd.concat([one.frame[first.names] for one in own], ignore_index=True)
@@ -448,6 +446,13 @@ def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
         found.append(replace(first, where=f"{folder}{called}", frame=frame, lines=np.zeros(0, np.int64), unused=unused,
                              remarks=[*dict.fromkeys(one for page in own for one in page.remarks), said]))  # fmt: skip
     return found
+
+
+def _hold_ids_apart(tables: Sequence[Table]) -> bool:
+    """Whether no id stands in two rows of tables of the same columns."""
+    keys = [name for name in tables[0].names if tables[0].headed and is_id_name(name)][:1]
+    ids = [one.different(name) for one in tables for name in keys]
+    return bool(ids) and sum(map(len, ids)) == len(frozenset().union(*ids)) == sum(len(one.frame) for one in tables)
 
 
 def is_note(name: str) -> bool:
@@ -1468,14 +1473,13 @@ def _json(text: str, where: str) -> list[Table]:
             return _cx(found, where)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DataError(f"{where}: not a CX network that can be read ({type(error).__name__}: {error})") from error
-    found, paged, unread = replies.plain(found)
-    if isinstance(found, list):
-        return [replace(one, paged=paged, unused=unread) for one in _records(found, where)]
-    if paged:
-        by_kind = {kind: own for kind, own in found.items() if isinstance(own, list) and own}
-        return [
-            replace(one, paged=True, unused=unread) for kind, own in by_kind.items() for one in _records(own, f"{where}/{kind}")
-        ]
+    reply, paged, unread = replies.plain(found)
+    if isinstance(reply, list):
+        return [replace(one, paged=paged, unused=unread) for one in _records(reply, where)]
+    if paged and isinstance(reply, Mapping):
+        by_kind = {kind: own for kind, own in reply.items() if isinstance(own, list) and own}
+        read = [one for kind, own in by_kind.items() for one in _records(own, f"{where}/{kind}")]
+        return [replace(one, paged=True, unused=unread) for one in read]
     if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
         found = dict(whole)
     if isinstance(named := found.get("nodes"), Mapping) and all(isinstance(one, Mapping) for one in named.values()):

@@ -387,10 +387,10 @@ def test_a_column_that_may_name_owners_is_pointed_out(tmp_path: Path) -> None:
     )
 
 
-def test_facts_of_friends_are_asked_about_and_are_no_ties(tmp_path: Path) -> None:
+def test_facts_of_friends_are_no_ties(tmp_path: Path) -> None:
     friends = [{"name": f"Friend {k}", "timestamp": 1_600_000_000 + k} for k in range(N)]
     (tmp_path / "your_friends.json").write_text(json.dumps({"friends_v2": friends}), encoding="utf-8")
-    with pytest.raises(ReadingQuestion, match=r"Nobody stands in both columns\. If so, say --ends name timestamp"):
+    with pytest.raises(DataError, match=r"friends_v2: name, timestamp.*whom one person alone knows is no tie"):
         read(tmp_path)
 
 
