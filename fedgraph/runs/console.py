@@ -23,6 +23,7 @@ from fedgraph.runtime import Runtime
 _SECONDS_BETWEEN_LINES = 10.0  # at first
 _SHARE_BETWEEN_LINES = 0.25  # of the time so far
 _BAR = 24  # letters of the bar
+_FEWEST_CELLS = 3  # or this share of fewer, from which on it is said how long the rest takes
 _SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
 _COMPARED = {  # the first that a cell has says how good it is
     "average_precision_positive": "average precision", "accuracy": "accuracy", "ari": "ARI", "auc": "AUC", "auroc": "AUROC",
@@ -128,9 +129,11 @@ class Console:
     def _left(self) -> str:
         """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure."""
         running = sum(self._running.values())
-        if not self._fresh + running:
+        known, rest = self._fresh + running, self._cells[1] - self._cells[0] - running
+        # a first cell loads and compiles what the others share: by its beginning alone, a run of minutes would take days
+        if not known or known < min(_FEWEST_CELLS, (known + rest) / _FEWEST_CELLS):
             return self._latest
-        share = (self._cells[1] - self._cells[0] - running) / (self._fresh + running)
+        share = rest / known
         left = (time.monotonic() - self._planned) * share + _SECONDS_OF_REPORT
         return f", about {format_span(left)} left{self._latest}"
 

@@ -52,7 +52,7 @@ def test_a_terminal_gets_one_line_with_a_bar_and_it_goes_away(monkeypatch: pytes
 
 
 def test_what_is_left_goes_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten cells, two of which are there already; one and a half are done in 30 seconds, so the others take 130."""
+    """Ten cells, two of which are there already: one and a half say nothing yet; three and a half take 70, the others 90."""
     now = [100.0]
     monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
     console = Console(quiet=True)
@@ -63,7 +63,26 @@ def test_what_is_left_goes_at_the_pace_so_far(monkeypatch: pytest.MonkeyPatch) -
     console.begin(replace(CELL, seed=1))
     now[0] = 130.0
     console.progress("rounds", 1, 2)
-    assert "3/10 cells, 30 s, about 2.2 min left" in console._bar(200)
+    assert "3/10 cells, 30 s" in console._bar(200)
+    assert "left" not in console._bar(200), "the first one loads what the others share"
+    for seed in (1, 2):
+        console.finish(replace(CELL, seed=seed))
+        console.begin(replace(CELL, seed=seed + 1))
+    now[0] = 170.0
+    console.progress("rounds", 1, 2)
+    assert "5/10 cells, 70 s, about 1.6 min left" in console._bar(200)
+
+
+@pytest.mark.parametrize(("done", "told"), [(1, False), (2, True)])
+def test_of_one_long_cell_a_third_says_how_long_the_rest_takes(done: int, told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("fedgraph.runs.console.time.monotonic", lambda: now[0])
+    console = Console(quiet=True)
+    console.plan(1, 0)
+    console.begin(CELL)
+    now[0] = 140.0
+    console.progress("rounds", done, 5)
+    assert ("40 s, about 63 s left" in console._bar(200)) == told
 
 
 def test_names_with_brackets_and_colons_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
