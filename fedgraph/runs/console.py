@@ -54,6 +54,7 @@ class Console:
         self._last = self._begun
         self._cells = (0, 0)
         self._fresh = 0  # cells that this process finished
+        self._first = math.inf  # when the first of them was done
         self._best: dict[tuple[str, ...], tuple[float, str]] = {}  # task, data set, measure → its best private row
         self._latest = ""
         self._running: dict[Cell, float] = {}  # cell → how much of it is done, 0 … 1; the first has run longest
@@ -109,6 +110,7 @@ class Console:
         """It is done."""
         del self._running[cell]
         self._fresh += 1
+        self._first = min(self._first, time.monotonic())
         self._cells = (self._cells[0] + 1, self._cells[1])
         self._tell()
 
@@ -127,14 +129,19 @@ class Console:
         self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
 
     def _left(self) -> str:
-        """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure."""
+        """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure.
+
+        A first cell loads and compiles what the others share, and so tells too much; later ones alone tell too little, since
+        cheap methods come first: what is said lies between, and nothing is said by a beginning.
+        """
         running = sum(self._running.values())
         known, rest = self._fresh + running, self._cells[1] - self._cells[0] - running
-        # a first cell loads and compiles what the others share: by its beginning alone, a run of minutes would take days
         if not known or known < min(_FEWEST_CELLS, (known + rest) / _FEWEST_CELLS):
             return self._latest
-        share = rest / known
-        left = (time.monotonic() - self._planned) * share + _SECONDS_OF_REPORT
+        now = time.monotonic()
+        left = (now - self._planned) * rest / known
+        later = (now - self._first) * rest / (known - 1) if known > 1 and self._first < now else left
+        left = math.sqrt(left * later) + _SECONDS_OF_REPORT
         return f", about {format_span(left)} left{self._latest}"
 
     def progress(self, stage: str, done: int, total: int) -> None:

@@ -172,8 +172,8 @@ class DataFileFaults:
         return self._count
 
     def told(self, name: str) -> str:
-        """The first of a file's faults, without the file."""
-        return self._first[0].partition(f"{name}: ")[2] or self._first[0]
+        """The first of a file's faults, without the file; "" where it is one of a line."""
+        return self._first[0].partition(f"{name}: ")[2]
 
     @contextlib.contextmanager
     def gathering(self) -> Iterator[None]:

@@ -155,6 +155,7 @@ def of_roles(
     one, two, owners, remarks = _typed(roles, rules)
     more = [column for column in roles.ties.names if column not in {*roles.ends, rules.owner, rules.kind}]
     unused = [f"column {column!r} of {roles.ties.title}" for column in more]
+    roles.remarks += [said for column in more if (said := _tells_ties_apart(column, roles))]
     unused += [f"column {column!r}: {reason}" for column, reason in left_out if reason.startswith(_BESIDE)]
     unused += [one for table in found.tables for one in table.unused]
     left_out = [one for one in left_out if not one[1].startswith(_BESIDE)]
@@ -199,6 +200,24 @@ def of_roles(
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
     said = told_rules(rules, label.column if label is not None else rules.label, left_out)
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), said, read.spans)
+
+
+def _tells_ties_apart(column: str, roles: Roles) -> str:
+    """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
+    cells = Counter(roles.ties.texts(column))
+    ended = re.search(r"deleted|removed|ended|closed|blocked|revoked|cancel", plain_name(column))
+    said = re.search(
+        r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type", plain_name(column)
+    )
+    if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
+        told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
+    elif ended and 0 < cells[""] < cells.total():
+        told = f"filled in {cells.total() - cells['']:,} of {cells.total():,} lines"
+    else:
+        return ""
+    return (
+        f"column {column!r} of {roles.ties.title} tells ties apart ({told}), and all are read: leave out lines that are no tie"
+    )
 
 
 def _masks_of(masks: Sequence[GraphMasks], n: int, where: str, unused: list[str] | None) -> tuple[GraphMasks, ...]:

@@ -908,6 +908,9 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
 def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remarks: list[str]) -> Table:
     """With its first line as a tie where that names somebody who is known, although it looks like a header (``a,b``)."""
     people = [name for name in pair if id_text(name) in known]
+    others = [name for name in ties.names if name not in pair and np.isnan(csv_number(name))]
+    if any(not any(np.isnan(csv_number(cell)) for cell in ties.different(name)) for name in others if any(ties.ids(name))):
+        return ties  # a word above numbers names them
     if not (ties.headed and ties.lines.size and people):
         return ties
     said, who = " and ".join(map(repr, pair)), "both are people" if len(people) == 2 else f"{people[0]!r} is there again"

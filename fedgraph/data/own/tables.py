@@ -363,6 +363,7 @@ def gather_files(path: Path) -> Gathered:
     return found
 
 
+_COPY = re.compile(r"( \(\d+\)|[ _-]+(copy|kopie)( \(\d+\))?)(?=\.\w+$)", re.IGNORECASE)
 _ANSWERS = "allowed: who answers whom as a table source,target, and one of people"
 
 
@@ -382,6 +383,9 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         if not single and is_note(title):
             found.aside[name] = "no data"
             continue
+        if (first := _COPY.sub("", title)) != title and first in files and read() == files[first]():
+            found.aside[name] = f"a copy of {first}"
+            continue
         if not single and re.search(r"\.(cmty|circles|egofeat|featnames)(\.txt)?$", title):
             found.aside[name] = "circles of SNAP, or names: a person may be in several"
             continue
@@ -392,7 +396,7 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         if not content.strip() and _NUMBERED_PART.search(title):
             continue
         if not single and own.faults.count and _are_notes(own, content, title):
-            own = Gathered(aside={name: own.faults.told(name) if title.endswith(".json") else "text that is no table"})
+            own = Gathered(aside={name: own.faults.told(name) or "text that is no table"})
         found.tables += own.tables
         found.aside |= own.aside
         with found.faults.gathering():
@@ -520,6 +524,9 @@ _TEXTS = (
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
     (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml",
      "a drawing (Mermaid, PlantUML); allowed: its ties as a table source,target"),
+    (r"\Aversion https://git-lfs", "a pointer of Git LFS, and not the file; allowed: the file itself (git lfs pull)"),
+    (r"\A\s*@\w+\s*\{", "BibTeX, which names no ties; allowed: pairs of authors as a table source,target"),
+    (r"\A\s*<(!doctype html|!DOCTYPE html|html|HTML)\b", "a page of HTML; allowed: its table saved as CSV or .xlsx"),
     (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
@@ -1480,6 +1487,8 @@ def _json(text: str, where: str) -> list[Table]:
         by_kind = {kind: own for kind, own in reply.items() if isinstance(own, list) and own}
         read = [one for kind, own in by_kind.items() for one in _records(own, f"{where}/{kind}")]
         return [replace(one, paged=True, unused=unread) for one in read]
+    if found.get("type") in ("FeatureCollection", "Topology"):
+        raise DataError(f"{where}: a map (GeoJSON), which names no ties; allowed: pairs of neighbours as a table source,target")
     if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
         found = dict(whole)
     if isinstance(named := found.get("nodes"), Mapping) and all(isinstance(one, Mapping) for one in named.values()):

@@ -114,6 +114,51 @@ def test_tables_in_parts_are_one_table_each(tmp_path: Path) -> None:
     require_truth(read(tmp_path, label="group").graph)
 
 
+def test_a_copy_of_a_file_is_no_second_table(tmp_path: Path) -> None:
+    people = "id,age,group\n" + "".join(f"{k},{FACTS[k]['age']},{FACTS[k]['group']}\n" for k in range(COUNT))
+    for name, text in (("people.csv", people), ("people (1).csv", people), ("people - Copy.csv", people), ("ties.csv", TIES)):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    reading = read(tmp_path)
+    require_truth(reading.graph)
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("age",)
+    assert "people (1).csv: a copy of people.csv" in reading.says
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "says"),
+    [
+        (
+            "status",
+            ["accepted", "pending"],
+            "column 'status' of ties.csv tells ties apart (accepted 36, pending 36), and all are",
+        ),
+        ("sign", ["1", "-1"], "(1 36, -1 36)"),
+        ("deleted_at", ["", "2024-01-01", "", "2024-01-02"], "(filled in 36 of 72 lines)"),
+        ("amount", ["1", "2"], ""),
+        ("Type", ["Undirected"], ""),
+    ],
+)
+def test_a_column_that_may_say_that_a_tie_is_none_is_pointed_out(
+    column: str, cells: list[str], says: str, tmp_path: Path
+) -> None:
+    dates = [f"{cell[:-2]}{k % 28 + 1:02d}" if "-0" in cell else cell for k in range(72) for cell in [cells[k % len(cells)]]]
+    lines = "".join(f"{a},{b},{cell}\n" for (a, b), cell in zip(PAIRS, dates, strict=True))
+    (tmp_path / "ties.csv").write_text(f"source,target,{column}\n{lines}", encoding="utf-8")
+    told = read(tmp_path).says
+    assert (says if says else "tells ties apart") in told or not says
+    assert ("tells ties apart" in told) == bool(says)
+
+
+def test_a_word_above_numbers_is_a_header_though_people_are_called_as_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("id,age\n" + "".join(f"p{k},{k}\n" for k in range(COUNT)), encoding="utf-8")
+    ties = "".join(f"p{a},p{b},2020\n" for a, b in PAIRS if (a, b) != (1, 2))
+    (tmp_path / "ties.csv").write_text(f"p1,p2,since\n{ties}", encoding="utf-8")
+    graph = read(tmp_path, label="").graph
+    assert isinstance(graph, Graph)
+    assert graph.num_edges == len([pair for pair in PAIRS if pair != (1, 2)])
+
+
 def test_tables_of_several_years_are_not_one(tmp_path: Path) -> None:
     for year in (2023, 2024):
         (tmp_path / f"ties_{year}.csv").write_text(TIES, encoding="utf-8")
@@ -161,6 +206,10 @@ CHAT = [{"type": "message", "user": f"U{k % 5}", "text": "hello", "ts": f"{k}.1"
             {"following.json": [{"following": {"accountId": str(k), "userLink": f"https://t.co/{k}"}} for k in range(20)]},
             "whom one",
         ),
+        ({"ties.csv": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"}, "a pointer of Git LFS"),
+        ({"export.xls": "<html><table><tr><td>source</td></tr></table></html>"}, "a page of HTML"),
+        ({"papers.txt": "@article{a, author={A and B}}\n"}, "BibTeX"),
+        ({"map.json": {"type": "FeatureCollection", "features": [{"id": 1}]}}, "a map"),
         ({"a.mmd": "graph TD\n  a --> b\n  b --> c\n"}, "a drawing"),
         ({"0.edges": "1 2\n2 3\n1 3\n", "107.edges": "4 5\n5 6\n4 6\n"}, "several files hold ties: 0.edges, 107.edges"),
     ],
