@@ -32,7 +32,8 @@ def plain(found: object) -> tuple[object, bool, tuple[str, ...]]:
     if isinstance(listed, Mapping) and found.keys() <= {"data", "errors", "extensions"} and _is_reply(listed):
         return _alone(listed, unread), True, _more(listed)
     lists = [key for key, one in found.items() if isinstance(one, list) and one and all(isinstance(o, Mapping) for o in one)]
-    if len(lists) == 1 and found.keys() - {*lists} and found.keys() - {*lists} <= _PAGES:
+    beside = {key for key, one in found.items() if key not in lists and not isinstance(one, list)}
+    if len(lists) == 1 and len(beside) == len(found) - 1 and beside and beside <= _PAGES:
         return _plain(found[lists[0]], unread), True, (*unread, *_more(found))
     return found, False, ()
 

@@ -87,6 +87,14 @@ def test_what_services_answer_is_read_in_pages_too(form: str, pages: int, tmp_pa
     assert pages > 1 or "what the next page of the answer holds" in read(tmp_path, label="group").says
 
 
+def test_nodes_beside_an_empty_list_of_links_are_no_page(tmp_path: Path) -> None:
+    nodes = [{"id": k, **FACTS[k]} for k in range(COUNT)]
+    (tmp_path / "all.json").write_text(json.dumps({"nodes": nodes, "links": []}), encoding="utf-8")
+    graph = read(tmp_path / "all.json").graph
+    assert isinstance(graph, Graph)
+    assert (graph.num_nodes, graph.num_edges) == (COUNT, 0)
+
+
 def test_ties_that_are_resources_are_ties_and_links_alone_are_named(tmp_path: Path) -> None:
     people = [{"type": "people", "id": str(k), "attributes": FACTS[k]} for k in range(COUNT)]
     ends = [
