@@ -180,7 +180,7 @@ def test_utf_16_without_a_mark_is_read(encoding: str, tmp_path: Path) -> None:
         ("wave.dta", b"<stata_dta><header>\0", "not a Stata file"),
         ("people.db", b"SQLite format 3\0", "not an SQLite database"),
         ("dump.sql", b"-- phpMyAdmin\nCREATE TABLE `u` (`id` int);\n", "an SQL dump"),
-        ("page.graphml", b"<html><p>hello</p></html>", "XML that is neither"),
+        ("page.graphml", b"<svg><p>hello</p></svg>", "XML that is neither"),
         ("club.mat", b"MATLAB 5.0 MAT-file\0\1", "a MATLAB file"),
         ("club.nt", b"<http://a/1> <http://a/knows> <http://a/2> .\n", "triples"),
         ("club.gt", "⛾ gt".encode() + b"\1\0\0\0", "a graph-tool file; allowed: the same graph saved as GraphML"),
