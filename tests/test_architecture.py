@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str] | None] = {
     "federation": {"methods", "partition", "privacy", "types", "errors", "seeds", "plugins"},
     "runtime": {"types", "errors", "plugins"},
     "audit": {"privacy", "errors", "types"},
-    "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors"},
+    "cells": {"comparison", "federation", "privacy", "runtime", "types", "errors", "printing"},
     "attacks": {  # data: the other graph that a link thief learns on
         "data", "methods", "federation", "learning", "audit", "privacy", "cells", "types", "errors", "seeds", "plugins",
         "documents", "printing",

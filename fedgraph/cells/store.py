@@ -32,6 +32,7 @@ from fedgraph.cells import result
 from fedgraph.cells.cell import Cell
 from fedgraph.cells.result import Result
 from fedgraph.errors import DataError, FedgraphError, ScenarioError
+from fedgraph.printing import lock
 
 _CHECKSUM = "sha256"
 RESULTS_FILE = "results.parquet"  # the table of a run that is at its end
@@ -182,7 +183,7 @@ class CellPairStore:
         held = os.open(self.folder, os.O_RDONLY)
         try:
             with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(held, fcntl.LOCK_EX)
+                lock(held, str(self.folder))
             yield
         finally:
             os.close(held)

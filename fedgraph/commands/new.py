@@ -110,9 +110,18 @@ class _Questions:
         raise ScenarioError(f"{option}: nobody answered; give {option}, or answer where it is asked")
 
     def data_as_they_are(
-        self, graph: str | None, federation: Path | None, said: Mapping[str, object], given: Mapping[str, str], task: str
+        self,
+        graph: str | None,
+        federation: Path | None,
+        said: Mapping[str, object],
+        given: Mapping[str, str],
+        task: str,
+        check: Callable[[wishes.WantedData], object],
     ) -> wishes.WantedData:
-        """One's own data: what their tables leave open is asked, and then the bounds of columns of numbers."""
+        """One's own data: what their tables leave open is asked; what was understood is shown; then bounds are asked.
+
+        check: raises before bounds are asked where the draft cannot be written.
+        """
         from fedgraph.data import ReadingQuestion
 
         bounds = {column: _bounds(column, text, {}) for column, text in given.items()}
@@ -124,13 +133,15 @@ class _Questions:
             except ReadingQuestion as question:
                 if not self.asks:
                     raise
-                print(question)
+                print(*filter(None, (question.understood, question)), sep="\n")
                 choices = {one if isinstance(one, str) else " ".join(one): one for one in question.choices}
                 asked = _LABEL if question.option == "label" else f"Which is the {question.option}? one of: {{}}"
                 option = f"--{question.option}"
                 answer = self.ask(option, asked.format(", ".join(choices)), question.likely, _one_of(option, tuple(choices)))
                 chosen = choices[answer]
                 said = {**said, question.option: chosen if isinstance(chosen, str) else list(chosen)}
+        print(data.found)
+        check(data)
         one = data.graph if data.collection is None else data.collection.graphs[0]
         for column, text in given.items():
             _bounds(column, text, data.spans)
@@ -139,7 +150,12 @@ class _Questions:
                 asked = (_DATES if data.spans.get(column, (False,))[0] else _BOUNDS).format(column)
                 read = partial(_answered, column, spans=data.spans)
                 bounds |= read(self.ask("--bounds", asked, _UNKNOWN, read))
-        return wishes.find_data(graph, federation, {**said, "bounds": bounds}, task) if bounds else data
+        if set(bounds) == set(given):
+            return data
+        known = set(data.found.splitlines())
+        data = wishes.find_data(graph, federation, {**said, "bounds": bounds}, task)
+        print(*(line for line in data.found.splitlines() if line not in known), sep="\n")  # what the answers changed
+        return data
 
 
 def run(options: argparse.Namespace) -> int:
@@ -157,14 +173,21 @@ def run(options: argparse.Namespace) -> int:
             f"--owner is {options.owner!r}; allowed with --task links and --graph PATH, whose table of ties has that column"
         )
     many = is_graph_folder(there)  # then a whole graph is private
-    data = None
+
+    def free(data: wishes.WantedData) -> None:
+        require_free_file(options.out or Path(f"{wishes.title_of(options.name, data)}.yaml"), options.force)
+
     if options.federation or (graph and there.exists()):
         said = {"label": options.label, "id": options.id, "ends": options.ends, "owner": options.owner}
         said = {key: value for key, value in said.items() if value}
         bounds = dict(text.rpartition("=")[::2] for text in options.bounds)
-        data = questions.data_as_they_are(graph, options.federation, said, bounds, options.task)
+        data = questions.data_as_they_are(graph, options.federation, said, bounds, options.task, free)
+    else:
+        data = wishes.find_data(graph, None, {}, options.task)
         print(data.found)
-    parameters = {} if data is None else dict(data.parameters)
+        free(data)
+    out = options.out or Path(f"{wishes.title_of(options.name, data)}.yaml")
+    parameters = dict(data.parameters)
     most = "entity" if options.owner else "node"
     unit = options.unit or (
         "node"
@@ -179,20 +202,14 @@ def run(options: argparse.Namespace) -> int:
     trust = options.trust or questions.ask("--trust", _WHOM, "curator sums own-client", levels).split()
     usual = "1 8 inf" if options.federation else "1 4 8"
     budgets = options.epsilons or questions.ask("--epsilons", _BUDGETS, usual, _read_budgets).split()
-    if data is None:
-        data = wishes.find_data(graph, None, {}, options.task)
     trusted = tuple(map(privacy.trust.called, trust))
     chosen = (wishes.budgets(budgets), options.clients, options.name, asked, parameters)
     wanted = wishes.Wanted(data, unit, trusted, *chosen, task=options.task)
-    out = options.out or Path(f"{wanted.title}.yaml")
-    require_free_file(out, options.force)
     if not options.no_probe:
         from fedgraph.runs import probe
 
         wanted = probe.probe_draft_size(wanted, bool(options.trust) or questions.asks, began)
     write_file(out, draft.as_yaml(wanted, out.parent).encode(), options.force)
-    if not data.parameters:
-        print(wanted.data.found)
     if wanted.fits:
         print(wanted.fits)
     print(f"{out}: check it with: fedgraph check {out}; run it with: fedgraph run {out}")

@@ -15,5 +15,5 @@ from .own.door import read as read
 from .own.door import read_federation as read_federation
 from .own.reading import Reading as Reading
 from .own.reading import collection_as_rows as collection_as_rows
-from .own.roles import ReadingQuestion as ReadingQuestion
+from .own.tables import ReadingQuestion as ReadingQuestion
 from .own.tables import id_rows as id_rows

@@ -27,7 +27,6 @@ its last line in ``people.budget.last`` beside it. Whoever can restore or write 
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import json
 import math
@@ -45,6 +44,8 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from fedgraph.errors import PrivacyError
+from fedgraph.printing import lock as lock_file
+from fedgraph.printing import telling
 from fedgraph.privacy import events, settle
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
@@ -334,7 +335,7 @@ def _opened(place: str, lock: bool = False, make: bool = False) -> Iterator[_Lin
         raise PrivacyError(f"{place}: {error.strerror or error}") from error
     connection = None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # SQLite asks again and again, and may starve one; this waits its turn
+        lock_file(descriptor, place)  # SQLite asks again and again, and may starve one; this waits its turn
         if not make and os.pread(descriptor, 16, 0) not in (b"SQLite format 3\0", b""):
             raise PrivacyError(f"{place}: {why}: no SQLite file; {allowed}")
         connection = sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None)
@@ -366,11 +367,12 @@ def _server(place: str, lock: bool, make: bool) -> Iterator[_Lines]:
     try:
         with psycopg.connect(told._replace(fragment="").geturl()) as connection:  # its end commits, an error rolls back
             connection.execute("SET synchronous_commit = on")
-            if make:
-                connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'))")
-                connection.execute(_TABLE)
-            if lock:
-                connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'), hashtext(%s))", (book,))
+            with telling(place, lambda: "another connection (pg_locks lists advisory locks)"):
+                if make:
+                    connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'))")
+                    connection.execute(_TABLE)
+                if lock:
+                    connection.execute("SELECT pg_advisory_xact_lock(hashtext('fedgraph_budget'), hashtext(%s))", (book,))
             yield _Lines(connection.cursor(), book, "%s")
     except psycopg.Error as error:
         raise PrivacyError(f"{place}: {' '.join(str(error).split())}") from error

@@ -139,10 +139,20 @@ class Question:
         much of what any row finds of it. Not worse: by no more than
         two standard errors. None where nothing can be concluded, no row keeps its ε, none is better than guessing on every
         seed, or none is better than what releases nothing private by more than chance. Where the data lie in one hand, nobody
-        has to trust less than that: the answer is a curator's.
+        has to trust less than that: the answer is a curator's, unless a row of less trust is better there by more than chance.
         """
-        trusts = (Trust.CURATOR,) if self.in_one_hand else self.trusts
-        best = self.at if self.in_one_hand else self.within
+        if not self.in_one_hand:
+            return self._picked(self.trusts)
+        own = self._picked((Trust.CURATOR,))
+        if own is None:
+            return self._picked(self.trusts)
+        better = [row for t in self.trusts if (row := self.at(own.budget, t)) is not None and is_worse(own.row, row)]
+        better = [row for row in better if row.beats and self.repays(row)]
+        return Pick(_top(better) or own.row, own.budget)
+
+    def _picked(self, trusts: Sequence[Trust]) -> Pick | None:
+        """As ``pick`` says, of rows for which people trust so."""
+        best = self.at if trusts == (Trust.CURATOR,) else self.within
         cells = [(b, t, row) for b in self.budgets for t in trusts if (row := best(b, t)) is not None]
         useful = [c for c in cells if c[2].beats and self.repays(c[2])]
         if self.doubt or not useful:

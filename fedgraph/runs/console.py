@@ -23,6 +23,7 @@ from fedgraph.runtime import Runtime
 _SECONDS_BETWEEN_LINES = 10.0  # at first
 _SHARE_BETWEEN_LINES = 0.25  # of the time so far
 _BAR = 24  # letters of the bar
+_FEWEST_CELLS = 3  # or this share of fewer, from which on it is said how long the rest takes
 _SECONDS_OF_REPORT = 3.0  # after the last cell, on two quiet cores (2026-11)
 _COMPARED = {  # the first that a cell has says how good it is
     "average_precision_positive": "average precision", "accuracy": "accuracy", "ari": "ARI", "auc": "AUC", "auroc": "AUROC",
@@ -53,6 +54,7 @@ class Console:
         self._last = self._begun
         self._cells = (0, 0)
         self._fresh = 0  # cells that this process finished
+        self._first = math.inf  # when the first of them was done
         self._best: dict[tuple[str, ...], tuple[float, str]] = {}  # task, data set, measure → its best private row
         self._latest = ""
         self._running: dict[Cell, float] = {}  # cell → how much of it is done, 0 … 1; the first has run longest
@@ -108,6 +110,7 @@ class Console:
         """It is done."""
         del self._running[cell]
         self._fresh += 1
+        self._first = min(self._first, time.monotonic())
         self._cells = (self._cells[0] + 1, self._cells[1])
         self._tell()
 
@@ -126,12 +129,19 @@ class Console:
         self._latest = f", best so far of {cell.task}: {_COMPARED[name]} {value:.2f} ({row})"
 
     def _left(self) -> str:
-        """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure."""
+        """At the pace so far: a cell is taken to last as long as the next. Cells of one kind are no better measure.
+
+        A first cell loads and compiles what the others share, and so tells too much; later ones alone tell too little, since
+        cheap methods come first: what is said lies between, and nothing is said by a beginning.
+        """
         running = sum(self._running.values())
-        if not self._fresh + running:
+        known, rest = self._fresh + running, self._cells[1] - self._cells[0] - running
+        if not known or known < min(_FEWEST_CELLS, (known + rest) / _FEWEST_CELLS):
             return self._latest
-        share = (self._cells[1] - self._cells[0] - running) / (self._fresh + running)
-        left = (time.monotonic() - self._planned) * share + _SECONDS_OF_REPORT
+        now = time.monotonic()
+        left = (now - self._planned) * rest / known
+        later = (now - self._first) * rest / (known - 1) if known > 1 and self._first < now else left
+        left = math.sqrt(left * later) + _SECONDS_OF_REPORT
         return f", about {format_span(left)} left{self._latest}"
 
     def progress(self, stage: str, done: int, total: int) -> None:

@@ -123,7 +123,7 @@ class Wanted:
     @property
     def title(self) -> str:
         """The scenario's name."""
-        return _NAME.sub("-", self.name or self.data.title).strip("-.") or "scenario"
+        return title_of(self.name, self.data)
 
     @property
     def links(self) -> bool:
@@ -136,6 +136,11 @@ class Wanted:
         if self.links:
             return "links"
         return "transductive" if self.unit == "edge" else "asking" if self.asked == "private" else "inductive"
+
+
+def title_of(name: str | None, data: WantedData) -> str:
+    """What a scenario is called: as its owner says, or as its data are."""
+    return _NAME.sub("-", name or data.title).strip("-.") or "scenario"
 
 
 def budgets(given: Sequence[object]) -> tuple[float, ...]:

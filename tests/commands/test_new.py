@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -96,6 +97,31 @@ def test_a_person_is_asked_in_plain_words(people: Path, monkeypatch: pytest.Monk
     graph = experiment.load_data(read.from_file(Path("mine.yaml")).scenario.datasets[0], None, 0)
     assert graph.num_classes == 3
     assert "column 'churn'" in graph.provenance.detail
+
+
+def test_what_was_understood_is_shown_before_anything_is_asked_of_it(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[tuple[str, str]] = []
+
+    def answer(self: Console, question: object, **_: object) -> str:
+        shown.append((str(question), capsys.readouterr().out))
+        return next((said for words, said in {"predicted": "churn", "age (": "0 120"}.items() if words in str(question)), "")
+
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
+    monkeypatch.setattr(Console, "input", answer)
+    new("--no-probe")
+    (label, first), (bounds, second), *others = shown
+    assert "What is to be predicted" in label
+    assert "people   60, named by 'id' of features.csv" in first
+    assert "ties " in first
+    assert "age (numbers)" in bounds
+    assert "what was understood" in second
+    assert re.search("age +number", second)
+    assert any("cut to 0 … 120" in out and "ties " not in out for _, out in others), "what an answer changed, and no more"
+    shown.clear()
+    assert cli.main(["new", "--graph", "mine", "--label", "churn"]) == 2, "mine.yaml is there"
+    assert not shown, "which is said before anything is asked"
 
 
 _BOUNDS: dict[str, list[float] | str] = {

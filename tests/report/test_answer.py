@@ -101,6 +101,20 @@ def test_whoever_holds_the_whole_table_needs_no_clients(one: str, natural: bool,
     assert (beside in question.finding) == (trust is Trust.CURATOR), "who holds all has asked for the others, too"
 
 
+@pytest.mark.parametrize(
+    ("curator", "sums", "star"),
+    [(0.79, 0.91, Trust.SUMS), (0.80, 0.79, Trust.CURATOR), (0.91, 0.79, Trust.CURATOR), (0.30, 0.91, Trust.SUMS)],
+)
+def test_a_difference_that_is_no_chance_is_said_and_has_the_star(curator: float, sums: float, star: Trust) -> None:
+    facts = NodeClassificationCellFacts(one="person", tested=1000)
+    given = [replace(cell("a", curator, facts=facts)), cell("a", sums, trust=Trust.SUMS, facts=facts)]
+    (question,) = ask(*[replace(c, metrics={**c.metrics, "majority_share": 0.4}) for c in given])
+    assert question.pick is not None
+    assert question.pick.row.trust is star
+    assert ("no clear difference" in question.finding) == (abs(curator - sums) < 0.05)
+    assert ("one trusted curator would be worse at this ε (79)" in question.finding) == ((curator, star) == (0.79, Trust.SUMS))
+
+
 def test_a_row_that_works_on_one_seed_of_three_is_not_recommended() -> None:
     """Naming the largest class is right for 40: a mean of 60 that is 100 once and 40 twice learnt nothing twice."""
     facts = NodeClassificationCellFacts(tested=400)

@@ -171,6 +171,10 @@ class DataFileFaults:
         """How many there are."""
         return self._count
 
+    def told(self, name: str) -> str:
+        """The first of a file's faults, without the file; "" where it is one of a line."""
+        return self._first[0].partition(f"{name}: ")[2]
+
     @contextlib.contextmanager
     def gathering(self) -> Iterator[None]:
         """Faults that a reader refuses inside are noted here, so that the next reader says its own, too."""

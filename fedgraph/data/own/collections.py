@@ -25,8 +25,8 @@ import pandas as pd
 
 from fedgraph.data.own import reading, tables
 from fedgraph.data.own.columns import ReadRules
-from fedgraph.data.own.roles import Part, ReadingQuestion, Roles, find_roles, join_parts
-from fedgraph.data.own.tables import Gathered, Table, gather_files, id_text, plain_name, says_who
+from fedgraph.data.own.roles import Part, Roles, find_roles, join_parts
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, Table, called_so, gather_files, id_text, plain_name, says_who
 from fedgraph.errors import DataError
 
 _INDICATOR = "_graph_indicator.txt"
@@ -205,8 +205,7 @@ def _labelled(table: Table | None, parts: Sequence[Part], rules: ReadRules, foun
     owner = next((name for name in others if plain_name(name) == _OWNER), None)
     others = [name for name in others if name != owner and not says_who(name, table.texts(name), table.headed)]
     wanted = rules.label or ""
-    chosen = [name for name in others if wanted and name.casefold() == wanted.casefold()]
-    chosen = [name for name in chosen if name == wanted] or chosen
+    chosen = called_so(wanted, others)
     if wanted and not chosen:
         raise DataError(f"{table.place(0)}: there is no column {wanted!r}; found: {', '.join(table.names)}")
     if not others:

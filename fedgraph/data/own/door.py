@@ -135,7 +135,7 @@ def _read_path(path: Path, rules: ReadRules, name: str | None, labelled: bool) -
         if collections.is_graph_folder(path):
             return collections.read(path, rules)
         inside = sorted(one for one in path.iterdir() if not one.name.startswith((".", "__")))
-        folders = [one for one in inside if one.is_dir()]
+        folders = [one for one in inside if one.is_dir() and not tables.is_in_parts(one)]
         files = [one.name for one in inside if one.is_file() and not tables.is_note(one.name)]
         if len(folders) == 1 and not files:  # as an archive is unpacked
             return _read_path(folders[0], rules, name or f"own/{path.resolve().name}", labelled)

@@ -118,7 +118,8 @@ def read(path: Path, rules: ReadRules, labelled: bool = True) -> reading.Reading
             raise DataError(f"{error}{hint}") from error
     starts = np.concatenate([[0], np.cumsum([part.size for part in parts])])
     crossing, said = _between(apart, starts, names)
-    roles, owner = join_parts(parts, path, np.concatenate([crossing, crossing[:, ::-1]]))  # both ends count, whoever listed it
+    both = np.concatenate([crossing, crossing[:, ::-1]])  # both ends count, whoever listed it
+    roles, owner = join_parts(parts, path, both, rules.label)
     roles.remarks.insert(0, said)
     many = f"own federation {path.name} of {len(parts)} client{'s' if len(parts) > 1 else ''}"
     told = reading.of_roles(roles, every, rules, "own/federation", many, labelled, (owner, tuple(names)))

@@ -22,8 +22,8 @@ from fedgraph.data.base import adjacencies
 from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
-from fedgraph.data.own.roles import Holder, ReadingQuestion, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, plain_name, says_who
+from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, called_so, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     WRITTEN_AFTER,
@@ -134,8 +134,12 @@ def of_roles(
     faults = found.faults
     try:
         label = _label_of(roles, rules, labelled)
-    except (DataError, ScenarioError):
+    except (DataError, ScenarioError) as error:
         faults.refuse()
+        if isinstance(error, ReadingQuestion):
+            ends = f"listed between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
+            parts = [("people", [f"{len(roles.ids):,}{_named_by(roles)}"]), ("ties", [f"{roles.one.size:,}, {ends}"])]
+            error.understood = _as_table(name, parts)
         raise
     if owners_of is not None and label is not None:
         _require_everywhere(label, *owners_of)
@@ -151,6 +155,7 @@ def of_roles(
     one, two, owners, remarks = _typed(roles, rules)
     more = [column for column in roles.ties.names if column not in {*roles.ends, rules.owner, rules.kind}]
     unused = [f"column {column!r} of {roles.ties.title}" for column in more]
+    roles.remarks += [said for column in more if (said := _tells_ties_apart(column, roles))]
     unused += [f"column {column!r}: {reason}" for column, reason in left_out if reason.startswith(_BESIDE)]
     unused += [one for table in found.tables for one in table.unused]
     left_out = [one for one in left_out if not one[1].startswith(_BESIDE)]
@@ -195,6 +200,24 @@ def of_roles(
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
     said = told_rules(rules, label.column if label is not None else rules.label, left_out)
     return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), said, read.spans)
+
+
+def _tells_ties_apart(column: str, roles: Roles) -> str:
+    """A remark where a column may say of some ties that they are none: of a status, of a sign, of an end; "" elsewhere."""
+    cells = Counter(roles.ties.texts(column))
+    ended = re.search(r"deleted|removed|ended|closed|blocked|revoked|cancel", plain_name(column))
+    said = re.search(
+        r"status|state$|sign$|active|accepted|approved|valid$|deleted|removed|blocked|relation|kind|type", plain_name(column)
+    )
+    if 2 <= len(cells) <= _MOST_NUMBERS and (said or ended):
+        told = ", ".join(f"{cell or '(empty)'} {count:,}" for cell, count in cells.most_common(5))
+    elif ended and 0 < cells[""] < cells.total():
+        told = f"filled in {cells.total() - cells['']:,} of {cells.total():,} lines"
+    else:
+        return ""
+    return (
+        f"column {column!r} of {roles.ties.title} tells ties apart ({told}), and all are read: leave out lines that are no tie"
+    )
 
 
 def _masks_of(masks: Sequence[GraphMasks], n: int, where: str, unused: list[str] | None) -> tuple[GraphMasks, ...]:
@@ -542,8 +565,17 @@ def _different(named: list[tuple[Holder, str]]) -> list[tuple[Holder, str]]:
 
 
 def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, labelled: bool) -> _Label | None:
-    having = [one for one in every if one[1] == label] or [one for one in every if one[1].casefold() == label.casefold()]
-    ids = [holder for holder in roles.holders if holder.id == label]
+    names = called_so(label, (column for _, column in every))
+    having = [one for one in every if one[1] in names]
+    ids = [holder for holder in roles.holders if called_so(label, [holder.id])]
+    if len(names) > 1 and labelled:
+        both = [f"{column!r} ({_counts(_texts_of(_cells(h, column)))})" for h, column in having]
+        said = (
+            f"{_places(roles)}: no column is spelled {label!r}; which one is the label: {' or '.join(both)}? Say --label NAME"
+        )
+        raise ReadingQuestion(said, "label", names)
+    if names and names[0] != label:
+        roles.remarks.append(f"the label {label!r} was taken for the column {names[0]!r}")
     if not having and ids and labelled:
         raise ScenarioError(
             f"--label {label}: this column of {ids[0].table.title} names people, and is no label; {_choices(every)}"
@@ -551,7 +583,7 @@ def _told_label(roles: Roles, every: Sequence[tuple[Holder, str]], label: str, l
     if not having:
         if not labelled:
             return None
-        if label.casefold() in (str(column).casefold() for column in roles.ties.frame.columns):
+        if called_so(label, roles.ties.names):
             raise DataError(
                 f"{roles.ties.where}: {label!r} is a column of ties; allowed: a label of people (whether any tie of a person "
                 f"has it, say: write that beside the person); {_choices(every)}"
@@ -629,8 +661,9 @@ def _columns_of(
                 left_out.append((column, f"{_BESIDE} tables of labels"))
                 continue
             cells = _cells(holder, column)
-            again = cells == _cells(holder, holder.id)
-            if reason := "it is the id again" if again else _no_feature(column, cells, label, rules, table.headed):
+            told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
+            told = "it is the id again" if cells == _cells(holder, holder.id) else told
+            if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))
                 continue
             called = column if column not in seen else f"{column} ({table.stem})"
@@ -833,9 +866,7 @@ def say_graph(
     who, ties, what = "", "", ""
     if told is not None:
         roles, label, _ = told
-        base = roles.holders[0] if roles.holders else None
-        column = "" if base is None else base.id or "the number of the row"
-        who = f", named by {column!r} of {base.table.title}" if base is not None else ", those who have a tie"
+        who = _named_by(roles)
         ties = f", between {roles.ends[0]!r} and {roles.ends[1]!r} of {roles.ties.title}"
         what = "" if label is None else f"{label.column!r} of {label.holder.table.title}: "
     parts: list[tuple[str, Sequence[str]]] = [("people", [f"{n:,}{who}"])]
@@ -852,6 +883,12 @@ def say_graph(
     _, *notes = graph.provenance.detail.split("; ")
     notes = [note for note in notes if not note.startswith("not used: ")]
     return _as_table(graph.name, parts + _beside(left_out, unused, aside, notes))
+
+
+def _named_by(roles: Roles) -> str:
+    if not roles.holders:
+        return ", those who have a tie"
+    return f", named by {roles.holders[0].id or 'the number of the row'!r} of {roles.holders[0].table.title}"
 
 
 def _as_table(name: str, parts: Iterable[tuple[str, Sequence[str]]]) -> str:

@@ -19,6 +19,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from fedgraph.data.own.columns import csv_number
+from fedgraph.data.own.relations import counts_rows, holds_facts, own_key, related
 from fedgraph.data.own.tables import (
     NOTHING,
     OF_PEOPLE,
@@ -26,7 +27,9 @@ from fedgraph.data.own.tables import (
     SIDES,
     WEAK_SIDES,
     Gathered,
+    ReadingQuestion,
     Table,
+    called_so,
     id_text,
     is_id_name,
     plain_name,
@@ -55,24 +58,6 @@ _THINGS = re.compile(
     r"course|company|firm|project|page|address|place|location|rating|score|amount|date|year|age$|count|weight"
 )
 _NEARLY = 0.9  # share of different cells from which on a column may be an id: a person that is there twice is a fault
-
-
-class ReadingQuestion(DataError):
-    """Two readings of somebody's data are left, and their owner has to choose.
-
-    Attributes:
-        option: what answers it: ``label``, ``id`` or ``ends``.
-        choices: the answers; of ends two names each.
-        likely: the answer that is offered; "" where several are equally good.
-    """
-
-    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]], likely: str = "") -> None:
-        super().__init__(said)
-        self.option, self.choices, self.likely = option, tuple(choices), likely
-
-    def __reduce__(self) -> tuple[type[ReadingQuestion], tuple[str, str, tuple[str | tuple[str, str], ...], str]]:
-        """As it travels between processes."""
-        return type(self), (str(self), self.option, self.choices, self.likely)
 
 
 @dataclass(eq=False)
@@ -140,7 +125,7 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
         tables = [_first_again(table, remarks) for table in tables]
     tables = _in_order(tables, remarks)
     masks = [table for table in tables if _is_split(table)]
-    tables = [table for table in tables if table not in masks]
+    tables = related([table for table in tables if table not in masks], ends, found)
     ties, pair = _ties(tables, ends, id)
     others = [table for table in tables if table is not ties]
     if ends is not None and not ties.headed and not set(ends) <= set(ties.names):
@@ -167,7 +152,9 @@ def find_roles(found: Gathered, id: str | None = None, ends: Sequence[str] | Non
     else:
         holders, ids = _holders(others, ties, wanted, id, found, remarks)
     position = {one: row for row, one in enumerate(ids)}
-    if len(alike := {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}) < len(ids):
+    counting = ids and "".join(ids).isdigit() and not any(one[0] == "0" and len(one) > 1 for one in ids)
+    alike = {} if counting else {" ".join(one.casefold().split()).lstrip("0"): one for one in ids}
+    if not counting and len(alike) < len(ids):
         twins = next((a, b) for a in ids if (b := alike[" ".join(a.casefold().split()).lstrip("0")]) != a)
         said = f"{twins[0]!r} and {twins[1]!r} differ in capitals, spaces or zeros in front alone, and are two people"
         remarks.append(f"{said}{f', as are {more:,} more such' if (more := len(ids) - len(alike) - 1) else ''}")
@@ -212,13 +199,12 @@ def _by_number(one: str) -> tuple[int, int, str]:
 
 
 def _named(table: Table, name: str) -> str | None:
-    """The column that a person calls so: in any case where one alone fits. A first line may name columns, too."""
-    if name in table.names:
-        return name
+    """The column that a person calls so, where one alone fits. A first line may name columns, too."""
     called = dict(zip(table.names, table.names, strict=True))
     if not table.headed and table.names and len(table.frame):
         called |= {one: str(cell) for one, cell in zip(table.names, table.frame.iloc[0], strict=True)}
-    alike = [one for one, words in called.items() if words.casefold().strip() == name.casefold().strip()]
+    fitting = [name] if name in called else called_so(name, called.values())
+    alike = [one for one, words in called.items() if one == name or (words in fitting and name not in called)]
     return alike[0] if len(alike) == 1 else None
 
 
@@ -291,7 +277,7 @@ def _ties(tables: list[Table], ends: Sequence[str] | None, id: str | None) -> tu
     if len(first) > 1:
         same = len({table.title for table, *_ in first}) < len(first)
         called = ["/".join(Path(table.where).parts[-2:]) if same else table.title for table, *_ in first]
-        if len({pairs[0] for *_, pairs in first}) == 1 and first[0][0].headed:  # no option tells them apart
+        if len({pairs[0] for *_, pairs in first}) == 1:  # no option tells them apart
             allowed = "a folder for each owner (a federation)" if same else "one file with all ties"
             raise DataError(f"several files hold ties: {', '.join(called)}; allowed: {allowed}, or one (leave the others out)")
         either = " or ".join(f"{name} ({', '.join(pairs[0])})" for name, (*_, pairs) in zip(called, first, strict=True))
@@ -382,6 +368,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
     if (not table.headed or len(names) == 2) and _cover(table, first, keys) >= 0.5:
         return 2, [first]
     filled = [name for name in likely if any(table.ids(name))]
+    own = own_key(table) if len(names) > 2 else None  # numbers of rows are no ends
+    filled = [name for name in filled if name != own]
     pairs = [(one, two) for k, one in enumerate(filled) for two in filled[k + 1 :]] if len(likely) <= 14 else []
     if held := [pair for pair in pairs if _cover(table, pair, keys) == 1.0]:
         return 1, held
@@ -391,7 +379,8 @@ def _ranked(table: Table, keys: Sequence[frozenset[str]]) -> tuple[float, list[t
         inner = [outer] if words else [(one, two) for one, two in pairs if names[0] not in (one, two)]  # behind a time
         shared = [pair for pair in inner if _shared_ids(table, pair)] if not _shared_ids(table, first) else []
         return 0.5, [*shared[:1], first] if not words else [*shared, first][:1]
-    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 else None
+    beside = any(re.search(r"time|date|url|link|href", plain_name(name)) for name in names)
+    return (0.4, [first]) if OF_TIES.search(table.stem) and len(names) == len(filled) == 2 and not beside else None
 
 
 def _is_keyed(
@@ -432,11 +421,12 @@ def _no_ties(tables: Sequence[Table]) -> tuple[Table, tuple[str, str]]:
         asked += f"names stand in both, and no table says who the people are. If so, say --ends {shlex.join(pairs[0])}"
         raise ReadingQuestion(asked, "ends", pairs)
     seen = "; ".join(f"{table.title}: {', '.join(table.names[:8])}{', …' if len(table.names) > 8 else ''}" for table in tables)
+    seen += "".join(f"; {table.title}: not read: {', '.join(table.unused)}" for table in tables if table.unused)
     place = f"{Path(tables[0].where).parent}: " if tables and "/" in tables[0].where else ""
     raise DataError(
         f"{place}no table of ties was found, in which two columns hold ids of people; found: {seen or 'no table'}; allowed: a "
         "table such as source,target (its header alone where nobody has a tie; of people who share an event or a bed, their "
-        "pairs), or --ends ONE TWO"
+        "pairs; whom one person alone knows is no tie between them), or --ends ONE TWO"
     )
 
 
@@ -642,7 +632,14 @@ def _placed(table: Table) -> list[str] | None:
 def _holders(
     others: list[Table], ties: Table, wanted: frozenset[str], id: str | None, found: Gathered, remarks: list[str]
 ) -> tuple[list[Holder], list[str]]:
-    said = {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
+    whose, _, column_of = (id or "").rpartition(".")
+    of_one = [table for table in others if whose and table.stem == whose.casefold() and _named(table, column_of)]
+    if of_one:  # ``users.id``: rows of other tables that have such a column are no people
+        for table in (table for table in others if table is not of_one[0] and own_key(table) and not holds_facts(table)):
+            found.aside[table.title] = f"rows of other things than {of_one[0].title}, as --id says"
+        others = [table for table in others if table is of_one[0] or table.title not in found.aside]
+    said = {table.where: column for table in of_one if (column := _named(table, column_of)) is not None}
+    said |= {table.where: column for table in others if id is not None and (column := _named(table, id)) is not None}
     if id is not None and not said and id != ROW:
         listed = "; ".join(f"{table.title}: {', '.join(table.names[:12])}" for table in others)
         raise ScenarioError(f"--id {id}: no table of people has such a column; found: {listed}")
@@ -681,6 +678,8 @@ def _holders(
         return round(covered, 2), len(one[2]), size, not is_labels(one[0])
 
     chosen.sort(key=rank, reverse=True)
+    if chosen and not of_one:
+        _require_one_kind([(table, column) for table, column, _ in chosen])
     for table, why in nameless:
         if not chosen or rank(chosen[0])[0] < 1 or 2 * len(table.frame) >= len(chosen[0][2]) or is_labels(table):
             raise why
@@ -720,6 +719,32 @@ def _holders(
         if number and lacking and not is_labels(table):
             remarks.append(f"{lacking:,} {'person has' if lacking == 1 else 'people have'} no row in {table.title}")
     return holders, list(ids)
+
+
+def _require_one_kind(chosen: Sequence[tuple[Table, str]]) -> None:
+    """Asks who the people are where each of two tables numbers rows of its own, and nothing says that these are the same."""
+    (first, key), *others = chosen
+    for other, own in others:
+        if any(holds_facts(one) or one.role for one in (first, other)) or own_key(first) != key or own_key(other) != own:
+            continue
+        if not (first.headed and other.headed and counts_rows(first, key) and counts_rows(other, own)):
+            continue
+        same = first.different(key) == other.different(own)
+        rows = dict(zip(other.ids(own), range(len(other.frame)), strict=True))
+        shared = [name for name in first.names if name in other.names and name not in (key, own)]
+        at = [(row, rows[one]) for row, one in enumerate(first.ids(key)) if one in rows]
+        differ = any(
+            4 * sum(mine[a] != theirs[b] for a, b in at) > len(at)
+            for mine, theirs in ((first.texts(name), other.texts(name)) for name in shared)
+        )
+        count = len(other.frame)
+        whole = other.different(own) in [{str(begin + row) for row in range(count)} for begin in (0, 1)]
+        if differ or (whole and not same):
+            either = f"{first.stem}.{key}", f"{other.stem}.{own}"
+            asked = f"{first.title} and {other.title} both number rows from 1: which are the people? Say --id {either[0]}, or "
+            raise ReadingQuestion(
+                f"{asked}--id {either[1]}; facts of one kind need one id, such as {first.stem}_id", "id", either
+            )
 
 
 def _tells_apart(table: Table, key: str) -> str:
@@ -855,8 +880,9 @@ def _named_ties(table: Table) -> Table:
 def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], remarks: list[str]) -> Table:
     """With a row for each of several people who stand in one cell, such as ``ann@x; bob@x``: some of them are known apart."""
     for column in pair:
-        cells = ties.ids(column)
-        listed = {cell for cell in ties.different(column) if any(mark in cell for mark in ",;|")}
+        cells, whole_column = ties.ids(column), "".join(ties.different(column))
+        there = [mark for mark in ",;|" if mark in whole_column]
+        listed = {cell for cell in ties.different(column) if any(mark in cell for mark in there)} if there else set()
         marked = [cell for cell in cells if cell in listed] if listed else []
         if not marked:
             continue
@@ -882,6 +908,9 @@ def _listed_ends(ties: Table, pair: tuple[str, str], others: Sequence[Table], re
 def _first_tie(ties: Table, pair: tuple[str, str], known: Container[str], remarks: list[str]) -> Table:
     """With its first line as a tie where that names somebody who is known, although it looks like a header (``a,b``)."""
     people = [name for name in pair if id_text(name) in known]
+    others = [name for name in ties.names if name not in pair and np.isnan(csv_number(name))]
+    if any(not any(np.isnan(csv_number(cell)) for cell in ties.different(name)) for name in others if any(ties.ids(name))):
+        return ties  # a word above numbers names them
     if not (ties.headed and ties.lines.size and people):
         return ties
     said, who = " and ".join(map(repr, pair)), "both are people" if len(people) == 2 else f"{people[0]!r} is there again"
@@ -978,7 +1007,7 @@ class Part:
         return len(self.roles.ids)
 
 
-def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Roles, np.ndarray]:
+def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray, label: str | None = None) -> tuple[Roles, np.ndarray]:
     """(everybody, called ``part/id``; int64 [n], the number of each one's part).
 
     Columns are joined by name; names that differ in capitals or spaces around alone are one. What a column is, and which texts
@@ -988,12 +1017,13 @@ def join_parts(parts: Sequence[Part], where: Path, more: np.ndarray) -> tuple[Ro
         parts: one or more.
         where: names all of them in a message.
         more: int64 [k, 2], further ties, such as those between parts.
+        label: a column that stays whatever it holds; what is wrong with it is said where it is read as a label.
     """
     sizes = np.array([part.size for part in parts], dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     ids = [f"{part.name}/{one}" for part in parts for one in part.roles.ids]
     remarks: list[str] = []
-    holder = _people(parts, starts, ids, where, remarks)
+    holder = _people(parts, starts, ids, where, remarks, label or "")
     splits = {len(part.roles.masks): part.name for part in parts}
     if len(splits) > 1:
         listed = " and ".join(f"{name!r} has {count or 'no'} masks" for count, name in sorted(splits.items()))
@@ -1026,14 +1056,14 @@ def _ends_called(part: Part) -> list[str]:
     return [called.get(name, name if name not in ("source", "target") else f"{name} ") for name in part.roles.ties.names]
 
 
-def _people(parts: Sequence[Part], starts: np.ndarray, ids: list[str], where: Path, remarks: list[str]) -> Holder:
+def _people(parts: Sequence[Part], starts: np.ndarray, ids: list[str], where: Path, remarks: list[str], label: str) -> Holder:
     for part in parts:
         bare = [one.table for one in part.roles.holders if not one.table.headed and len(one.table.names) > 2]
         if bare and len(parts) > 1:
             first = ", ".join(bare[0].frame.iloc[0].tolist()[:6]) if len(bare[0].frame) else ""
             said = f"{bare[0].place(0)}: found {first}; allowed: a first line that names the columns, such as id,age"
             raise DataError(f"{said}: they are matched by name")
-    columns, beside = _columns(parts, starts, len(ids), remarks)
+    columns, beside = _columns(parts, starts, len(ids), remarks, label)
     every = {column.name for column in columns}
     key = next(name for name in ("id", "node", " id") if name not in every)
     cells = {key: np.array(ids, dtype=object)} | {column.name: column.cells for column in columns}
@@ -1069,13 +1099,16 @@ class _Column:
     beside: bool = True
 
 
-def _columns(parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[str]) -> tuple[list[_Column], frozenset[str]]:
+def _columns(
+    parts: Sequence[Part], starts: np.ndarray, n: int, remarks: list[str], label: str
+) -> tuple[list[_Column], frozenset[str]]:
     """The columns of all parts, and the names of those that stand in tables of labels alone."""
     found: dict[str, _Column] = {}
     people = {_plain(name) for part in parts for holder, name in _every(part) if not _beside(part, holder)}
     for part, start in zip(parts, starts, strict=True):
         own: dict[str, tuple[Holder, str]] = {}  # what it is compared by, and called → where it stands
-        every = [(holder, name) for holder, name in _every(part) if not _left_out(holder, name, remarks)]
+        told = called_so(label, (name for _, name in _every(part)))
+        every = [(holder, name) for holder, name in _every(part) if name in told or not _left_out(holder, name, remarks)]
         names = [name for _, name in every]
         for holder, name in every:
             single = _beside(part, holder) and sum(one is holder for one, _ in every) == 1

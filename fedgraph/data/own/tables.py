@@ -33,6 +33,7 @@ import scipy.sparse as sp
 
 from fedgraph.data.base import npz, splits
 from fedgraph.data.base.files import DataFileFaults, RawFiles
+from fedgraph.data.own import replies
 from fedgraph.data.own.columns import csv_number
 from fedgraph.errors import DataError
 from fedgraph.types import GraphMasks, counted
@@ -115,6 +116,19 @@ def is_id_name(name: str) -> bool:
     return plain in _ID_NAMES or (plain.endswith("id") and not plain.endswith(("paid", "grid", "valid"))) or plain == "idx"
 
 
+def called_so(wanted: str, names: Iterable[str]) -> list[str]:
+    """The columns that a person calls so: spelled so; or with other capitals; or with other spaces, signs, forms of accents."""
+    every = list(dict.fromkeys(names))
+    for spelled in (str, lambda name: name.casefold().strip(), _letters):
+        if (asked := spelled(wanted)) and (found := [name for name in every if spelled(name) == asked]):
+            return found
+    return []
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", unicodedata.normalize("NFC", name).casefold())
+
+
 def says_who(name: str, cells: Sequence[str], headed: bool) -> str:
     """Why a column says which row, or who, it is, and nothing else of a person; "" where it does not."""
     there = [cell for cell in cells if cell]
@@ -152,6 +166,25 @@ def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple
     return found
 
 
+class ReadingQuestion(DataError):
+    """Two readings of somebody's data are left, and their owner has to choose.
+
+    Attributes:
+        option: what answers it: ``label``, ``id`` or ``ends``.
+        choices: the answers; of ends two names each.
+        likely: the answer that is offered; "" where several are equally good.
+        understood: people and ties, in lines, where it is known who they are.
+    """
+
+    def __init__(self, said: str, option: str, choices: Sequence[str | tuple[str, str]], likely: str = "") -> None:
+        super().__init__(said)
+        self.option, self.choices, self.likely, self.understood = option, tuple(choices), likely, ""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """As it travels between processes."""
+        return type(self), (str(self), self.option, self.choices, self.likely), {"understood": self.understood}
+
+
 @dataclass(eq=False)
 class Table:
     """A table of texts that remembers where each row stands.
@@ -177,6 +210,8 @@ class Table:
         unused: what the file holds beside, and no method reads.
         ordered: whether the format numbers people, so that a list with a line for each is in their order.
         numbered: whether people have no other names than these numbers.
+        paged: whether it is one page of what a service answers.
+        refers: column → the table whose rows it names: where the database declares it; later, its title.
     """
 
     where: str
@@ -199,6 +234,8 @@ class Table:
     unused: tuple[str, ...] = ()
     ordered: bool = False
     numbered: bool = False
+    paged: bool = False
+    refers: Mapping[str, str] = field(default_factory=dict)
     keys: dict[tuple[str, ...], dict[str, frozenset[str]]] = field(
         default_factory=dict, init=False, repr=False
     )  # found by ``roles``
@@ -242,7 +279,8 @@ class Table:
         """(int64 [rows], ids): which id a cell is, of those of the column, each once."""
         if column not in self._coded:
             codes, texts = pd.factorize(self.frame[column].to_numpy(dtype=object))
-            ids = [id_text(text) for text in texts]
+            whole = "".join(texts)
+            ids = list(texts) if whole.isascii() and "." not in whole else [id_text(text) for text in texts]
             if len(set(ids)) < len(ids):
                 again, texts = pd.factorize(np.array(ids, dtype=object))
                 codes, ids = again[codes], list(texts)
@@ -312,13 +350,21 @@ def gather_files(path: Path) -> Gathered:
     names = [path.name] if single else sorted(one.name for one in path.iterdir() if one.is_file())
     _read_files({name: partial(raw.read, name) for name in names}, str(raw.folder), single, found)
     found.checksums = raw.checksums
-    inside = [] if single else [one.name for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__"))]
-    found.aside |= {f"{one}/": "a folder, which is not looked into" for one in sorted(inside)}
+    inside = [] if single else sorted(one for one in path.iterdir() if one.is_dir() and not one.name.startswith((".", "__")))
+    for folder in (one for one in inside if is_in_parts(one)):
+        parts = sorted(one.name for one in folder.iterdir() if one.name.startswith("part-"))
+        _read_files({name: partial(raw.read, f"{folder.name}/{name}") for name in parts}, str(folder), False, found)
+        found.tables[-1:] = [replace(one, where=str(folder)) for one in found.tables[-1:]]
+    found.aside |= {f"{one.name}/": "a folder, which is not looked into" for one in inside if not is_in_parts(one)}
     if single and not found.tables:
         found.faults.refuse()
         said = found.aside.get(path.name, "holds no table")
         raise DataError(f"{path}: {said if 'allowed: ' in said else f'{said}; allowed: {FORMATS}'}")
     return found
+
+
+_COPY = re.compile(r"( \(\d+\)|[ _-]+(copy|kopie)( \(\d+\))?)(?=\.\w+$)", re.IGNORECASE)
+_ANSWERS = "allowed: who answers whom as a table source,target, and one of people"
 
 
 def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: bool, found: Gathered) -> None:
@@ -337,6 +383,9 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         if not single and is_note(title):
             found.aside[name] = "no data"
             continue
+        if (first := _COPY.sub("", title)) != title and first in files and read() == files[first]():
+            found.aside[name] = f"a copy of {first}"
+            continue
         if not single and re.search(r"\.(cmty|circles|egofeat|featnames)(\.txt)?$", title):
             found.aside[name] = "circles of SNAP, or names: a person may be in several"
             continue
@@ -344,13 +393,18 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
         with own.faults.gathering():
             content = read()
             _read_file(content, f"{folder}/{name}", title, own)
+        if not content.strip() and _NUMBERED_PART.search(title):
+            continue
         if not single and own.faults.count and _are_notes(own, content, title):
-            own = Gathered(aside={name: "text that is no table"})
+            own = Gathered(aside={name: own.faults.told(name) or "text that is no table"})
         found.tables += own.tables
         found.aside |= own.aside
         with found.faults.gathering():
             own.faults.refuse()
         whole += [table for table in own.tables if table.numbered and table.matrix is not None]
+    found.tables[before:] = _joined_pages(found.tables[before:], folder)
+    if {"users", "channels"} <= {table.stem for table in found.tables} and "channels.json" in files:
+        raise DataError(f"{folder}: an export of Slack, whose messages name no ties; {_ANSWERS}")
     files_of_whole = dict.fromkeys(table.title for table in whole)
     beside = (table for table in found.tables[before:] if table.stem not in ("ids", "cross", "masks", "labels"))
     others = dict.fromkeys(table.title for table in beside if table.title not in files_of_whole)
@@ -360,6 +414,49 @@ def _read_files(files: Mapping[str, Callable[[], bytes]], folder: str, single: b
     for name in (name for name in files if whole and Path(name).name == _NAMES):
         whole[0].called = _read_names(files[name](), f"{folder}/{name}", len(whole[0].called))
         whole[0].headed = True
+
+
+def is_in_parts(folder: Path) -> bool:
+    """Whether a folder is one table in parts, as Spark writes it."""
+    inside = [one.name for one in folder.iterdir() if not one.name.startswith((".", "_"))]
+    return bool(inside) and all(re.match(r"part-\d+.*\.\w+$", name) for name in inside)
+
+
+_NUMBERED_PART = re.compile(r"(^|[^a-z])(page|part|chunk|batch|offset)s?[^a-z]*\d", re.IGNORECASE)
+
+
+def _joined_pages(tables: list[Table], folder: str) -> list[Table]:
+    """With tables as one that are pages, or parts, of one: of the same columns, and called alike but for numbers.
+
+    Others that are called so are one where each holds ids of its own.
+    """
+    alike: dict[tuple[str, ...], list[Table]] = {}
+    for table in tables:
+        file = re.sub(r"(?<=\d)-[0-9a-f]{8}-[0-9a-f-]{27}", "", table.where[len(folder) :])  # Spark's
+        called = re.sub(r"\d+", "*", file)
+        apart = [table.where] if table.matrix is not None or table.role or table.ends or called == file else []
+        alike.setdefault((called, *sorted(table.names), *apart), []).append(table)
+    found = []
+    for (called, *_), own in alike.items():
+        first = own[0]
+        sure = len(own) > 1 and all(one.paged or _NUMBERED_PART.search(one.title) for one in own)
+        if not sure and (len(own) == 1 or not _hold_ids_apart(own)):
+            found += own
+            continue
+        frame = pd.concat([one.frame[first.names] for one in own], ignore_index=True)
+        unused = tuple(dict.fromkeys(one for page in own for one in page.unused))
+        unused = tuple(one for one in unused if one != replies.MORE or all(replies.MORE in page.unused for page in own))
+        said = f"{len(own)} files are one table, {called.lstrip('/')}"
+        found.append(replace(first, where=f"{folder}{called}", frame=frame, lines=np.zeros(0, np.int64), unused=unused,
+                             remarks=[*dict.fromkeys(one for page in own for one in page.remarks), said]))  # fmt: skip
+    return found
+
+
+def _hold_ids_apart(tables: Sequence[Table]) -> bool:
+    """Whether no id stands in two rows of tables of the same columns."""
+    keys = [name for name in tables[0].names if tables[0].headed and is_id_name(name)][:1]
+    ids = [one.different(name) for one in tables for name in keys]
+    return bool(ids) and sum(map(len, ids)) == len(frozenset().union(*ids)) == sum(len(one.frame) for one in tables)
 
 
 def is_note(name: str) -> bool:
@@ -416,7 +513,7 @@ _OTHERS = (
 # Texts that are no table, and what may be brought instead
 _TEXTS = (
     (r"^(CREATE TABLE|INSERT INTO|COPY .* FROM stdin;)",
-     "an SQL dump, whose statements are not run; allowed: each table exported as CSV"),
+     "an SQL dump, whose statements are not run; allowed: each table exported as CSV, or an SQLite database"),
     (r"^\s*(strict\s+)?(di)?graph\b[^\[\n]*\{",
      "a Graphviz file; allowed: the same graph as GraphML or GEXF, or its ties as a table source,target"),
     (r"\A[\w.]+\s*=\s*[\[{]", "JavaScript, which is not run; allowed: the JSON behind its first '=' as a file of its own"),
@@ -425,6 +522,11 @@ _TEXTS = (
     (r"\A\W*\d{1,4}[./-]\d{1,2}[./-]\d{2,4},? \d{1,2}:\d\d.{0,12}?[\]-] [^:\n]+: ",
      "a chat, which names no ties; allowed: who answers whom as a table source,target"),
     (r"\A(\w+\s*<-|structure\()", "R, which is not run; allowed: each table by write.csv, a graph by igraph's write_graph"),
+    (r"\A\s*(graph|flowchart)\s+(TD|TB|BT|LR|RL)\b|\A@startuml",
+     "a drawing (Mermaid, PlantUML); allowed: its ties as a table source,target"),
+    (r"\Aversion https://git-lfs", "a pointer of Git LFS, and not the file; allowed: the file itself (git lfs pull)"),
+    (r"\A\s*@\w+\s*\{", "BibTeX, which names no ties; allowed: pairs of authors as a table source,target"),
+    (r"\A\s*<(!doctype html|!DOCTYPE html|html|HTML)\b", "a page of HTML; allowed: its table saved as CSV or .xlsx"),
     (r"\A\(tlp ", "a Tulip file; allowed: the same graph as GEXF or GML"),
     (r"\A(LEDA\.GRAPH|>>(graph|sparse)6<<|:\S+\s*\Z)", "a LEDA, graph6 or sparse6 file; allowed: the same graph as GraphML"),
 )  # fmt: skip
@@ -554,6 +656,8 @@ def _read_text(content: bytes, where: str, name: str, found: Gathered) -> None:
         found.tables += listed
     elif re.search(r"^p\s+(edge|col|sp|max)\s+\d+\s+\d+\s*$", start, re.MULTILINE):
         found.tables += _dimacs(text, where)
+    elif ending == ".multiline_adjlist" or re.match(r"(#.*\n)*(\S+ 0\n)*\S+ [1-9]\d*\n\S+ \{.*\}$", start, re.MULTILINE):
+        found.tables += _networkx(lambda nx: nx.parse_multiline_adjlist(iter(text.splitlines())), where, "a list of networkx")
     elif ending == ".adjlist" or re.match(r"(#.*\n)*[^{\s]\S* \S+ \{.*\}$", start, re.MULTILINE):
         lines = text.splitlines()
         read = (lambda nx: nx.parse_adjlist(lines)) if ending == ".adjlist" else (lambda nx: nx.parse_edgelist(lines))
@@ -622,6 +726,7 @@ def _delimited(text: str, where: str, name: str, found: Gathered) -> Table | Non
     while skipped < len(lines) and (
         not lines[skipped].strip()
         or (lines[skipped].lstrip()[:1] in ("#", "%") and not _NUMBERED.match(lines[skipped]))
+        or re.match(r"\s*(//|; )", lines[skipped])
         or re.fullmatch(r"sep=.", lines[skipped].strip())
     ):
         skipped += 1
@@ -942,7 +1047,8 @@ def _sqlite(content: bytes, where: str) -> list[Table]:
         for (name,) in opened.execute(asked).fetchall():
             cells = opened.execute('SELECT * FROM "{}"'.format(name.replace('"', '""')))
             frame = pd.DataFrame(cells.fetchall(), columns=[one[0] for one in cells.description], dtype=object)
-            found.append(frame_table(frame, f"{where}/{name}"))
+            declared = opened.execute('SELECT "from", "table" FROM pragma_foreign_key_list(?)', (name,)).fetchall()
+            found.append(frame_table(frame, f"{where}/{name}", refers={own: f"{where}/{other}" for own, other in declared}))
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise DataError(f"{where}: not an SQLite database that can be read ({error}); allowed: tables as CSV") from error
     finally:
@@ -961,7 +1067,14 @@ def _excel(content: bytes, where: str) -> list[Table]:
     except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
         raise DataError(f"{where}: not a workbook that can be read ({' '.join(str(error).split())})") from error
     tables = []
+    if node_xl := {"Edges", "Vertices"} <= sheets.keys():  # its first row groups the columns of the second
+        node_xl = list(sheets["Edges"].iloc[1:2, :2].astype(str).itertuples(index=False, name=None)) == [
+            ("Vertex 1", "Vertex 2")
+        ]
     for name, sheet in sheets.items():
+        if node_xl and name not in ("Edges", "Vertices"):
+            continue
+        sheet = sheet.iloc[int(node_xl) :]
         cells = [[cell_text(value) for value in row] for row in sheet.itertuples(index=False)]
         down = _fill_down(cells, merged.get(str(name), ()))
         rows = [(number, row) for number, row in enumerate(cells, 1) if any(row)]
@@ -1367,8 +1480,15 @@ def _json(text: str, where: str) -> list[Table]:
             return _cx(found, where)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise DataError(f"{where}: not a CX network that can be read ({type(error).__name__}: {error})") from error
-    if isinstance(found, list):
-        return _records(found, where)
+    reply, paged, unread = replies.plain(found)
+    if isinstance(reply, list):
+        return [replace(one, paged=paged, unused=unread) for one in _records(reply, where)]
+    if paged and isinstance(reply, Mapping):
+        by_kind = {kind: own for kind, own in reply.items() if isinstance(own, list) and own}
+        read = [one for kind, own in by_kind.items() for one in _records(own, f"{where}/{kind}")]
+        return [replace(one, paged=True, unused=unread) for one in read]
+    if found.get("type") in ("FeatureCollection", "Topology"):
+        raise DataError(f"{where}: a map (GeoJSON), which names no ties; allowed: pairs of neighbours as a table source,target")
     if isinstance(whole := found.get("graph"), Mapping) and {"nodes", "edges", "vertices"} & whole.keys():  # JSON Graph Format
         found = dict(whole)
     if isinstance(named := found.get("nodes"), Mapping) and all(isinstance(one, Mapping) for one in named.values()):
@@ -1509,6 +1629,8 @@ def _records(found: list[Any], where: str) -> list[Table]:
         return [_of_rows([(k, [cell_text(v) for v in row]) for k, row in enumerate(found, 1)], where, DataFileFaults())]
     if not all(isinstance(one, Mapping) for one in found):
         raise DataError(f"{where}: a JSON list of records and of other things; allowed: records alone")
+    if all({"user", "text", "ts"} <= one.keys() or one.get("type") == "message" for one in found):
+        raise DataError(f"{where}: messages of a chat, which name no ties; {_ANSWERS}")
     kinds = [str(one.get("type", "")) for one in found]
     if set(kinds) == {"node", "relationship"}:  # as Neo4j exports JSON
         parts = []

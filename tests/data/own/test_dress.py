@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fedgraph.data.own.door import read
-from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.types import Graph
 
 CITIES, GROUPS = ("Gent", "Graz", "Łódź", "Köln"), ("red", "green", "blue")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fedgraph.data.own.door import read
 from fedgraph.data.own.reading import Reading
-from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.types import Graph, GraphCollection
 from tests.data.own.test_dress import club, facts
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fedgraph.data.own.door import read
-from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError
 from fedgraph.types import Graph
 from tests.data.own.test_dress import facts

@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fedgraph
+from fedgraph.data import read, read_federation
 from fedgraph.data.own.columns import OwnLabels, own_label_text, read_own_labels
-from fedgraph.data.own.tables import cell_text
-from fedgraph.errors import DataError
+from fedgraph.data.own.tables import ReadingQuestion, cell_text
+from fedgraph.errors import DataError, ScenarioError
+from fedgraph.types import Graph
 
 
 def labels(values: list[object], where: str) -> OwnLabels:
@@ -67,6 +69,50 @@ def test_numbers_to_predict_are_no_classes() -> None:
 def test_no_label_at_all_is_refused() -> None:
     with pytest.raises(DataError, match="no person has a label"):
         labels([None, "", -1], "here")
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("is-fraud", "is_fraud"),
+        ("Is Fraud", "is_fraud"),
+        ("is.fraud", "IsFraud"),
+        ("Größe", "gro\u0308ße"),
+        ("Geschlecht ", "geschlecht"),
+    ],
+)
+def test_the_label_may_be_spelled_otherwise_and_that_is_said(column: str, said: str, tmp_path: Path) -> None:
+    rows = "".join(f"p{k},{k},{'ab'[k % 2]}\n" for k in range(20))
+    (tmp_path / "people.csv").write_text(f"id,age,{column}\n{rows}", encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"p{k},p{(k + 1) % 20}\n" for k in range(20)))
+    reading = read(tmp_path, label=said)
+    assert reading.parameters["label"] == column.strip()
+    assert f"the label {said!r} was taken for the column {column.strip()!r}" in reading.says
+
+
+def test_of_two_columns_that_are_spelled_alike_one_is_asked_for(tmp_path: Path) -> None:
+    rows = "".join(f"p{k},{'ab'[k % 2]},{'cd'[k < 5]}\n" for k in range(20))
+    (tmp_path / "people.csv").write_text(f"id,is-fraud,is.fraud\n{rows}", encoding="utf-8")
+    (tmp_path / "ties.csv").write_text("source,target\n" + "".join(f"p{k},p{(k + 1) % 20}\n" for k in range(20)))
+    with pytest.raises(ReadingQuestion, match=r"no column is spelled 'is_fraud'.*'is-fraud' \(a: 10, b: 10\) or 'is.fraud'"):
+        read(tmp_path, label="is_fraud")
+    assert read(tmp_path, label="is.fraud").parameters["label"] == "is.fraud"
+
+
+@pytest.mark.parametrize(("several", "says"), [(True, ""), (False, "20 different values for 20 people")])
+def test_a_label_that_is_called_as_an_address_is_read_or_refused_as_a_label(several: bool, says: str, tmp_path: Path) -> None:
+    for place, bank in enumerate(("north", "south")):
+        rows = "".join(f"p{k},{k},{f'Road {k % 2}' if several else f'Road {k + 10 * place}'}\n" for k in range(10))
+        (tmp_path / bank).mkdir()
+        (tmp_path / bank / "people.csv").write_text(f"id,age,Street\n{rows}", encoding="utf-8")
+        (tmp_path / bank / "ties.csv").write_text("source,target\n" + "".join(f"p{k},p{(k + 1) % 10}\n" for k in range(10)))
+    if says:
+        with pytest.raises(ScenarioError, match=says):
+            read_federation(tmp_path, {"label": "street"})
+        return
+    graph = read_federation(tmp_path, {"label": "street"}).graph
+    assert isinstance(graph, Graph)
+    assert graph.names.classes == ("Road 0", "Road 1")
 
 
 def test_a_label_of_ties_is_refused_with_what_to_do(tmp_path: Path) -> None:

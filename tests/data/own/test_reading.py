@@ -17,7 +17,7 @@ import pytest
 import fedgraph
 from fedgraph.data.own.door import read
 from fedgraph.data.own.reading import Reading
-from fedgraph.data.own.roles import ReadingQuestion
+from fedgraph.data.own.tables import ReadingQuestion
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import Graph, describe_graph_size
 

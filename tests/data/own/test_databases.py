@@ -1,0 +1,136 @@
+"""Tables of a database that name each other's rows: who the people are, and which rows are their ties."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fedgraph.data import read
+from fedgraph.data.own.tables import ReadingQuestion
+from fedgraph.errors import DataError
+from fedgraph.types import Graph
+
+COUNT = 60
+DRAW = random.Random(1)
+USERS = pd.DataFrame({"id": range(1, COUNT + 1), "age": [DRAW.randint(18, 60) for _ in range(COUNT)]})
+USERS["party"] = [DRAW.choice(["red", "blue"]) for _ in range(COUNT)]
+COMPANIES = pd.DataFrame({"id": range(1, 41), "branch": [DRAW.choice("abc") for _ in range(40)]})
+PAIRS = [(min(pair), max(pair)) for pair in (DRAW.sample(range(1, COUNT + 1), 2) for _ in range(150))]
+TRUTH = {(one - 1, two - 1) for one, two in PAIRS}
+
+
+def rows(one: str, two: str, pairs: list[tuple[int, int]] = PAIRS, first: int = 1) -> pd.DataFrame:
+    """A table of ties as databases hold it, with ids of its own."""
+    found = pd.DataFrame(pairs, columns=[one, two])
+    found.insert(0, "id", range(first, first + len(found)))
+    return found.assign(since=[f"2024-0{1 + place % 9}-11" for place in range(len(found))])
+
+
+def folder(into: Path, **tables: pd.DataFrame) -> Path:
+    for name, table in tables.items():
+        table.to_csv(into / f"{name}.csv", index=False)
+    return into
+
+
+def ties_of(graph: object) -> set[tuple[int, int]]:
+    assert isinstance(graph, Graph)
+    one, two = graph.adjacency.tocoo().coords
+    return {(int(a), int(b)) for a, b in zip(one, two, strict=True) if a < b}
+
+
+def of_two(first: str, other: str) -> pd.DataFrame:
+    """A table that joins users and something else."""
+    return rows(first, other, [(1 + place % COUNT, 1 + place % 40) for place in range(200)])
+
+
+@pytest.mark.parametrize(
+    ("people", "ties", "ends", "first"),
+    [
+        ("users", "friendships", ("user_a", "user_b"), 1),
+        ("users", "friendships", ("user_a", "user_b"), 1000),
+        ("person", "friendship", ("person_id", "other_person_id"), 1),
+        ("users", "friendships", ("user_id", "friend_id"), 1),
+        ("companies", "orders", ("from_company", "to_company"), 1),
+        ("users_202401011200", "follows_202401011200", ("user1Id", "user2Id"), 1),
+        ("public.bank_accounts", "public.transfers", ("src_account_id", "dst_account_id"), 1),
+    ],
+)
+@pytest.mark.parametrize("count", [150, 40])  # as few as the people themselves
+def test_rows_of_a_table_of_ties_are_no_people(
+    people: str, ties: str, ends: tuple[str, str], first: int, count: int, tmp_path: Path
+) -> None:
+    reading = read(folder(tmp_path, **{people: USERS, ties: rows(*ends, PAIRS[:count], first)}))
+    assert ties_of(reading.graph) == {(one - 1, two - 1) for one, two in PAIRS[:count]}
+    assert f"between {ends[0]!r} and {ends[1]!r}" in reading.says
+
+
+def test_other_things_of_a_database_are_no_facts_of_people(tmp_path: Path) -> None:
+    users = USERS.assign(company_id=[1 + place % 40 for place in range(COUNT)])
+    profiles = pd.DataFrame({"id": range(1, 61), "user_id": range(60, 0, -1), "score": np.arange(60) / 7})
+    posts = pd.DataFrame({"id": range(1, 201), "author_id": [1 + place % 9 for place in range(200)]})
+    tables = {"users": users, "companies": COMPANIES, "profiles": profiles, "posts": posts}
+    reading = read(folder(tmp_path, **tables, friendships=rows("user_a", "user_b"), members=of_two("user_id", "company_id")))
+    assert ties_of(reading.graph) == TRUTH
+    assert isinstance(reading.graph, Graph)
+    assert reading.graph.names.columns == ("age", "score")
+    assert reading.graph.features.toarray()[:, 1] == pytest.approx(np.arange(59, -1, -1) / 7)
+    for said in (
+        "company_id: it names rows of companies.csv",
+        "companies.csv: rows of other things than users.csv, numbered by 'id'; members.csv names them in 'company_id'",
+        "members.csv: several rows for one of users.csv, named by 'user_id'",
+        "posts.csv: rows of other things",
+    ):
+        assert said in reading.says
+
+
+def test_what_a_database_declares_goes_before_names(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "all.db3") as opened:
+        opened.executescript(
+            "CREATE TABLE wer (pk INTEGER PRIMARY KEY, alt INT, gruppe TEXT);"
+            "CREATE TABLE kennt (pk INTEGER PRIMARY KEY, x INT REFERENCES wer (pk), y INT REFERENCES wer (pk));"
+        )
+        opened.executemany("INSERT INTO wer VALUES (?, ?, ?)", USERS.values.tolist())
+        opened.executemany("INSERT INTO kennt (x, y) VALUES (?, ?)", PAIRS)
+    opened.close()
+    assert ties_of(read(tmp_path / "all.db3").graph) == TRUTH
+
+
+def test_a_table_that_joins_people_and_things_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    says = r"'user_id' names rows of users.csv and 'company_id' rows of companies.csv.*SELECT DISTINCT a.user_id"
+    with pytest.raises(DataError, match=says):
+        read(folder(tmp_path, users=USERS, companies=COMPANIES, jobs=of_two("user_id", "company_id")))
+
+
+def test_a_column_that_may_name_other_things_is_asked_about(tmp_path: Path) -> None:
+    with pytest.raises(ReadingQuestion, match="are 'user_id' and 'invoice_id' both rows") as asked:
+        read(folder(tmp_path, users=USERS, purchases=of_two("user_id", "invoice_id")))
+    assert asked.value.choices == (("user_id", "invoice_id"),)
+
+
+def test_of_two_tables_of_ties_one_is_asked_for_and_the_other_put_aside(tmp_path: Path) -> None:
+    other = rows("from_user", "to_user", [(1, 2), (2, 3), (3, 4)])
+    tables = {"users": USERS, "friendships": rows("user_a", "user_b"), "messages": other}
+    with pytest.raises(ReadingQuestion, match=r"friendships.csv \(user_a, user_b\) or messages.csv \(from_user, to_user\)"):
+        read(folder(tmp_path, **tables))
+    assert ties_of(read(tmp_path, ends=["user_a", "user_b"]).graph) == TRUTH
+    reading = read(tmp_path, ends=["from_user", "to_user"])
+    assert ties_of(reading.graph) == {(0, 1), (1, 2), (2, 3)}
+    assert "friendships.csv: ties of another kind" in reading.says
+
+
+@pytest.mark.parametrize(("other", "size"), [("employees", COUNT), ("companies", 40)])
+def test_two_tables_that_may_be_the_people_are_asked_about(other: str, size: int, tmp_path: Path) -> None:
+    rival = USERS.assign(party=USERS["party"][::-1].tolist())[:size]
+    tables = {"customers": USERS, other: rival, "contacts": rows("a_id", "b_id")}
+    with pytest.raises(ReadingQuestion, match=f"customers.id, or --id {other}.id") as asked:
+        read(folder(tmp_path, **tables))
+    reading = read(tmp_path, id=str(asked.value.choices[0]))
+    assert ties_of(reading.graph) == TRUTH
+    assert isinstance(reading.graph, Graph)
+    assert [reading.graph.names.classes[k] for k in reading.graph.labels] == USERS["party"].tolist()
+    assert f"{other}.csv: rows of other things than customers.csv, as --id says" in reading.says
