@@ -228,8 +228,9 @@ def test_every_setting_has_the_strict_base() -> None:
     wrong = []
     for path in modules():
         for node in tree(path):
-            # ``pricing.facts``: mappings of other systems have rules of their own, among them the same for numbers.
-            if isinstance(node, ast.ClassDef) and path not in (ROOT / "documents/settings.py", ROOT / "pricing/facts.py"):
+            # The manifest of an export is strict, and its numbers are as large as its methods make them.
+            exported = ROOT / "pricing/readers/exported.py"
+            if isinstance(node, ast.ClassDef) and path not in (ROOT / "documents/settings.py", exported):
                 bases = [base.id for base in node.bases if isinstance(base, ast.Name)]
                 if "BaseModel" in bases:
                     wrong.append(f"{path}:{node.lineno}: derive {node.name} from fedgraph.documents.settings.Settings")

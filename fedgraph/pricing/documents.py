@@ -78,11 +78,11 @@ def catalogue() -> Mapping[str, System]:
     return {name: System(**entry) for name, entry in _held("catalogue.yaml").items()}
 
 
-def _held(name: str) -> Any:
+def _held(name: str) -> Said:
     return yaml.safe_load(resources.files("fedgraph.pricing").joinpath(name).read_text(encoding="utf-8"))
 
 
-QUESTIONS: Mapping[str, Mapping[str, Any]] = _held("questions.yaml")
+QUESTIONS: Mapping[str, Mapping[str, Said]] = _held("questions.yaml")
 
 
 @dataclass
@@ -152,7 +152,7 @@ class Document:
             return known
         entry = {} if question else QUESTIONS.get(f"{self.system} {name}") or QUESTIONS[name]
         values = tuple(map(float, values or entry["values"]))
-        worst: Any = about.pop("worst", entry.get("worst"))
+        worst: Said = about.pop("worst", entry.get("worst"))
         if (answer := self.known(name)) is None:
             self.open.setdefault(name, OpenFact(name, question or entry["ask"].format(**about), values, worst))
             return values[0] if worst is None else float(worst)
@@ -390,7 +390,7 @@ _OTHERS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }  # fmt: skip
 
 
-def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str) -> Any:
+def read_options(described: Mapping[str, Said], held: Mapping[str, object], *at: str) -> Said:
     """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
 
     Args:
@@ -403,7 +403,7 @@ def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str
     Raises:
         WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
     """
-    left, found = dict(held), dict[str, Any]()
+    left, found = dict(held), dict[str, object]()
     for key, kind in described.items():
         names = key.split("|")
         name = next((name for name in names if name in left), names[0])
@@ -416,7 +416,7 @@ def read_options(described: Mapping[str, Any], held: Mapping[str, Any], *at: str
     return SimpleNamespace(**found, rest=(", ".join(left),) if left else ())
 
 
-def _option(described: Any, there: bool, value: Any, *at: str) -> Any:
+def _option(described: Said, there: bool, value: Said, *at: str) -> object:
     if isinstance(described, list):
         if not isinstance(value if there else [], list):
             raise WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from fedgraph.errors import PricingError
 from fedgraph.pricing import readings
@@ -23,6 +22,7 @@ from fedgraph.pricing.readings import TO_RECIPIENT, TO_SERVER, WITH_MODELS, Clai
 from fedgraph.pricing.recorder import MOST_ROWS, Record
 from fedgraph.privacy import PureDP
 
+_Part = tuple[int, int]  # the process, and its number of a data set
 _MOST_CELLS = 64  # combinations of parts of several data sets that are priced one by one
 _MOST_NOISES = 20  # noises of one cell that are composed one by one; of more, each counts as the least of its group
 _LARGEST = 1e60  # numbers that are priced, and one over it
@@ -130,7 +130,7 @@ def _together(records: Iterable[Record]) -> Said:
             named = {name: (process, held[name]) for name in ("data", "base", "of", "number") if held.get(name) is not None}
             told[event.event].append(SimpleNamespace(**{**held, **named}))
         doubts |= {record.doubt} - {""}
-    clear, passes = Counter[Any](), Counter[Any]()
+    clear, passes = Counter[tuple[_Part | None, str]](), Counter[_Part]()
     for step in told["clear"]:
         clear[step.data, step.where] += step.count
     for more in told["passes"]:
@@ -152,13 +152,13 @@ def _together(records: Iterable[Record]) -> Said:
     )  # fmt: skip
 
 
-def _cells(data: Mapping[Any, Said], used: set[Any]) -> list[list[list[Any]]]:
+def _cells(data: Mapping[_Part, Said], used: set[_Part]) -> list[list[list[_Part]]]:
     """Of each base, the sets of data that one row may be part of."""
     cells = []
     for base in dict.fromkeys(data[index].base for index in sorted(used)):
         parts = [index for index in sorted(used) if data[index].base == base]
         listed = {index: rows for index in parts if (rows := data[index].indices) is not None}
-        held = defaultdict[int, list[Any]](list)
+        held = defaultdict[int, list[_Part]](list)
         if any(listed.values()) and sum(map(len, listed.values())) <= MOST_ROWS:
             for index, rows in listed.items():
                 for row in rows:
@@ -206,7 +206,7 @@ def _reasons(document: Document, seen: Said) -> Iterator[str]:
 
 
 def _of_examples(document: Document, seen: Said, delta: float) -> tuple[Row, ...]:
-    held = defaultdict[Any, list[Sums]](list)
+    held = defaultdict[_Part, list[Sums]](list)
     for s in seen.sums:
         kind = s.sampling if s.sampling in ("poisson", "fixed") else "none"
         count, draws = (s.count, s.draws) if s.sampling in ("poisson", "fixed", "none") else (s.passes, 1)

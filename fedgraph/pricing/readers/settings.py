@@ -208,7 +208,7 @@ def flare(document: Document) -> Reading:
     order = "A client's update is clipped per value, selected and noised; pure ε adds up over rounds; no amplification is used."
     settings = None
     if len(used) == 1:
-        held = {name: getattr(used[0], name) for name in ("epsilon", "epsilon_threshold", "epsilon_query", "epsilon_release")}
+        held = {name: vars(used[0])[name] for name in ("epsilon", "epsilon_threshold", "epsilon_query", "epsilon_release")}
         held |= {"noise_var": used[0].noise_var} if used[0].epsilon_release is None else {}
         settings = {name: value / document.louder for name, value in held.items() if value is not None}
     open_ = ("tensors with a single value, which pass in clear", "numbers of steps and metrics")
