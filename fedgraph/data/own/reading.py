@@ -155,7 +155,7 @@ def of_roles(
     one, two, owners, remarks = _typed(roles, rules)
     more = [column for column in roles.ties.names if column not in {*roles.ends, rules.owner, rules.kind}]
     unused = [f"column {column!r} of {roles.ties.title}" for column in more]
-    roles.remarks += [said for column in more if (said := _tells_ties_apart(column, roles))]
+    roles.remarks += [told for column in more if (told := _tells_ties_apart(column, roles))]
     unused += [f"column {column!r}: {reason}" for column, reason in left_out if reason.startswith(_BESIDE)]
     unused += [one for table in found.tables for one in table.unused]
     left_out = [one for one in left_out if not one[1].startswith(_BESIDE)]
