@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -20,8 +21,10 @@ from fedgraph.learning.optimisers.descents import StatefulDescent
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.privacy import sensitivity
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
-from fedgraph.privacy.events import EpochGaussian, Repeated
+from fedgraph.privacy.events import EpochGaussian, Gaussian, Repeated
+from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
@@ -216,3 +219,52 @@ def test_a_round_of_whole_epochs_has_the_price_of_passes_and_clients_know_their_
     assert plan.schedule.releases[-1].event == Repeated(EpochGaussian(plan.made.noise.sgd, 1, 2, replaced=False), 1)
     for viewer in (Viewer.SERVER, Viewer.SERVER_SECURE_AGGREGATION):
         assert planned(random_graph(90), 4.0, clients=3, viewer=viewer).guarantee.sampled_once is None
+
+
+@pytest.mark.parametrize("variant", ["features", "em0"])
+def test_fixed_batches_of_any_number_are_planned(variant: str) -> None:
+    """A step adds the noise that its event names, also where one unit is in a single row and the passes are long."""
+    plan = planned(random_graph(200), 1.0, "published", batches="fixed", sampled=1.0, variant=variant, batch_size=5)
+    mechanism = plan.schedule.releases[-1].mechanism
+    assert isinstance(mechanism, GaussianNoise)
+    assert mechanism.std == plan.made.noise.sgd * plan.params.clip
+    reach = 2 * plan.made.sizes.touched - 1
+    alone = price(Repeated(Gaussian(plan.made.noise.sgd / reach), plan.params.epochs), plan.guarantee.delta)
+    assert plan.provable("model").epsilon == pytest.approx(alone.epsilon, rel=1e-12)
+
+
+@pytest.mark.parametrize("reading", ["published", "provable"])
+def test_fixed_batches_visit_every_row_once_an_epoch(reading: str) -> None:
+    graph = random_graph(60)
+    plan = planned(graph, 4.0, reading, batches="fixed", sampled=1.0)
+    sizes = plan.made.sizes
+    batches = dpar.Batches([(60, PlanStreams(0, ("cell",)))], sizes, True, 0)
+    visits = np.bincount(np.concatenate([batches.next() for _ in range(sizes.steps)]), minlength=60)
+    assert (visits == plan.params.epochs).all()
+    if reading == "provable":
+        assert 3.9 < plan.provable().epsilon <= 4.0
+    assert np.isfinite(train(plan, graph).state.model["parameters"]).all()
+
+
+@pytest.mark.parametrize("variant", [*PRIVATE, "random", "none"])
+def test_isolated_nodes_missing_classes_empty_features_and_tiny_budgets_run(variant: str) -> None:
+    graph = graph_of(np.zeros((40, 40)), classes=5)
+    empty = dataclasses.replace(graph, features=sp.csr_array((40, 10), dtype=np.float32), labels=np.zeros(40, np.int64))
+    for epsilon, reading in ((4.0, "provable"), (1e-3, "provable"), (1e-3, "published")):
+        plan = planned(empty, epsilon, reading, variant=variant)
+        assert np.isfinite(train(plan, empty).state.model["parameters"]).all()
+        assert reading == "published" or variant == "none" or plan.provable().epsilon <= epsilon
+        assert any("too small" in note for note in plan.notes) == (epsilon < 1 and variant != "none")
+
+
+@pytest.mark.parametrize("reading", ["published", "provable"])
+@pytest.mark.parametrize("variant", ["em0", "gm"])
+def test_the_public_share_is_the_smallest_at_which_an_entry_can_stand_out(variant: str, reading: Any) -> None:
+    """Noise that drowns every entry gets the least share; what needs no more than a third of the budget gets a third."""
+    drowned = planned(random_graph(), 1.0, reading, variant=variant, split="public")
+    assert drowned.made.noise == planned(random_graph(), 1.0, reading, variant=variant, split=0.1).made.noise
+    assert any("at no share" in note for note in drowned.notes)
+    rich = planned(random_graph(), 2000.0, reading, variant=variant, split="public", num_sources=1, sampled=1.0)
+    assert any(note.startswith("split: public takes") for note in rich.notes)
+    among = math.sqrt(2 * math.log(60)) if variant == "gm" else math.log(60)
+    assert rich.made.noise.choice * among <= 1

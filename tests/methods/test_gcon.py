@@ -135,3 +135,34 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         assert mechanism.noise_std >= least * (1 - 1e-5)
         least_output = claim.gcon_output_sensitivity(mechanism.gradient_norm, total) / 2
         assert mechanism.output_std > least_output
+
+
+def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: Graph) -> None:
+    plan, partition, setting = planned(library, 1.0, release="nothing", steps=(0, 2))
+    out = train(plan, partition)
+    assert out.releases == ()
+    assert plan.provable().epsilon == 0
+    assert plan.epsilon_published == 0
+    assert Assumption.OWN_EDGES_KNOWN in plan.guarantee.protection.assumptions
+    scores = gcon.predict(plan, out.state, setting.asked)
+    rows = out.state.memory.rows
+    one = walks.rows_after(walks.capped_matrix(setting.asked.adjacency), rows, (0, 1), 0.4)
+    assert np.allclose(scores, 3 * (one[:, :4] + one[:, 4:]))
+    assert (scores.argmax(axis=1) == setting.truth)[setting.truth >= 0].mean() > 0.6
+    with pytest.raises(ValueError, match="prior alone"):
+        gcon.Params(release="nothing", prior=0)
+
+
+@pytest.mark.parametrize("viewer", [Viewer.CURATOR_TRUSTED, Viewer.SERVER])
+def test_gaussian_noise_is_less_and_costs_the_same(viewer: Viewer, library: Graph) -> None:
+    made = {noise: planned(library, 4.0, viewer, noise=noise, encoder="none") for noise in ("gamma", "gaussian")}
+    for plan, partition, _ in made.values():
+        spent = train(plan, partition).releases
+        assert spent
+    for one, other in zip(made["gamma"][0].schedule.releases, made["gaussian"][0].schedule.releases, strict=True):
+        assert one.event == other.event
+        d = library.num_features
+        gamma = math.sqrt(d + 1) / one.mechanism.rate  # root mean square of an entry
+        assert other.mechanism.noise_std < gamma
+        assert "N(0," in other.mechanism.words
+    assert made["gaussian"][0].epsilon_published is None, "the paper's noise is another"

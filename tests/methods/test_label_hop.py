@@ -193,3 +193,26 @@ def test_the_way_follows_what_rows_and_ties_tell(apart: float, degree: float, ac
     answers = [None, *(answering_at(part * 1.0, 4, replaces=False) for part in (0.4, 0.65, 0.8))]
     ways = [label_hop.Spending(by, v) for by, v in zip(answers, (1.1, 2.6, 12.0, math.inf), strict=True)]
     assert int(label_hop.promises(ways, reading, 0.1, rows).argmax()) in promising
+
+
+@pytest.mark.parametrize("epsilon", [1.0, math.inf])
+@pytest.mark.parametrize("like", [0.9, 0.0])
+def test_where_ties_are_all_that_is_known_labels_get_nearly_all(like: float, epsilon: float, library: Graph) -> None:
+    """And neighbours that were surely measured to be unlike speak against a class."""
+    bare = dataclasses.replace(met(library, like), features=sp.csr_array(np.ones((library.num_nodes, 1), np.float32)))
+    setting = asking(bare)
+    plan, partition = planned(setting, epsilon)
+    assert plan.schedule.paths == ("labels", "meetings")
+    if math.isfinite(epsilon):
+        assert 0.9 * epsilon < plan.made.parts.ways[0].labels < epsilon
+        return
+    state = trained(plan, partition)
+    named = setting.asked.adjacency @ state.memory.answers
+    sign = 1 if like else -1
+    assert np.allclose(
+        label_hop.predict(plan, state, setting.asked), np.exp(sign * named) / np.exp(sign * named).sum(axis=1, keepdims=True)
+    )
+    strangers = label_hop.predict(plan, state, setting.asked.induced(np.arange(5)))
+    shares = np.bincount(setting.held.labels[setting.held.labels >= 0], minlength=setting.held.num_classes)
+    assert np.allclose(strangers, strangers[0]), "people without a tie to those that answered: one guess for all"
+    assert np.abs(strangers[0] - shares / shares.sum()).max() < 0.06, "the shares, drawn to equal ones where they may be chance"

@@ -163,3 +163,31 @@ def test_the_name_of_a_training_is_that_of_the_printed_tables() -> None:
     """A setting more or less in it draws the noise of every training anew: ``benchmarks.same_results`` finds other numbers."""
     key = local_dp.Params().training_key
     assert hashlib.sha256(key.encode()).hexdigest()[:16] == "ec3c4ba36776ead5", key
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model": "gcn", "optimiser": "momentum"}, {"model": "gin", "embedding": "hidden"}, {"model": "gin", "optimiser": "adam"},
+     {"model": "gin", "batch_size": 1, "local_epochs": 2}],
+)  # fmt: skip
+def test_every_model_runs_on_one_node_graphs_and_unlabelled_clients(settings: dict[str, Any]) -> None:
+    _, out = run(np.inf, hidden=4, layers=2, learning_rate=0.1, **settings)
+    for rows, sizes in zip(out.state.memory.embeddings, SIZES, strict=True):
+        assert rows.shape[0] == sum(sizes)
+        assert np.isfinite(rows).all()
+        assert rows.min() >= 0
+        assert rows.max() <= 1
+
+
+def test_partial_rounds_average_over_those_who_train() -> None:
+    """With one client per round the model follows that client's step in full, not its share of all."""
+    plan, out = run(np.inf, client_fraction=0.34, rounds=1, learning_rate=1.0, local_epochs=1)
+    (who,) = plan.made.attendance.training[0]
+    partition, _ = collection()
+    work = local_dp.prepare(plan, partition.subgraphs[who])
+    from fedgraph.learning.layers import shared_gnn
+
+    begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
+    vector = layouts.to_device(begin[work.where])
+    step = (vector - shared_gnn.gradient(work.network, vector, work.inputs)).numpy()
+    assert np.allclose(out.state.model["parameters"][work.where], step, atol=1e-6)
