@@ -198,8 +198,8 @@ def of_roles(
         graph = replace(graph, edge_owners=layers, one_owner_a_record=True)
     if owners_of is not None:
         graph = replace(graph, owner=owners_of[0], owner_names=owners_of[1])
-    told = told_rules(rules, label.column if label is not None else rules.label, left_out)
-    return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), told, read.spans)
+    told_of = told_rules(rules, label.column if label is not None else rules.label, left_out)
+    return Reading(graph, say_graph(graph, (roles, label, read), left_out, unused, found.aside.items()), told_of, read.spans)
 
 
 def _tells_ties_apart(column: str, roles: Roles) -> str:
