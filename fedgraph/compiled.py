@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any, cast
 
 _Make = Callable[[], Any]
-_WAIT = 60.0  # seconds for what another process compiles, which takes a few: one that was stopped would hold up every run
+_PATIENCE = 60.0  # seconds for what another process compiles, which takes a few: one that was stopped would hold up every run
 
 
 def _cache() -> str:
@@ -41,10 +41,10 @@ def _numba() -> ModuleType:
 
 
 @contextlib.contextmanager
-def _one_process_at_a_time(name: str) -> Iterator[None]:
+def one_process_at_a_time(name: str, patience: float = _PATIENCE) -> Iterator[None]:
     """While one process compiles, others wait for what it keeps: actors that begin together would each do the same work.
 
-    They wait for ``_WAIT`` at most, then compile for themselves.
+    They wait for ``patience`` seconds at most, then compile for themselves.
     """
     folder = _numba().config.CACHE_DIR
     with contextlib.ExitStack() as stack:
@@ -53,7 +53,7 @@ def _one_process_at_a_time(name: str) -> Iterator[None]:
 
             if folder:
                 lock = stack.enter_context(open(Path(folder) / f"{name}.lock", "w"))
-                end = time.monotonic() + _WAIT
+                end = time.monotonic() + patience
                 while time.monotonic() < end:
                     with contextlib.suppress(BlockingIOError):
                         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,7 +117,7 @@ class _Loop:
             if isinstance(inner := known.get(name), _Loop) and inner is not self:
                 known[name] = inner.compiled
         signature = None if self._signature is None else self._signature.make()
-        with _one_process_at_a_time(f"{self.__module__}.{self.__name__}"):
+        with one_process_at_a_time(f"{self.__module__}.{self.__name__}"):
             try:
                 made = _numba().njit(signature, cache=True, **self._options)(self._function)
             except RuntimeError:  # numba found no folder it may write to
