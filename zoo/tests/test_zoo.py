@@ -66,7 +66,7 @@ def test_every_method_has_a_page_and_a_paper_and_every_attack_is_in_the_table() 
         for part in ("**Idea.**", "**Guarantee.**", "**What we found.**", "**Reference.**"):
             assert part in page, name
         assert f"(docs/{name}.md)" in readme
-        assert all(reference.doi for reference in references.describe_referenced_method(name).papers), name
+        assert all(reference.doi for reference in references.method(name)[1]), name
     assert not [name for name in ATTACKS if f"| `{name}`" not in readme]
 
 
