@@ -365,7 +365,10 @@ _SEPARATIONS = np.concatenate([[0.0], np.geomspace(0.02, 200, 48)])
 _LEFT = np.geomspace(0.04, 3, 24)  # values of t, which rows leave without noise, all as likely
 _PER_COLUMN = 130.0  # guess of r, which the noise of the whole budget adds to t, per column and (σ/nodes)²
 _SPREAD = 0.8  # standard deviation of ln r around its guess
-_FEW, _FEWER = 0.3, -5.0  # weight, beside 1 at the guess, of each r from e^(-5 · _SPREAD) of it down: most columns are empty
+_SPARSE, _FAR_LESS = (
+    0.3,
+    -5.0,
+)  # weight, beside 1 at the guess, of each r from e^(-5 · _SPREAD) of it down: most columns are empty
 _UNEXPLAINED = 0.03  # standard deviation of a short training's accuracy around that of t and r
 _DRAWS = (-1.2, 0.0, 1.2)  # standard errors around a measured likeness of neighbours: three points for a normal law
 _QUANTILES = 24  # of a geometric law of degrees
@@ -449,7 +452,7 @@ def promises(ways: Sequence[Spending], reading: learning.MeetingReading, correla
     """
     curve = _accuracies(round(1 / float(((reading.shares / reading.shares.sum()) ** 2).sum()), 1))
     off = np.linspace(-8, 2, 21)
-    likely = np.exp(-(off**2) / 2) + np.where(off <= _FEWER, _FEW, 0.0)
+    likely = np.exp(-(off**2) / 2) + np.where(off <= _FAR_LESS, _SPARSE, 0.0)
     guess = _PER_COLUMN * rows.columns * rows.noise**2 * np.exp(_SPREAD * off)
     left, adds = np.repeat(_LEFT, guess.size), np.tile(guess, _LEFT.size)
     explained = np.interp(1 / (left * (1 + adds * rows.variance)), _SEPARATIONS, curve)

@@ -195,6 +195,15 @@ def test_the_way_follows_what_rows_and_ties_tell(apart: float, degree: float, ac
     assert int(label_hop.promises(ways, reading, 0.1, rows).argmax()) in promising
 
 
+def test_columns_that_nobody_has_do_not_speak_for_rows() -> None:
+    """A campus in the columns of all campuses: what a short training gets right is not held to be spoilt by their noise."""
+    reading = MeetingReading(np.full(6, 1 / 6), np.ones((6, 6)), 48.2, 0.3, 0.075).supposing(0.3)
+    rows = label_hop.Seen(0.36, 0.05, 100.0, 0.00156, 5639)
+    answers = [None, *(answering_at(part * 1.0, 6, replaces=False) for part in (0.45, 0.72, 0.83))]
+    ways = [label_hop.Spending(by, v) for by, v in zip(answers, (1.13, 3.5, 14.3, math.inf), strict=True)]
+    assert int(label_hop.promises(ways, reading, 0.1, rows).argmax()) >= 2
+
+
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
 @pytest.mark.parametrize("like", [0.9, 0.0])
 def test_where_ties_are_all_that_is_known_labels_get_nearly_all(like: float, epsilon: float, library: Graph) -> None:
