@@ -23,7 +23,7 @@ from fedgraph.data.base.files import DataFileFaults
 from fedgraph.data.own import columns as own_columns
 from fedgraph.data.own.columns import OwnColumns, OwnLabels, ReadRules, csv_number, own_label_text, read_own_columns
 from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
-from fedgraph.data.own.tables import Gathered, ReadingQuestion, called_so, plain_name, says_who
+from fedgraph.data.own.tables import Gathered, ReadingQuestion, called_so, id_text, names_people, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
     WRITTEN_AFTER,
@@ -643,7 +643,7 @@ def _columns_of(
     labelled: bool,
 ) -> OwnColumns:
     """The columns of all tables of people. left_out: gets the names of columns that are no features, each with its reason."""
-    n = len(roles.ids)
+    n, ids = len(roles.ids), set(roles.ids)
     found: list[OwnColumns] = []
     seen: set[str] = set()
     mine = [holder for holder in roles.holders if not is_labels(holder.table) or len(roles.holders) == 1]
@@ -663,6 +663,8 @@ def _columns_of(
             cells = _cells(holder, column)
             told = f"it names rows of {table.refers[column]}" if column in table.refers and column not in rules.bounds else ""
             told = "it is the id again" if cells == _cells(holder, holder.id) else told
+            if not told and column not in rules.bounds and names_people({id_text(cell) for cell in cells if cell}, ids):
+                told = "it names other people, which ties say and no column; a file of two columns of ids has ties"
             if reason := told or _no_feature(column, cells, label, rules, table.headed):
                 left_out.append((column, reason))
                 continue

@@ -32,6 +32,7 @@ from fedgraph.data.own.tables import (
     called_so,
     id_text,
     is_id_name,
+    names_people,
     plain_name,
     says_who,
     sides_of,
@@ -510,7 +511,9 @@ def _listed_ties(table: Table, keys: dict[str, frozenset[str]]) -> Table | None:
             words = not any(one.isdigit() for one in ids)
             if len(names) == 1:  # ``manager_emp_no`` beside ``emp_no``
                 answers = len(key) > 2 and plain_name(names[0]).endswith(plain_name(key))
-                found = share >= _NEARLY and (words or answers or any(len(own) > 1 for own in lists))
+                found = share >= _NEARLY and (
+                    words or answers or any(len(own) > 1 for own in lists) or names_people(set(given), ids)
+                )
             else:  # codes of who gave no answer stand among them, and are named as wrong; grades are few
                 found = share >= _MOSTLY and len(ids.intersection(listed)) >= len(ids) / 2
             if found:
@@ -579,6 +582,7 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
         rows = columns = [str(place) for place in range(1, n + 1)]
         if people:
             rows = columns = people[0].ids(people[0].id or next(filter(None, _keys(people[0]))))
+    _require_answers(table, weights)
     if n > 3 and apart.all() and np.unique(apart).size > 2:
         said = f"a matrix in which everybody is tied to everybody ({apart.min():g} … {apart.max():g}): distances, or likeness?"
         raise DataError(f"{table.where}: {said} allowed: 0 where there is no tie")
@@ -594,6 +598,18 @@ def _matrix_as_ties(table: Table, every: Sequence[Table]) -> list[Table]:
     facts = {"id" if "id" not in beside else " id": rows} | {name: table.texts(name) for name in beside}
     named = Table(table.where, pd.DataFrame(facts, dtype=object), role="nodes", id=next(iter(facts)), ordered=True)
     return [tied] if people else [named, tied]
+
+
+def _require_answers(table: Table, weights: np.ndarray) -> None:
+    """``DataError`` where somebody's row of a matrix is 9, 99 or 999 throughout, far above all else: no answer, in surveys."""
+    n, code = len(weights), weights.max(initial=0)
+    others = weights[weights < code].max(initial=0)
+    silent = int(((weights == code).sum(axis=1) >= n - 1).sum())
+    if n > 3 and code in (9, 99, 999) and 0 < others <= code / 2 and silent:
+        raise DataError(
+            f"{table.where}: {counted(silent, 'row')} of this matrix hold nothing but {code:g}, and no other cell is above "
+            f"{others:g}: does {code:g} stand for no answer? Allowed: empty cells there, or another number if it is a weight"
+        )
 
 
 def _numbered_head(table: Table) -> Table:

@@ -21,7 +21,7 @@ import unicodedata
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -147,6 +147,23 @@ def id_text(cell: str) -> str:
     """An id as it is compared: letters with accents in one form, and without the ``.0`` that pandas writes behind numbers."""
     cell = cell if cell.isascii() else unicodedata.normalize("NFC", cell)
     return cell[: cell.index(".")] if "." in cell and _WHOLE.fullmatch(cell) else cell
+
+
+def names_people(values: Collection[str], ids: Collection[str]) -> bool:
+    """Whether the texts of a column can only be ids of people, by themselves: all are, and no age, year or amount looks so.
+
+    Numbers are, where hardly any other number between the least and the largest id is one, or where the ids begin beyond 200
+    and the column goes through at least half of them.
+    """
+    different = set(values)
+    if len(different) < 3 or not different <= set(ids):
+        return False
+    if not all(one.isdigit() for one in ids):
+        return True
+    known, own = [int(one) for one in ids], [int(one) for one in different]
+    wide = max(known) - min(known) + 1
+    years = min(own) >= 1850 and max(own) <= 2100
+    return not years and (len(set(known)) < wide / 5 or (min(known) > 200 and max(own) - min(own) >= wide / 2))
 
 
 def sides_of(names: Sequence[str], sides: Iterable[Sequence[str]]) -> list[tuple[str, str]]:

@@ -517,3 +517,48 @@ def test_a_first_line_of_two_people_is_a_tie_and_is_shown(tmp_path: Path) -> Non
     read = fedgraph.read(tmp_path, label="group")
     assert read.graph.num_edges == 3
     assert "the first line of edges.txt, 'a' and 'b', was taken for a tie" in read.says
+
+
+@pytest.mark.parametrize("spelt", ["M{}", "{}", "{}.0"])
+def test_a_column_that_names_other_people_is_no_feature(spelt: str, tmp_path: Path) -> None:
+    """Who brought a member in: as texts it became a column for each of these people, as numbers a rank."""
+    rng = np.random.default_rng(3)
+    ids = rng.permutation(np.arange(1001, 1121))
+    by = ["" if one % 4 == 0 else spelt.format(rng.choice(ids)) for one in ids]
+    rows = [f"{spelt.format(one)},{20 + one % 50},{name},{'ab'[one % 2]}" for one, name in zip(ids, by, strict=True)]
+    (tmp_path / "members.csv").write_text("\n".join(["nr,age,brought by,group", *rows]) + "\n", encoding="utf-8")
+    ties = [f"{spelt.format(one)},{spelt.format(two)}" for one, two in zip(ids, np.roll(ids, 1), strict=True)]
+    (tmp_path / "games.csv").write_text("\n".join(["p1,p2", *ties]) + "\n", encoding="utf-8")
+    found = read(tmp_path, label="group")
+    assert found.graph.names.columns == ("age",)
+    assert "brought by: it names other people" in str(found)
+    assert found.graph.num_edges == 120
+    (tmp_path / "games.csv").unlink()
+    alone = read(tmp_path / "members.csv", label="group")
+    assert alone.graph.names.columns == ("age",), "a list of ids: each is a tie"
+    assert alone.graph.num_edges > 60
+
+
+def test_ages_and_years_among_small_ids_are_columns(tmp_path: Path) -> None:
+    rows = [f"{one},{16 + one % 70},{1983 + one % 40},{'ab'[one % 2]}" for one in range(1, 2101)]
+    (tmp_path / "members.csv").write_text("\n".join(["id,age,joined,group", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "games.csv").write_text(
+        "\n".join(["p1,p2", *(f"{one},{one + 1}" for one in range(1, 2100))]) + "\n", encoding="utf-8"
+    )
+    assert read(tmp_path, label="group").graph.names.columns == ("age", "joined")
+
+
+@pytest.mark.parametrize(("code", "silent"), [(9, True), (9, False), (4, True)])
+def test_a_row_of_nines_is_no_answer(code: int, silent: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    cells = rng.choice(4, (12, 12), p=[0.6, 0.2, 0.1, 0.1])
+    cells[3] = code if silent else cells[3]
+    cells[0, 1] = code
+    head = ",".join(["", *(f"P{one}" for one in range(12))])
+    lines = [",".join([f"P{one}", *map(str, row)]) for one, row in enumerate(cells)]
+    (tmp_path / "m.csv").write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
+    if code == 9 and silent:
+        with pytest.raises(DataError, match=r"1 row of this matrix hold nothing but 9, .* no answer\?"):
+            read(tmp_path / "m.csv")
+    else:
+        assert read(tmp_path / "m.csv").graph.num_nodes == 12
