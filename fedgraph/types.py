@@ -20,6 +20,7 @@ GraphSource = Literal["real", "synthetic", "embedded", "own"]
 
 
 WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (parameters, drop)"
+SOME_NO_TIES = "and all are read: leave out lines that are no tie"
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class GraphProvenance:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What ``detail`` says of columns that tell the label: to be looked at before any number is believed."""
-        return tuple(said for said in self.detail.split("; ") if said.endswith(WRITTEN_AFTER))
+        return tuple(said for said in self.detail.split("; ") if said.endswith((WRITTEN_AFTER, SOME_NO_TIES)))
 
     @property
     def outward(self) -> GraphProvenance:

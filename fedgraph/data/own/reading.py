@@ -26,6 +26,7 @@ from fedgraph.data.own.roles import Holder, Roles, find_roles, is_labels
 from fedgraph.data.own.tables import Gathered, ReadingQuestion, called_so, id_text, names_people, plain_name, says_who
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.types import (
+    SOME_NO_TIES,
     WRITTEN_AFTER,
     Graph,
     GraphCollection,
@@ -215,9 +216,7 @@ def _tells_ties_apart(column: str, roles: Roles) -> str:
         told = f"filled in {cells.total() - cells['']:,} of {cells.total():,} lines"
     else:
         return ""
-    return (
-        f"column {column!r} of {roles.ties.title} tells ties apart ({told}), and all are read: leave out lines that are no tie"
-    )
+    return f"column {column!r} of {roles.ties.title} tells ties apart ({told}), {SOME_NO_TIES}"
 
 
 def _masks_of(masks: Sequence[GraphMasks], n: int, where: str, unused: list[str] | None) -> tuple[GraphMasks, ...]:
