@@ -140,7 +140,7 @@ def _dpar_table(claimed: float) -> list[Claim]:
         line("GM: zero-out, √2·C1, B' = 1, Poisson", provable, once(sound, steps["poisson"]), "needs B' = 1 enforced"),
         line("GM: zero-out, √2·C1, B' = 2, Poisson", provable, once(sound, steps["zero-out 2"]), "needs B' ≤ 2 enforced"),
         line("GM: replace, √2·C1, B' = 1, Poisson", provable, once(sound, steps["replace 1"]), "one row moves by 2C"),
-        line("GM: replace, B' = 4, mixture pair", provable, once(sound, steps["replace 4"]), "the pair of mixture.py"),
+        line("GM: replace, B' = 4, mixture pair", provable, once(sound, steps["replace 4"]), "the pair of pld.py"),
         line("GM: replace, B' = 4, elementary", provable, elementary, "coins revealed, Rényi"),
         line("GM: as coded (fixed batches), B' = 4", provable, once(sound, steps["fixed 4"]), "μ = 2·4·√200/σ, one batch"),
         *_dpar_exponential(claimed, half, half_delta, sigma, once),

@@ -205,7 +205,7 @@ class EpochGaussian(Event):
 
 @dataclass(frozen=True)
 class MentionedGaussian(Event):
-    """A noisy sum of rows, in which a unit that is not drawn may change the rows of its neighbours (``accounting.mentions``).
+    """A noisy sum of rows, in which a unit that is not drawn may change the rows of its neighbours (``accounting.pld``).
 
     Each row is in the sum by its own fresh secret coin, and bounded by the clip C. A unit that is not drawn changes each drawn
     row of its neighbours with another coin. Relation: zero-out.

@@ -21,7 +21,7 @@ from fedgraph.learning.own_networks.own_network import NetworkSpec
 from fedgraph.methods import own_model
 from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
-from fedgraph.privacy.accounting import mixture
+from fedgraph.privacy.accounting import pld
 from fedgraph.types import Graph, Subgraph
 from tests.mutants.code import CodeMutant
 from tests.public_facts import public_facts
@@ -168,7 +168,7 @@ def _nobody_sees_whose_row_stops_a_network() -> None:
 def _many_rows_cost_no_less_than_they_do() -> None:
     """The hockey-stick at 0 of the exact pair of 900 rows, whose shifts are nearly normal: here a fine grid says it."""
     sigma, rate, rows = 40.0, 0.5, 900
-    there, _ = mixture.curves(mixture.pair(sigma, rate, rows, True), 1e-15)
+    there, _ = pld.MixturePair.of_rows(sigma, rate, rows, True).curves(1e-15)
     weights, x = binom.pmf(np.arange(rows + 1), rows, rate), np.linspace(-800, 800, 8001)
     above, below = (norm.pdf(x[:, None], sign * np.arange(rows + 1), sigma) @ weights for sign in (1, -1))
     for epsilon in (0.0, 60.0, 140.0):
@@ -177,13 +177,13 @@ def _many_rows_cost_no_less_than_they_do() -> None:
 
 
 def _numbers_of_rows_are_rounded_down() -> list[tuple[object, str, object]]:
-    honest = mixture._binomial
+    honest = pld._binomial
 
     def binomial(trials: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
         weights, hits = honest(trials, rate)
-        return weights, np.append(hits[0], hits[:-1]) if trials > mixture._MANY_ROWS else hits
+        return weights, np.append(hits[0], hits[:-1]) if trials > pld._MANY_ROWS else hits
 
-    return [(mixture, "_binomial", binomial)]
+    return [(pld, "_binomial", binomial)]
 
 
 def _stops_at_a_row() -> list[tuple[object, str, object]]:

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from fedgraph.audit import lower_bound
 from fedgraph.learning import pair_scorer
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import mixture
+from fedgraph.privacy.accounting.pld import MixturePair
 from fedgraph.privacy.events import Gaussian, PoissonGaussian, RandomizedResponse, Repeated, SampledOnce
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse
 from fedgraph.privacy.units import Relation
@@ -43,7 +43,7 @@ def _poisson_sums(
     rate: float,
     steps: int,
     rows: tuple[float, ...],
-    read: mixture.MixturePair,
+    read: MixturePair,
     drawn: bool = True,
 ) -> np.ndarray:
     """``steps`` noisy sums of ``rows`` (in units of the clip), each row in by its own coin, read through ``read``.
@@ -57,7 +57,7 @@ def _poisson_sums(
 
 def _poisson() -> Iterator[BenchCase]:
     sigma, rate, steps, delta = 1.0, 0.1, 10, 1e-2
-    read = mixture.pair(sigma, rate, 1, False)
+    read = MixturePair.of_rows(sigma, rate, 1, False)
     claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
     there, back = (_poisson_sums(sigma, rate, steps, rows, read) for rows in ((1.0,), (0.0,)))
     sound = BenchCase("poisson-gaussian", _ZERO_OUT, claim, there, back)
@@ -75,7 +75,7 @@ def _poisson() -> Iterator[BenchCase]:
 def _pairs() -> Iterator[BenchCase]:
     """An edge that is drawn gives the clipped gradient of its pair; random pairs are drawn without looking at edges."""
     sigma, rate, steps, delta = 1.5, 0.4, 4, 5e-2
-    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), mixture.pair(sigma, rate, 1, False)
+    nodes, read = np.array([[1.0, 0.0], [-0.6, 0.8]]), MixturePair.of_rows(sigma, rate, 1, False)
     one = pair_scorer.clipped_sum(pair_scorer.start(1, 2), nodes, np.array([[0, 1]]), 1.0)
     long = float(np.linalg.norm(one))
     claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, touched_rows=1, replaced=False), steps), delta)
@@ -107,7 +107,7 @@ def _without_replacement() -> Iterator[BenchCase]:
     sigma, steps, delta = 3.0, 2, 1e-2
     rows, size = np.array([0.0, -1.0, -1.0, -1.0]), 2
     rate = size / rows.size
-    read = mixture.MixturePair(np.array([1 - rate, rate]), np.array([0.0, 2.0]), np.ones(1), np.zeros(1), sigma)
+    read = MixturePair(np.array([1 - rate, rate]), np.array([0.0, 2.0]), np.ones(1), np.zeros(1), sigma)
 
     @bench_sampler
     def release(runs: int, rng: np.random.Generator, value: float, std: float) -> np.ndarray:
@@ -125,7 +125,7 @@ def _without_replacement() -> Iterator[BenchCase]:
 def _changing_rows() -> Iterator[BenchCase]:
     """Three rows of one node, all replaced, three steps."""
     sigma, rate, steps, delta = 3.0, 0.3, 3, 5e-2
-    read = mixture.pair(sigma, rate, 3, True)
+    read = MixturePair.of_rows(sigma, rate, 3, True)
     claim = BenchClaim.of(Repeated(PoissonGaussian(sigma, rate, 3, True), steps), delta)
     there, back = (_poisson_sums(sigma, rate, steps, (sign,) * 3, read) for sign in (1.0, -1.0))
     sound = BenchCase("poisson-changing-rows", _REPLACE, claim, there, back)
@@ -138,31 +138,31 @@ def _one_changing_step() -> Iterator[BenchCase]:
     """``docs/proofs.md``: q = 0.3, B' = 8, σ = 1, hockey-stick 0.846 at ε = 0; the one-sided mixture says 0.806."""
     sigma, rate, rows = 1.0, 0.3, 8
     event, delta = PoissonGaussian(sigma, rate, rows, replaced=False), 0.85
-    there = _poisson_sums(sigma, rate, 1, (1.0,) * rows, mixture.pair(sigma, rate, rows, False))
-    back = _poisson_sums(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), mixture.pair(sigma, rate, rows, False))
+    there = _poisson_sums(sigma, rate, 1, (1.0,) * rows, MixturePair.of_rows(sigma, rate, rows, False))
+    back = _poisson_sums(sigma, rate, 1, (0.0,) + (-1.0,) * (rows - 1), MixturePair.of_rows(sigma, rate, rows, False))
     sound = BenchCase("poisson-two-sided-mixture", _ZERO_OUT, BenchClaim.of(event, delta), there, back, measures="delta")
     yield sound
     said = hockey_stick(_one_sided_sampling_pair(sigma, rate, rows), 0.0)
     yield sound.broken("one-sided mixture, rows change", there, claim=BenchClaim(0.0, said, "one-sided mixture"))
 
 
-def hockey_stick(chosen: mixture.MixturePair, epsilon: float) -> float:
+def hockey_stick(chosen: MixturePair, epsilon: float) -> float:
     """The larger δ of both orders at one ε, as the accountant's curves say."""
-    there, back = mixture.curves(chosen, 1e-300)
+    there, back = chosen.curves(1e-300)
     at = np.array([epsilon])
     return float(max(there.deltas(at)[0], (back or there).deltas(at)[0]))
 
 
-def _one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> mixture.MixturePair:
+def _one_sided_sampling_pair(sigma: float, rate: float, rows: int) -> MixturePair:
     """Σ P(d) N(d, σ²) against N(0, σ²), d = a + 2j the distance of the two sums: **not** a dominating pair.
 
     What ``from_mixture_gaussian_mechanism`` computes for sensitivities d: own row a ~ Bern(q), the others'
     changes 2j, j ~ 2·Bin(B' − 1, q). Only the mutant uses it.
     """
-    others = mixture.pair(sigma, rate, rows - 1, True)
+    others = MixturePair.of_rows(sigma, rate, rows - 1, True)
     weights = np.concatenate([others.weights_p * (1 - rate), others.weights_p * rate])
     shifts = np.concatenate([2 * others.shifts_p, 2 * others.shifts_p + 1])
-    return mixture.MixturePair(weights, shifts, np.ones(1), np.zeros(1), sigma)
+    return MixturePair(weights, shifts, np.ones(1), np.zeros(1), sigma)
 
 
 def _mentions() -> Iterator[BenchCase]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution
 
-from fedgraph.privacy.accounting import mixture
+from fedgraph.privacy.accounting.pld import MixturePair
 from tests.mutants import bench, sampling
 from tests.mutants.bench import BenchCase
 
@@ -109,7 +109,7 @@ def test_the_one_sided_mixture_is_the_librarys() -> None:
     )
     assert sampling.hockey_stick(wrong, 0.0) == pytest.approx(library.get_delta_for_epsilon(0.0), abs=1e-6)
     assert sampling.hockey_stick(sampling._one_sided_sampling_pair(1.0, 0.3, 8), 0.0) == pytest.approx(0.806, abs=5e-4)
-    assert sampling.hockey_stick(mixture.pair(1.0, 0.3, 8, False), 0.0) == pytest.approx(0.846, abs=5e-4)
+    assert sampling.hockey_stick(MixturePair.of_rows(1.0, 0.3, 8, False), 0.0) == pytest.approx(0.846, abs=5e-4)
 
 
 def test_a_mutant_that_poses_as_sound_is_accused_and_a_sound_one_as_a_mutant_is_missed(cases: list[BenchCase]) -> None:

@@ -27,7 +27,7 @@ def test_a_hidden_batch_hides_no_less_than_is_said(batch: int, rows: int, touche
     """The exact laws of the noisy sum over all batches, for every choice of other rows at the clip; in both orders."""
     step = FixedSizeGaussian(sigma, batch, rows, touched, replaced)
     at = np.concatenate([np.linspace(-2.0, 4.0, 41), [1e-13, -1e-13]])
-    said = {known: pld.from_fixed_size(step, 1e-12, revealed=known).deltas(at) for known in (True, False)}
+    said = {known: pld.curves(step, 1e-12, batch_revealed=known)[0].deltas(at) for known in (True, False)}
     xs = np.linspace(-rows - 9 * sigma, rows + 9 * sigma, 8_001)
     for others in itertools.product((-1.0, 1.0), repeat=rows - touched):
         for turned in ((1.0,) * touched, (1.0, *(-1.0,) * (touched - 1))):

@@ -9,7 +9,7 @@ from dp_accounting import NeighboringRelation
 from dp_accounting.pld import privacy_loss_distribution as library
 from scipy.stats import binom
 
-from fedgraph.privacy.accounting import mixture
+from fedgraph.privacy.accounting import pld
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import PoissonGaussian, Repeated
 
@@ -42,7 +42,7 @@ def oracle(sigma, q, rows, replaced, epsilon, forward):
 @pytest.mark.parametrize("case", PAIRS)
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 2.5])
 def test_curves_equal_quadrature(case, epsilon):
-    there, back = mixture.curves(mixture.pair(*case), 1e-15)
+    there, back = pld.MixturePair.of_rows(*case).curves(1e-15)
     at = np.array([epsilon])
     assert there.deltas(at)[0] == pytest.approx(float(oracle(*case, epsilon, True)), rel=1e-6, abs=1e-12)
     if back is not None:
@@ -66,9 +66,9 @@ def test_one_row_is_the_librarys_sampled_gaussian(sigma, q, steps, delta, replac
 def test_of_many_rows_the_bound_is_a_little_above_the_pair(q, rows, replaced, monkeypatch):
     """Numbers of rows are rounded up beyond ``_MANY_ROWS``; here the pair without rounding is its oracle."""
     sigma, at = 2.0 + q * rows, np.array([0.0, 0.3, 1.0, 2.5])
-    rounded = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
-    monkeypatch.setattr(mixture, "_MANY_ROWS", rows)
-    whole = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
+    rounded = pld.MixturePair.of_rows(sigma, q, rows, replaced).curves(1e-15)
+    monkeypatch.setattr(pld, "_MANY_ROWS", rows)
+    whole = pld.MixturePair.of_rows(sigma, q, rows, replaced).curves(1e-15)
     for bound, exact in zip(rounded, whole, strict=True):
         assert (bound is None) == (exact is None)
         if exact is not None:
@@ -109,7 +109,7 @@ def test_real_mechanism_in_two_dimensions_stays_below(seed):
     grid = np.meshgrid(axis, axis)
     cell = (axis[1] - axis[0]) ** 2
     p, r = (_two_dimensional(weights, patterns @ unit[world], grid, sigma) for world in (0, 1))
-    there, back = mixture.curves(mixture.pair(sigma, q, rows, replaced), 1e-15)
+    there, back = pld.MixturePair.of_rows(sigma, q, rows, replaced).curves(1e-15)
     for epsilon in (0.0, 0.4, 1.0, 2.0):
         at = np.array([epsilon])
         assert np.maximum(p - math.exp(epsilon) * r, 0).sum() * cell <= there.deltas(at)[0] + 2e-5

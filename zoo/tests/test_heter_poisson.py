@@ -12,7 +12,7 @@ from scipy.stats import binom, kstest, norm
 from fedgraph.errors import DataError
 from fedgraph.learning.own_networks import example_gradients
 from fedgraph.methods.base import Budget, Plan, PlanStreams
-from fedgraph.privacy.accounting import calibrate, gaussian, mentions
+from fedgraph.privacy.accounting import calibrate, gaussian, pld
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Gaussian, MentionedGaussian, PoissonGaussian, Repeated
@@ -93,7 +93,7 @@ def test_noise_of_one_w_tells_more_than_laplace_noise_on_a_line() -> None:
     assert hits[0] > 3e-3
     assert math.log(hits[0] / max(hits[1], 1e-9)) > 3 * math.sqrt(2) / sigma
     event = MentionedGaussian(sigma, 1.0, 0.0, 0, heavy=True)
-    allowed = mentions.curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
+    allowed = pld.curves(event, 1e-9)[0].deltas(np.array([1.0]))[0]
     assert hits[0] - math.e * hits[1] < allowed < 0.1
     exact = np.mean([gaussian.deltas(np.array([1.0]), 1 / (sigma * math.sqrt(one)))[0] for one in w[:20_000]])
     assert allowed == pytest.approx(exact, rel=0.2)

@@ -12,8 +12,8 @@ example, or in some of the examples of at most m other roots, never both. If roo
 p = min(1, M / m), where M (``mentions``) is the mean number of other examples that a node is in, at most, if all roots are
 drawn. With M = 0 roots read no other node, and each node is only in its own example.
 
-**Price.** Zero-out: ``MentionedGaussian`` (own example, or Bin(m, qp) changed ones; ``privacy.accounting.mentions``) or
-``PoissonGaussian`` of m + 1 touched rows (``privacy.accounting.mixture``), whichever needs less noise: both hold. Replace: the
+**Price.** Zero-out: ``MentionedGaussian`` (own example, or Bin(m, qp) changed ones; ``privacy.accounting.pld``) or
+``PoissonGaussian`` of m + 1 touched rows (``privacy.accounting.pld``), whichever needs less noise: both hold. Replace: the
 node has other neighbours in the other graph, so 2m + 1 rows change. Under ``drawn_too`` only the second price holds.
 """
 

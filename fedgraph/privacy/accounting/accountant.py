@@ -7,7 +7,7 @@ accountant's name and theorem:
     exact Gaussian            gaussian      Gaussian releases only; an equality
     basic composition         zcdp          releases that are ε-DP with δ = 0; also answers δ = 0
     zCDP                      zcdp          releases with a ρ
-    loss distribution         pld, losses   everything but SampledOnce and Selected; pessimistic grid
+    loss distribution         pld           everything but SampledOnce and Selected; pessimistic grid
     private selection         selection     Selected, by Rényi orders
     Rényi                     rdp           everything but ApproxDP (SampledOnce: in a choice); asked when the above cannot
     a choice                  pld           OneOf: the larger of its alternatives' δ at every ε
@@ -38,7 +38,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, gaussian, losses, pld, rdp, selection, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
 
 _Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -248,7 +248,7 @@ def _unsampled(leaves: _Leaves, delta: float) -> Epsilon:
         return min(_renyi(leaves, delta), key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "δ is spent"))
     basic = _basic(leaves, delta)
     candidates = [*basic, *_concentrated(leaves, delta), *_loss_distribution(leaves, delta)]
-    fine_grid = math.fsum(count for _, count in leaves) <= _MANY and delta >= losses.SMALLEST_DELTA_OF_LOSSES
+    fine_grid = math.fsum(count for _, count in leaves) <= _MANY and delta >= pld.SMALLEST_DELTA
     if not (fine_grid and any(c.accountant == "loss distribution" and math.isfinite(c.epsilon) for c in candidates)):
         candidates += _renyi(leaves, delta)
     best = min(candidates, key=lambda p: p.epsilon, default=Epsilon(math.inf, delta, "none", "no finite ε at this δ"))

@@ -2,7 +2,7 @@
 
 In every step a fresh, secret coin of rate q draws nodes. A drawn node's row is its own features beside the mean of those of
 the neighbours that it mentions: each that was not drawn, with a coin of rate p = min(1, M/m), where m is public. So a node is
-in a step's sum by its own row, or by a few mentions (Xiang, Wang & Wang 2024, Figure 3), and ``privacy.accounting.mentions``
+in a step's sum by its own row, or by a few mentions (Xiang, Wang & Wang 2024, Figure 3), and ``privacy.accounting.pld``
 prices both. With M ≥ m a neighbour is always mentioned.
 
     cap: all        m = n − 1: every graph, no promise; a node is mentioned about qM times whatever its degree is, so that of

@@ -6,23 +6,31 @@ import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_mechanism as library
 
-from fedgraph.privacy.accounting import gaussian, losses, mixture, pld
+from fedgraph.privacy.accounting import gaussian, pld
+from fedgraph.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    Gaussian,
+    Laplace,
+    OneOf,
+    PoissonGaussian,
+    PureDP,
+    RandomizedResponse,
+)
 
 
 @pytest.mark.parametrize(("mu", "count"), [(0.02, 1000), (0.3, 40), (2.0, 3), (1e-3, 100_000)])
 @pytest.mark.parametrize("delta", [1e-2, 1e-5, 1e-8])
 def test_composition_against_the_exact_gaussian(mu, count, delta):
-    part = losses.LossPart(pld.from_gaussian(mu, losses.infinite_loss_mass(delta, count)), None, count)
     exact = gaussian.epsilon(mu * math.sqrt(count), delta)
-    found = losses.compose([part], delta)
+    alone = OneOf((Gaussian(1 / mu),))  # Gaussian releases themselves are merged before they meet the grid
+    found = pld.epsilon([(alone, count)], delta)
     assert exact <= found <= exact * 1.003 + 1e-9
 
 
-@pytest.mark.parametrize(
-    "curve", [pld.from_pure(0.7), pld.from_k_ary(0.7, 5), pld.from_bounded_range(0.7), pld.from_laplace(0.7)]
-)
-def test_closed_forms_are_hockey_sticks(curve):
-    at = np.linspace(-3, 3, 601)
+@pytest.mark.parametrize("event", [PureDP(0.7), RandomizedResponse(0.7, 5), BoundedRange(0.7), Laplace(1 / 0.7)])
+def test_closed_forms_are_hockey_sticks(event):
+    curve, at = pld.curves(event, 1e-13)[0], np.linspace(-3, 3, 601)
     deltas = curve.deltas(at)
     assert (np.diff(deltas) <= 1e-15).all()
     assert deltas[-1] == 0.0
@@ -34,7 +42,7 @@ def test_closed_forms_are_hockey_sticks(curve):
 
 @pytest.mark.parametrize(("sigma", "rate"), [(0.03, 0.3), (0.3, 0.01), (1.0, 0.001), (1.1, 0.02), (5.0, 0.9), (50.0, 0.01)])
 def test_our_pair_of_one_poisson_row_is_the_librarys(sigma: float, rate: float) -> None:
-    forward, backward = mixture.curves(mixture.pair(sigma, rate, 1, replaced=False), 1e-13)
+    forward, backward = pld.curves(PoissonGaussian(sigma, rate, 1, replaced=False), 1e-13)
     assert backward is not None
     for curve, way in ((forward, library.AdjacencyType.REMOVE), (backward, library.AdjacencyType.ADD)):
         at = np.linspace(curve.low, curve.high, 5_001)
@@ -46,7 +54,7 @@ def test_our_pair_of_one_poisson_row_is_the_librarys(sigma: float, rate: float) 
 
 def test_bounded_range_envelope_covers_every_two_point_pair():
     epsilon, at = 1.3, np.linspace(-1.3, 1.3, 53)
-    envelope = pld.from_bounded_range(epsilon).deltas(at)
+    envelope = pld.curves(BoundedRange(epsilon), 1e-13)[0].deltas(at)
     for t in np.linspace(1e-6, epsilon - 1e-6, 200):
         mass = -math.expm1(t - epsilon) / -math.expm1(-epsilon)
         real = mass * np.maximum(0, -np.expm1(at - t)) + (1 - mass) * np.maximum(0, -np.expm1(at - t + epsilon))
@@ -62,12 +70,12 @@ def test_vector_laplace_is_no_worse_than_one_coordinate():
         q = np.exp(-np.abs(x - share) - np.abs(y - (1 - share))) / 4
         for epsilon in (0.0, 0.3, 0.7):
             real = np.maximum(p - math.exp(epsilon) * q, 0).sum() * 0.02**2
-            assert real <= pld.from_laplace(1.0).deltas(np.array([epsilon]))[0] + 1e-4
+            assert real <= pld.curves(Laplace(1.0), 1e-13)[0].deltas(np.array([epsilon]))[0] + 1e-4
 
 
 def test_edge_cases():
-    part = losses.LossPart(pld.from_pure(1.0), None, 2)
-    assert losses.compose([], 1e-5) == 0.0
-    assert losses.compose([part], 0.0) == math.inf
-    assert 2.0 < losses.compose([part], 1e-10) < 2.1
-    assert losses.compose([losses.LossPart(pld.from_pure(1.0, 1e-3), None, 1)], 1e-5) == math.inf
+    two = [(PureDP(1.0), 2)]
+    assert pld.epsilon([], 1e-5) == 0.0
+    assert pld.epsilon(two, 0.0) == math.inf
+    assert 2.0 < pld.epsilon(two, 1e-10) < 2.1
+    assert pld.epsilon([(ApproxDP(1.0, 1e-3), 1)], 1e-5) == math.inf
