@@ -3,8 +3,8 @@
     python -m benchmarks.reproductions.claims [PAPER …]
 
 No data, no learning, only accounting. PAPER: beginnings of the papers' names, e.g. DPAR; a name that no paper has is an error.
-``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``dpar``,
-``sage_node`` and ``local_dp``, ``privacy/mechanisms/gcon_noise.py``); those of GAP, which no method reads, stand here.
+``docs/data/published_claims.txt`` is what this prints. The formulas stand beside their methods (``dpar``, ``sage_node`` and
+``local_dp``, ``privacy/mechanisms/objective_perturbation.py``); those of GAP, which no method reads, stand here.
 
 GAP (Sajadmanesh et al., slides 2022 and released code): aggregation perturbation, edge and node level.
 
@@ -44,7 +44,7 @@ from fedgraph.privacy.accounting.aggregation_noise import NodeAggregation
 from fedgraph.privacy.accounting.amplification import amplified_epsilon
 from fedgraph.privacy.events import Composed, Event, FixedSizeGaussian, Gaussian, MultiBit, PureDP, Repeated, Unprotected
 from fedgraph.privacy.fields import require_positive
-from fedgraph.privacy.mechanisms import gcon_noise
+from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph_zoo import dpdgc_claim
 
 _DPAR, _GAP, _SAGE = "DPAR (WWW 2024)", "GAP (slides 2022)", "SAGE-NDP (Daigavane et al. 2021)"
@@ -335,14 +335,13 @@ def dpdgc_rows() -> list[Claim]:
 def gcon_rows() -> list[Claim]:
     """One setting (Cora-like) at ε = 4: provable equals published, on conditions."""
     steps, restart = (2.0,), 0.6
-    sensitivity = gcon_noise.claimed_gcon_psi(steps, restart)
-    made = gcon_noise.gcon_perturbation(
-        gcon_noise.Situation(4.0, 1e-4, 0.9, gcon_noise.gcon_soft_margin(7), sensitivity, 7, 16, 140, per_end=False), 1.0
-    )
+    sensitivity, bounds = perturbing.psi(steps, restart), perturbing.LossBounds.soft_margin(7)
+    given = perturbing.Situation(4.0, 1e-4, 0.9, bounds, sensitivity, 7, 16, 140, per_end=False)
+    made = perturbing.gamma_noise(given, 1.0)
     inputs: dict[str, float | str] = {
         "restart": restart, "m": 2, "p": 0.5, "Psi": sensitivity, "c": 7, "d": 16, "n1": 140, "omega": 0.9, "Lambda": 1.0,
-        "c_sf": made.c_sf, "c_theta": made.c_theta, "eps_Lambda": made.epsilon_lambda, "Lambda'": made.extra_regulariser,
-        "beta": made.beta,
+        "c_sf": given.c_sf, "c_theta": made.c_theta, "eps_Lambda": made.log_determinant, "Lambda'": made.regulariser - 1.0,
+        "beta": made.rate,
     }  # fmt: skip
     words = "holds for the exact minimiser, features and labels public; hyper-parameter search is not counted"
     return [Claim(_GCON, "objective perturbation", 4.0, 1e-4, words, inputs, epsilon_published=4.0, epsilon_provable=4.0)]

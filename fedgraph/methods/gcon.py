@@ -4,8 +4,8 @@
 
 Z holds the features after s walks with restart of m₁ … m_s steps (``learning.walks``), Y the labels of the n₁ labelled nodes,
 F the mean loss with the regulariser Λ. B is the noise. Its columns have a Gamma-distributed length
-(``privacy.objective_perturbation``; constants in ``privacy.gcon_noise``). With ``noise: gaussian`` its entries are normal, and
-several times smaller if rows are wide (``privacy.gaussian_objective``). Λ′ ≥ 0 is what the proof adds to Λ.
+(``privacy.objective_perturbation``). With ``noise: gaussian`` its entries are normal, and several times smaller if rows are
+wide. Λ′ ≥ 0 is what the proof adds to Λ.
 
 Each client releases Θ once. Edges are private; features and labels are public, so the encoder costs nothing. Published and
 provable ε agree (Theorem 1) for the exact minimiser; the distance to it gets noise of its own and is priced. As published,
@@ -37,8 +37,6 @@ from fedgraph.learning import LinearObjective, ObjectiveLoss, ObjectiveLossName,
 from fedgraph.learning import public_training as public
 from fedgraph.methods import base
 from fedgraph.methods.base import Budget, PublicFacts
-from fedgraph.privacy import gaussian_objective
-from fedgraph.privacy import gcon_noise as claim
 from fedgraph.privacy import objective_perturbation as perturbing
 from fedgraph.types import Graph, Subgraph
 
@@ -115,25 +113,24 @@ def _of_minimiser(
     event: privacy.Event = privacy.Unprotected("the minimiser without noise")
     regulariser, rate, std, output_std = _regulariser(params, 0.0), math.inf, 0.0, 0.0
     if budget.private:
-        given = gaussian_objective.Situation(
+        given = perturbing.Situation(
             epsilon=budget.epsilon,
             delta=budget.delta,
             share=params.share,
-            bounds=claim.gcon_soft_margin(c) if params.loss == "soft-margin" else claim.gcon_pseudo_huber(c, params.width),
-            sensitivity=claim.claimed_gcon_psi(params.steps, params.restart, params.cap),
+            bounds=perturbing.LossBounds.soft_margin(c)
+            if params.loss == "soft-margin"
+            else perturbing.LossBounds.pseudo_huber(c, params.width),
+            sensitivity=perturbing.psi(params.steps, params.restart, params.cap),
             num_classes=c,
             dimension=d,
             num_labelled=labels.size,
             prior_norm=params.scale * math.sqrt(s),
             per_end=facts.cut_edges_shared,
+            gaussian=params.noise == "gaussian",
         )
-        if params.noise == "gaussian":
-            least = gaussian_objective.least_regulariser(given)
-            normal = gaussian_objective.calibrated(given, _regulariser(params, least), _GRADIENT_NORM)
-            regulariser, std, output_std, event = normal.regulariser, normal.noise_std, normal.output_std, normal.event
-        else:
-            found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
-            regulariser, rate, output_std, event = found.regulariser, found.rate, found.output_std, found.event
+        found = perturbing.calibrated(given, _regulariser(params, perturbing.least_regulariser(given)), _GRADIENT_NORM)
+        regulariser, rate, std = found.regulariser, found.rate, found.noise_std
+        output_std, event = found.output_std, found.event
     loss = ObjectiveLoss(params.loss, c, params.width)
     problem = LinearObjective(loss, labels, regulariser, _GRADIENT_NORM, params.scale)
     mechanism = perturbing.ObjectivePerturbation(c, rate, _GRADIENT_NORM, output_std, problem, weight, std)
@@ -221,7 +218,7 @@ def plan(params: Params, facts: base.PublicFacts, budget: base.Budget) -> Planne
         privacy.Assumption.UNTUNED,
         privacy.Assumption.OWN_EDGES_KNOWN if own_edges else privacy.Assumption.TEST_GRAPH_PUBLIC,
     )
-    reads_edges = trained and claim.claimed_gcon_psi(params.steps, params.restart, params.cap) > 0
+    reads_edges = trained and perturbing.psi(params.steps, params.restart, params.cap) > 0
     made = Made(facts.public_attributes, own_edges)
     published = (budget.epsilon if reads_edges else 0.0) if budget.private and params.noise == "gamma" else None
     per_end = facts.cut_edges_shared

@@ -49,8 +49,6 @@ from .ledger import LedgerLine as LedgerLine
 from .ledger import LedgerRelease as LedgerRelease
 from .mechanisms import blocks as blocks
 from .mechanisms import edge_mechanisms as edge_mechanisms
-from .mechanisms import gaussian_objective as gaussian_objective
-from .mechanisms import gcon_noise as gcon_noise
 from .mechanisms import likelihood_ratios as likelihood_ratios
 from .mechanisms import local_bits as local_bits
 from .mechanisms import noise as noise

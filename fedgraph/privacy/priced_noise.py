@@ -224,7 +224,7 @@ PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
     (edge_mechanisms.EdgeRand, events.RandomizedResponse): lambda m, e, _: e.num_values == 2 and m.epsilon <= e.epsilon,
     (PerBlock, events.PureDP): _pure_blocks,
     (PerBlock, events.Gaussian): _normal_blocks,
-    # That there is noise; how much is calibrated where its constants are (``mechanisms.gaussian_objective``).
+    # That there is noise; how much is calibrated where its constants are (``mechanisms.objective_perturbation``).
     (ObjectivePerturbation, events.ApproxDP): lambda m, e, _: m.noise_std > 0 or math.isfinite(m.rate),
     # A minimiser without noise whose rows read no edge (Ψ = 0) costs nothing; no other is priced so.
     (ObjectivePerturbation, events.PureDP): lambda m, e, _: not m.noise_std and math.isinf(m.rate) and e.epsilon == 0,

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.propagation import aggregation, walks
-from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from tests.objectives import changes_of_density
 
@@ -55,7 +54,7 @@ def graphs() -> list[sp.csr_array]:
 def test_gcon_an_end_changes_the_walk_by_at_most_half(
     adjacency: sp.csr_array, steps: list[float], restart: float, cap: float
 ) -> None:
-    psi = claim.claimed_gcon_psi(steps, restart, cap)
+    psi = perturbing.psi(steps, restart, cap)
     for x in (np.ones((12, 1)) * np.where(np.arange(12) % 2, 1, -1)[:, None], np.eye(12), np.ones((12, 1))):
         for u, v in [(0, 1), (0, 2), (2, 7), (1, 5)]:
             worlds = []
@@ -83,8 +82,8 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     n, c, epsilon, restart = 30, 3, 1.0, 0.3
     labels = np.arange(n) % 2
     x = np.vstack([np.where(labels[:, None] == 0, 1.0, -1.0) * np.array([[1.0, 0, 0]]), [[-1.0, 0, 0]]])
-    given = claim.Situation(
-        epsilon, 1e-3, share, claim.gcon_soft_margin(c), claim.claimed_gcon_psi([2], restart), c, c, n, prior, per_end=True
+    given = perturbing.Situation(
+        epsilon, 1e-3, share, perturbing.LossBounds.soft_margin(c), perturbing.psi([2], restart), c, c, n, prior, per_end=True
     )
     least = perturbing.least_regulariser(given)
     with pytest.raises(PrivacyError, match="must exceed"):
@@ -95,8 +94,10 @@ def test_gcon_an_end_moves_the_density_by_at_most_half_of_epsilon(prior: float, 
     for cut in (np.zeros((0, 2), dtype=np.int64), np.array([[0, n]])):
         walk, away = walks.open_matrices(inner, aggregation.with_cut(inner, np.arange(n), cut, n + 1))
         worlds.append(walks.rows_after(walk, x[:n], [2], restart, away @ x))
-    found = changes_of_density(made, worlds, labels, c, prior, np.random.default_rng(0))
+    found = changes_of_density(
+        made, 1e-3 / 2 * (1 - perturbing.OUTPUT_SHARE), worlds, labels, c, prior, np.random.default_rng(0)
+    )
     worst = max(abs(ratio) for ratio, *_ in found)
     assert worst <= epsilon / 2
-    cost = claim.gcon_end_epsilon(made.made, given, made.regulariser)
+    cost = made.end_epsilon(given)
     assert 0.45 * epsilon < cost <= epsilon / 2, "as little noise as the two ends allow"

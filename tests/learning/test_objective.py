@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fedgraph.errors import DataError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
 from fedgraph.learning.propagation import walks
-from fedgraph.privacy.mechanisms import gcon_noise as gcon
+from fedgraph.privacy.mechanisms import objective_perturbation as gcon
 
 Edges = list[tuple[int, int]]
 
@@ -24,19 +24,17 @@ def graph_of(n: int, edges: Edges) -> sp.csr_array:
     return sp.csr_array(dense)
 
 
-def losses() -> list[tuple[ObjectiveLoss, gcon.GconLossBounds]]:
+def losses() -> list[tuple[ObjectiveLoss, gcon.LossBounds]]:
     return [
-        (ObjectiveLoss("soft-margin", 4), gcon.gcon_soft_margin(4)),
-        (ObjectiveLoss("pseudo-huber", 3, 0.5), gcon.gcon_pseudo_huber(3, 0.5)),
-        (ObjectiveLoss("pseudo-huber", 3, 2.0), gcon.gcon_pseudo_huber(3, 2.0)),
+        (ObjectiveLoss("soft-margin", 4), gcon.LossBounds.soft_margin(4)),
+        (ObjectiveLoss("pseudo-huber", 3, 0.5), gcon.LossBounds.pseudo_huber(3, 0.5)),
+        (ObjectiveLoss("pseudo-huber", 3, 2.0), gcon.LossBounds.pseudo_huber(3, 2.0)),
     ]
 
 
 @pytest.mark.parametrize(("loss", "bounds"), losses())
 @pytest.mark.parametrize("y", [0.0, 1.0])
-def test_derivatives_stay_within_what_is_charged_and_reach_it(
-    loss: ObjectiveLoss, bounds: gcon.GconLossBounds, y: float
-) -> None:
+def test_derivatives_stay_within_what_is_charged_and_reach_it(loss: ObjectiveLoss, bounds: gcon.LossBounds, y: float) -> None:
     x = np.linspace(-60, 60, 120_001)
     target, h = np.full_like(x, y), 1e-4
     first = (loss.value(x + h, target) - loss.value(x - h, target)) / (2 * h)
@@ -87,7 +85,7 @@ def test_graphs_that_the_theorem_does_not_cover_are_refused(matrix: sp.csr_array
 @pytest.mark.parametrize(("steps", "restart"), [([1.0], 0.5), ([3.0], 0.5), ([math.inf], 0.1), ([0.0, 2.0, math.inf], 0.3)])
 def test_brute_force_over_all_small_graphs_never_beats_psi(cap: float, steps: list[float], restart: float) -> None:
     """A column of x for every choice of signs; the first row's is 1."""
-    bound, worst = gcon.claimed_gcon_psi(steps, restart, cap), 0.0
+    bound, worst = gcon.psi(steps, restart, cap), 0.0
     signs = {n: np.array(list(itertools.product([1.0], *[(-1.0, 1.0)] * (n - 1)))).T for n in (2, 3, 4)}
     for n in signs:
         pairs = [p for p in itertools.combinations(range(n), 2) if p != (0, 1)]

@@ -14,8 +14,6 @@ from fedgraph.learning.optimisers.objective import LinearObjective
 from fedgraph.learning.propagation import walks
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
-from fedgraph.privacy.mechanisms import gaussian_objective
-from fedgraph.privacy.mechanisms import gcon_noise as claim
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from fedgraph.privacy.units import Assumption, Viewer
 from fedgraph.types import Graph, Partition
@@ -42,7 +40,7 @@ def test_public_test_graph_is_walked_in_full(library: Graph) -> None:
 
 
 def constants(epsilon: float, regulariser: float, psi: float, n: int, prior: float = 0.0) -> perturbing.Calibrated:
-    given = claim.Situation(epsilon, 1e-3, 0.9, claim.gcon_soft_margin(3), psi, 3, 3, n, prior, per_end=False)
+    given = perturbing.Situation(epsilon, 1e-3, 0.9, perturbing.LossBounds.soft_margin(3), psi, 3, 3, n, prior, per_end=False)
     return perturbing.calibrated(given, regulariser, 1e-9)
 
 
@@ -64,15 +62,15 @@ def test_one_edge_moves_the_density_of_theta_by_at_most_epsilon(prior: float, se
         dense[u, v] = dense[v, u] = 1
     joined = dense.copy()
     joined[0, 1] = joined[1, 0] = 1
-    psi = claim.claimed_gcon_psi([2], restart)
-    given = claim.Situation(epsilon, 1e-3, 0.9, claim.gcon_soft_margin(c), psi, c, c, n, per_end=False)
+    psi = perturbing.psi([2], restart)
+    given = perturbing.Situation(epsilon, 1e-3, 0.9, perturbing.LossBounds.soft_margin(c), psi, c, c, n, per_end=False)
     least = perturbing.least_regulariser(given)
     made = constants(epsilon, 1.5 * least, psi, n, prior)
     worlds = [walks.rows_after(walks.capped_matrix(sp.csr_array(a)), x, [2], restart) for a in (dense, joined)]
     assert np.linalg.norm(worlds[0] - worlds[1], axis=1).sum() <= psi * (1 + 1e-12)
-    for ratio, theta, shift in changes_of_density(made, worlds, labels, c, prior, rng):
+    for ratio, theta, shift in changes_of_density(made, 1e-3 * (1 - perturbing.OUTPUT_SHARE), worlds, labels, c, prior, rng):
         norms = np.linalg.norm(theta, axis=0)
-        assert (norms <= made.made.c_theta * (1 + 1e-9)).all()
+        assert (norms <= made.c_theta * (1 + 1e-9)).all()
         assert (np.linalg.norm(shift, axis=0) <= (1 / c + norms / (4 * c)) * psi + 1e-6).all()
         assert abs(ratio) <= epsilon
 
@@ -116,25 +114,26 @@ def test_the_noise_of_the_objective_is_what_its_price_asks_for(noise: str, viewe
         assert isinstance(mechanism, perturbing.ObjectivePerturbation)
         assert isinstance(bound, perturbing.ObjectiveRows)
         assert isinstance(mechanism.problem, LinearObjective)
-        bounds = claim.gcon_soft_margin(c) if p.loss == "soft-margin" else claim.gcon_pseudo_huber(c, p.width)
-        psi, n, prior = claim.claimed_gcon_psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
-        total, kept = mechanism.problem.regulariser, 1 - perturbing.OBJECTIVE_OUTPUT_SHARE
+        bounds = (
+            perturbing.LossBounds.soft_margin(c) if p.loss == "soft-margin" else perturbing.LossBounds.pseudo_huber(c, p.width)
+        )
+        psi, n, prior = perturbing.psi(p.steps, p.restart, p.cap), bound.num_rows, p.scale * math.sqrt(len(p.steps))
+        total, kept = mechanism.problem.regulariser, 1 - perturbing.OUTPUT_SHARE
         if noise == "gamma":
             delta = plan.guarantee.delta * kept
-            whole = claim.Situation(4.0 * kept, delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=False)
-            made = claim.gcon_perturbation(whole, total)
-            assert mechanism.rate <= made.beta * (1 + 1e-9)
+            whole = perturbing.Situation(4.0 * kept, delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=False)
+            made = perturbing.gamma_noise(whole, total)
+            assert mechanism.rate <= made.rate * (1 + 1e-9)
             continue
-        given = gaussian_objective.Situation(
+        given = perturbing.Situation(
             4.0, plan.guarantee.delta, p.share, bounds, psi, c, bound.dimension, n, prior, per_end=plan.guarantee.per_end
         )
         longest = prior + (bounds.c1 + mechanism.noise_std * given.length / n) / total
         lost = given.determinant(longest, total)
         change = (bounds.c1 + bounds.c2 * longest) * psi
-        least = gaussian_objective.noise_std(4.0 * kept, plan.guarantee.delta * kept, change, c, lost, given.missed)
-        assert mechanism.noise_std >= least * (1 - 1e-5)
-        least_output = claim.gcon_output_sensitivity(mechanism.gradient_norm, total) / 2
-        assert mechanism.output_std > least_output
+        more = mechanism.noise_std * (1 + 1e-5)
+        assert perturbing.gaussian_delta(4.0 * kept, more, change, c, lost, given.missed) <= plan.guarantee.delta * kept
+        assert mechanism.output_std > mechanism.gradient_norm / total
 
 
 def test_nothing_released_is_the_prior_on_own_edges_and_costs_nothing(library: Graph) -> None:

@@ -13,9 +13,13 @@ import numpy as np
 
 from fedgraph.audit import lower_bound
 from fedgraph.privacy.fields import ArrayField
-from fedgraph.privacy.mechanisms.gaussian_objective import Calibrated, Situation, calibrated
-from fedgraph.privacy.mechanisms.gcon_noise import GconLossBounds
-from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
+from fedgraph.privacy.mechanisms.objective_perturbation import (
+    Calibrated,
+    LossBounds,
+    ObjectivePerturbation,
+    Situation,
+    calibrated,
+)
 from fedgraph.privacy.units import Relation
 from tests.mutants.bench import BenchCase, BenchClaim, bench_sampler
 
@@ -41,10 +45,9 @@ def cases() -> Iterator[BenchCase]:
     """The price of the whole release, and less noise than it needs."""
 
     def calibrated_for(psi: float) -> Calibrated:
-        bounds = GconLossBounds(1.0, 0.0, 0.0)
-        return calibrated(
-            Situation(_EPSILON, _DELTA, 0.9, bounds, psi, 1, 1, _LABELLED, per_end=False), _REGULARISER, _GRADIENT
-        )
+        bounds = LossBounds(1.0, 0.0, 0.0)
+        given = Situation(_EPSILON, _DELTA, 0.9, bounds, psi, 1, 1, _LABELLED, per_end=False, gaussian=True)
+        return calibrated(given, _REGULARISER, _GRADIENT)
 
     made, halved = calibrated_for(2.0), calibrated_for(1.0)
     claim, worlds = BenchClaim.of(made.event, _DELTA), (_minimisers(made, 1.0, -1.0), _minimisers(made, 1.0, 1.0))

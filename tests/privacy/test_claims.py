@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks.reproductions import claims as gap
+from fedgraph.errors import PrivacyError
 from fedgraph.methods import dpar
 from fedgraph.privacy.accounting import aggregation_noise
-from fedgraph.privacy.mechanisms import gcon_noise as gcon
+from fedgraph.privacy.mechanisms import objective_perturbation as gcon
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ ARGUMENTS = {
     "epsilon": 4.0,
     "delta": 1e-4,
     "share": 0.9,
-    "bounds": gcon.gcon_soft_margin(7),
+    "bounds": gcon.LossBounds.soft_margin(7),
     "sensitivity": 1.12,
     "num_classes": 7,
     "dimension": 16,
@@ -82,19 +83,22 @@ ARGUMENTS = {
 
 
 def perturbed(regulariser=1.0, **change):
-    return gcon.gcon_perturbation(gcon.Situation(**(ARGUMENTS | change)), regulariser)
+    return gcon.gamma_noise(gcon.Situation(**(ARGUMENTS | change)), regulariser)
 
 
 def test_gcon_perturbation():
     made = perturbed()
-    assert made.epsilon_lambda <= 0.1 * 4.0
-    assert made.extra_regulariser == 0.0
+    assert made.log_determinant <= 0.1 * 4.0
+    assert made.regulariser == 1.0
     tight = perturbed(share=0.9999, epsilon=2.0)
-    assert tight.extra_regulariser > 0
-    assert tight.epsilon_lambda <= (1 - 0.9999) * 2.0 * (1 + 1e-9)
-    assert perturbed(sensitivity=0.0).beta == math.inf
-    assert gcon.claimed_gcon_psi([0.0], 0.3) == 0.0
-    assert gcon.gcon_output_sensitivity(1e-10, 0.5) == pytest.approx(4e-10)
+    assert tight.regulariser > 1.0
+    assert tight.log_determinant <= (1 - 0.9999) * 2.0 * (1 + 1e-9)
+    assert perturbed(sensitivity=0.0).rate == math.inf
+    assert gcon.psi([0.0], 0.3) == 0.0
+    outputs = [gcon.calibrated(gcon.Situation(**ARGUMENTS), 1.0, g).output_std for g in (1e-10, 2e-10)]
+    assert outputs[1] == pytest.approx(2 * outputs[0])
+    with pytest.raises(PrivacyError, match="gradient norm"):
+        gcon.calibrated(gcon.Situation(**ARGUMENTS), 1.0, math.nan)
 
 
 def test_the_page_is_what_the_command_prints():

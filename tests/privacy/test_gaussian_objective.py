@@ -11,9 +11,8 @@ from scipy import stats
 from fedgraph.errors import PrivacyError
 from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
 from fedgraph.privacy.events import ApproxDP
-from fedgraph.privacy.mechanisms import gaussian_objective as calibration
-from fedgraph.privacy.mechanisms import gcon_noise as claim
-from fedgraph.privacy.mechanisms.objective_perturbation import OBJECTIVE_OUTPUT_SHARE, ObjectivePerturbation
+from fedgraph.privacy.mechanisms import objective_perturbation as calibration
+from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, ObjectivePerturbation
 
 
 @pytest.mark.parametrize("sharpness", [0.2, 1.0, 5.0])
@@ -33,7 +32,7 @@ def test_it_covers_the_exact_loss_of_a_scalar_objective(std: float, sharpness: f
     assert density[0].sum() * step == pytest.approx(1.0, abs=1e-6)
     for epsilon in (log_determinant + 0.05, 0.5, 1.0, 2.0):
         real = max(float(np.maximum(p - math.exp(epsilon) * q, 0).sum() * step) for p, q in (density, density[::-1]))
-        assert real <= calibration.delta_at(epsilon, std, 1.0, 1, log_determinant) + 1e-9
+        assert real <= calibration.gaussian_delta(epsilon, std, 1.0, 1, log_determinant) + 1e-9
 
 
 class Flat(LinearObjective):
@@ -48,7 +47,16 @@ class Flat(LinearObjective):
 
 FLAT = Flat(ObjectiveLoss("soft-margin", 2), np.array([0, 1]), 0.5, 1e-9)
 CORA = calibration.Situation(
-    1.0, 1e-4, 0.9, claim.gcon_soft_margin(7), claim.claimed_gcon_psi([2], 0.4), 7, 64, 1_000, per_end=False
+    1.0,
+    1e-4,
+    0.9,
+    calibration.LossBounds.soft_margin(7),
+    calibration.psi([2], 0.4),
+    7,
+    64,
+    1_000,
+    per_end=False,
+    gaussian=True,
 )
 
 
@@ -59,7 +67,7 @@ def test_all_constants_together_keep_the_budget(epsilon: float, prior: float, pe
     """Every constant is computed again from σ alone, and σ scaled by 2/3 no longer keeps δ."""
     given = calibration.Situation(**{**vars(CORA), "epsilon": epsilon, "prior_norm": prior, "per_end": per_end})
     made = calibration.calibrated(given, 3 * calibration.least_regulariser(given), 1e-9)
-    left = 1 - OBJECTIVE_OUTPUT_SHARE
+    left = 1 - OUTPUT_SHARE
     c_theta = prior + (given.bounds.c1 + made.noise_std * given.length / given.num_labelled) / made.regulariser
     assert c_theta <= made.c_theta * (1 + 1e-12)
     change = (given.bounds.c1 + given.bounds.c2 * c_theta) * given.sensitivity
@@ -67,9 +75,9 @@ def test_all_constants_together_keep_the_budget(epsilon: float, prior: float, pe
 
     def worst(std: float) -> float:
         """The largest δ over its target: of a whole change, and where it matters of half of it."""
-        found = [calibration.delta_at(epsilon * left, std, change, 7, bent, given.missed) / (given.delta * left)]
+        found = [calibration.gaussian_delta(epsilon * left, std, change, 7, bent, given.missed) / (given.delta * left)]
         if per_end:
-            half = calibration.delta_at(epsilon * left / 2, std, change / 2, 7, bent, given.missed)
+            half = calibration.gaussian_delta(epsilon * left / 2, std, change / 2, 7, bent, given.missed)
             found.append(half / (given.delta * left / 2))
         return max(found)
 

@@ -8,7 +8,7 @@ convex in x = z·θ:
 * multi-label soft margin  ℓ = −(1/c)[y ln σ(x) + (1−y) ln σ(−x)]: |ℓ′| ≤ 1/c, ℓ″ ≤ 1/(4c), |ℓ‴| ≤ 1/(6√3 c);
 * pseudo-Huber of width w  ℓ = (w²/c)(√(1 + ((x−y)/w)²) − 1): |ℓ′| ≤ w/c, ℓ″ ≤ 1/c, |ℓ‴| ≤ 48√5/(125 c w).
 
-The bounds are what ``privacy.mechanisms.gcon_noise`` charges for; tests measure them on these very functions.
+The bounds are what ``privacy.objective_perturbation`` charges for; tests measure them on these very functions.
 """
 
 from dataclasses import dataclass

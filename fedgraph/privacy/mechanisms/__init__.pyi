@@ -1,7 +1,5 @@
 from . import blocks as blocks
 from . import edge_mechanisms as edge_mechanisms
-from . import gaussian_objective as gaussian_objective
-from . import gcon_noise as gcon_noise
 from . import likelihood_ratios as likelihood_ratios
 from . import local_bits as local_bits
 from . import noise as noise
