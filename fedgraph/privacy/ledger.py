@@ -305,10 +305,6 @@ class Ledger:
         """The lines of one cell."""
         return self._lines.get(cell, ())
 
-    def spent(self, cell: str, path: str | None = None) -> dict[int, Event]:
-        """Client → everything that it released in ``cell`` (on ``path``, if given), composed."""
-        return spent_by_client(self.of(cell), path)
-
     def lines(self) -> Iterator[str]:
         """The file, line by line, without newlines."""
         for account in self._accounts.values():

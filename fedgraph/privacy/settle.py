@@ -1,16 +1,21 @@
 """What a run costs: every task, the dry run and ``explain`` turn releases into an ε here.
 
-``of_releases(guarantee, releases)`` composes the releases of each client and prices the worst unit that the guarantee protects:
+``of_releases(guarantee, releases)`` composes the releases of each client (everything one viewer receives about the same unit
+composes), and prices the worst unit that the guarantee protects:
 
-* clients that share no node: the client with the largest ε (parallel composition);
-* clients that share nodes: the node whose holders' releases together have the largest ε;
-* events that price one *end* of an edge: the pair of ends with the largest ε;
+* clients that share no node: a unit lives at one client, so the guarantee is the client with the largest ε (parallel
+  composition, McSherry 2009, Theorem 4; adaptive rounds are allowed because selection, weights and step counts are public);
+* clients that share nodes: the node whose holders' releases together have the largest ε. That a node is held by these clients
+  is a public fact of the world (assumption ``membership-given``);
+* events that price one *end* of an edge: the pair of ends with the largest ε, both at one client (an inner edge) or one each
+  at two (an edge between clients);
 * a secret one-time sample: the total of each client is amplified once (``events.SampledOnce``);
 * a promise that the data break: ε = ∞, whatever was released.
 
 **Guarantee.** The ε holds for the unit, the neighbouring relation, the viewer and the assumptions of the guarantee's
-``Protection``, and for one run. **Edge cases.** No release → ε = 0. A promise that is kept changes nothing. ``Guarantee``
-refuses a one-time sample together with clients that share nodes or with prices per end.
+``Protection``, and for one run. **Edge cases.** No release, no clients, or a node that nobody holds → ε = 0; a table of
+holdings without nodes → ``PrivacyError``. A promise that is kept changes nothing. ``Guarantee`` refuses a one-time sample
+together with clients that share nodes or with prices per end.
 
 ``dearest_*`` and ``jointly`` price several runs together for one person, where people of different clients pay differently.
 """
@@ -20,15 +25,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import desk, ledger
-from fedgraph.privacy.accounting import composition
-from fedgraph.privacy.accounting.accountant import Epsilon, price
-from fedgraph.privacy.accounting.composition import WorstUnit
+from fedgraph.privacy.accounting.accountant import Epsilon, accountant_leaves, price
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Composed, Event, SampledOnce
+from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated, SampledOnce
+from fedgraph.privacy.fields import ArrayField
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
 from fedgraph.privacy.units import Assumption, Protection
 
@@ -62,7 +67,7 @@ class Guarantee:
         protection: unit, relation, viewer and assumptions.
         delta: δ of every ε.
         holdings: CSR [clients, nodes], who holds which node, if clients share nodes; else None.
-        per_end: whether events price one end of an edge, so that an edge costs two of them (``composition.compose_ends``).
+        per_end: whether events price one end of an edge, so that an edge costs two of them.
         sampled_once: rate of a secret one-time sample that amplifies the whole pipeline; None: there is none.
         promises: assumptions on the data, each compared with the data; empty before any data are read.
 
@@ -84,6 +89,16 @@ class Guarantee:
             raise PrivacyError(
                 "the ends of an edge compose for clients that share no node and for releases without a secret sample"
             )
+
+
+@dataclass(frozen=True)
+class WorstUnit:
+    """The price of the worst unit."""
+
+    price: Epsilon
+    holders: tuple[int, ...] | None = (
+        None  # clients of the worst node, or of the worst edge's two ends; None: no unit is shared
+    )
 
 
 @dataclass(frozen=True)
@@ -136,9 +151,9 @@ def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[
         releases: lines of a ledger, or the releases of a plan; none cost 0.
     """
     paths = tuple(dict.fromkeys(release.path for release in releases))
-    total = _settled(guarantee, _spent(guarantee, releases, None))
+    total = of_events(guarantee, _spent(guarantee, releases, None))
     one = len(paths) == 1
-    by_path = {path: total if one else _settled(guarantee, _spent(guarantee, releases, path)) for path in paths}
+    by_path = {path: total if one else of_events(guarantee, _spent(guarantee, releases, path)) for path in paths}
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 
@@ -180,7 +195,7 @@ def of_plan(guarantee: Guarantee, releases: Sequence[PlannedRelease], path: str 
         releases: the releases of the plan.
         path: price only this path; None: all paths.
     """
-    return _settled(guarantee, _spent(guarantee, releases, path)).price
+    return of_events(guarantee, _spent(guarantee, releases, path)).price
 
 
 def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | None = None) -> Epsilon:
@@ -193,9 +208,9 @@ def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | 
     """
     events = ledger.spent_by_client(lines, path)
     holders = dict(account.path_holders).get(path or "", account.holders)
-    guarantee = Guarantee(account.protection, account.delta, None, False, account.sampled_once)
     if holders is None:
-        found = _settled(guarantee, events).price
+        guarantee = Guarantee(account.protection, account.delta, None, False, account.sampled_once)
+        found = of_events(guarantee, events).price
     else:
         held = Composed(tuple(events[client] for client in holders if client in events))
         found = price(_amplified(held, account.sampled_once), account.delta)
@@ -222,13 +237,95 @@ def _spent(
     return {client: desk.declared(planned, client, path) for client in range(most)}
 
 
-def _settled(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
+def of_events(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
+    """The price of everything that each client released; promises of the guarantee are not checked.
+
+    events: client → everything that it released (where ``per_end``: what one end of an edge costs there), before the secret
+    one-time sample.
+    """
     if guarantee.holdings is not None:
-        return composition.compose_overlapping(events, guarantee.holdings, guarantee.delta)
+        return _overlapping(events, guarantee.holdings, guarantee.delta)
     given = amplified(guarantee, events)
     if guarantee.per_end and given:
-        return WorstUnit(*composition.compose_ends(given, guarantee.delta))
-    return WorstUnit(composition.compose_disjoint(given, guarantee.delta))
+        return _ends(given, guarantee.delta)
+    prices = [price(event, guarantee.delta) for event in set(given.values()) or {Composed(())}]
+    return WorstUnit(max(prices, key=lambda paid: paid.epsilon))
+
+
+def _ends(spent: Mapping[int, Event], delta: float) -> WorstUnit:
+    """The largest price of an edge. An inner edge has both ends at one client, which is then named twice.
+
+    spent: client → what one end of an edge costs there.
+    """
+    first = {event: client for client, event in reversed(list(spent.items()))}
+    worst, held = price(Composed(()), delta), tuple(list(spent)[:1]) * 2
+    for one, two in itertools.combinations_with_replacement(first, 2):
+        paid = price(Composed((one, two)), delta)
+        if paid.epsilon > worst.epsilon:
+            worst, held = paid, (first[one], first[two])
+    return WorstUnit(worst, held)
+
+
+def _overlapping(spent: Mapping[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
+    """Per-node composition of the clients' own messages. With Gaussian noise μ_j² = Σ_i μ_ij²: squares.
+
+    spent: client → everything it released. holdings: CSR [clients, nodes], not zero where the client holds the node.
+    """
+    if holdings.shape[1] == 0:
+        raise PrivacyError("no nodes to account for: the table of holdings has no columns")
+    held = sp.csr_array(holdings)
+    held = sp.csr_array((np.asarray(held.data != 0, dtype=float), held.indices, held.indptr), shape=held.shape)
+    kinds = list(dict.fromkeys(spent.values()))
+    number = {event: i for i, event in enumerate(kinds)}
+    clients = np.array([c for c in spent if c < held.shape[0]], dtype=np.int64)
+    kind_of = np.array([number[spent[int(c)]] for c in clients], dtype=np.int64)
+    squares = _mu_squared(kinds)
+    if squares is None:
+        kinds_held = sp.csr_array((np.ones(clients.size), (clients, kind_of)), shape=(held.shape[0], len(kinds)))
+        return _by_multiset(sp.csr_array(held.T @ kinds_held), kinds, held, delta)
+    per_client = np.zeros(held.shape[0])
+    per_client[clients] = squares[kind_of]
+    per_node = np.asarray(held.T @ per_client)  # ε grows with μ, so the node with the largest μ² pays most
+    worst = int(np.argmax(per_node))
+    mu = float(np.sqrt(per_node[worst]))
+    return WorstUnit(price(Gaussian(1 / mu) if mu > 0 else Composed(()), delta), _holders_of(held, worst))
+
+
+def _mu_squared(kinds: list[Event]) -> ArrayField | None:
+    """μ² of each event if all of them are Gaussian or free; else None."""
+    out = np.zeros(len(kinds))
+    for i, event in enumerate(kinds):
+        leaves = accountant_leaves(event)
+        if isinstance(leaves, Epsilon):
+            if leaves.epsilon > 0:
+                return None
+            continue
+        for leaf, count in leaves:
+            if not isinstance(leaf, Gaussian):
+                return None
+            out[i] += count / leaf.noise_multiplier**2
+    return out
+
+
+def _by_multiset(counts: sp.csr_array, kinds: list[Event], held: sp.csr_array, delta: float) -> WorstUnit:
+    """One price per distinct row of ``counts``, CSR [nodes, kinds]: the number of holders that released each kind."""
+    counts.sort_indices()
+    cache: dict[tuple[bytes, bytes], Epsilon] = {}
+    worst, worst_node = price(Composed(()), delta), 0
+    for node in range(counts.shape[0]):
+        begin, end = counts.indptr[node], counts.indptr[node + 1]
+        key = counts.indices[begin:end].tobytes(), counts.data[begin:end].tobytes()
+        if key not in cache:
+            of = zip(counts.indices[begin:end], counts.data[begin:end], strict=True)
+            cache[key] = price(Composed(tuple(Repeated(kinds[k], int(n)) for k, n in of)), delta)
+        if cache[key].epsilon > worst.epsilon:
+            worst, worst_node = cache[key], node
+    return WorstUnit(worst, _holders_of(held, worst_node))
+
+
+def _holders_of(held: sp.csr_array, node: int) -> tuple[int, ...]:
+    column = held[:, [node]].tocoo()
+    return tuple(sorted(int(row) for row, value in zip(column.row, column.data, strict=True) if value))
 
 
 def _words(promise: Promise, epsilon: float) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from fedgraph import plugins
 from fedgraph.methods.base import method_kinds
-from fedgraph.privacy.accounting import composition
+from fedgraph.privacy import settle
 from fedgraph.privacy.trust import Trust
 from fedgraph.types import Graph
 from tests.trainings import planned
@@ -41,7 +42,6 @@ def test_overlapping_clients_compose_per_node(library: Graph) -> None:
     worst = plan.provable("embedding").epsilon
     assert worst <= 3.0 * holders.max() + 1e-9
     assert worst > 3.0 * holders.max() * 0.7
-    assert composition.compose_overlapping(
-        plan.declared("embedding"), partition.holdings(library.num_nodes), 0.0
-    ).price.epsilon == pytest.approx(3.0 * holders.max())
+    pure = replace(plan.guarantee, delta=0.0, holdings=partition.holdings(library.num_nodes))
+    assert settle.of_events(pure, plan.declared("embedding")).price.epsilon == pytest.approx(3.0 * holders.max())
     assert plan.provable("model").epsilon == np.inf

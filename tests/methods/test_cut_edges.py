@@ -21,8 +21,7 @@ from fedgraph.learning.propagation.aggregation import aggregate_hop
 from fedgraph.methods import gap_edge, link_hops, sage_edge
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicCutEdgeFacts, PublicFacts, method_kinds
 from fedgraph.partition import base, ego
-from fedgraph.privacy import Assumption, Gaussian, GaussianNoise, Trust, Viewer
-from fedgraph.privacy.accounting import composition
+from fedgraph.privacy import Assumption, Gaussian, GaussianNoise, Trust, Viewer, settle
 from fedgraph.privacy.mechanisms.edge_mechanisms import EdgeTriangle
 from fedgraph.types import Graph, Partition, partition_of_one
 from tests.methods.test_situations import Watched
@@ -69,7 +68,8 @@ def test_a_method_refuses_such_edges_or_spends_on_both_ends_what_an_inner_edge_c
     protection = plan.guarantee.protection
     assert (Assumption.CUT_EDGES_SHARED in protection.assumptions) == protection.relation.links_alone
     if math.isfinite(plan.provable().epsilon) and protection.relation.links_alone:
-        one = composition.compose_disjoint(plan.declared(), plan.guarantee.delta).epsilon
+        alone = dataclasses.replace(plan.guarantee, per_end=False, holdings=None, sampled_once=None)
+        one = settle.of_events(alone, plan.declared()).price.epsilon
         assert (one < 0.8 * plan.provable().epsilon) == plan.guarantee.per_end, "one end is not an edge"
         out = train(plan, partition)
         assert privacy.settle.of_releases(plan.guarantee, out.releases).epsilon == plan.provable().epsilon

@@ -20,7 +20,7 @@ from fedgraph.partition import ego
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.events import Composed, Gaussian
-from fedgraph.privacy.ledger import Ledger, LedgerAccount
+from fedgraph.privacy.ledger import Ledger, LedgerAccount, spent_by_client
 from fedgraph.privacy.units import Relation, Viewer
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.types import Graph, GraphProvenance, Partition, Subgraph, plain_graph
@@ -64,7 +64,7 @@ ENCODERS = ("multi-bit-node", "gaussian-as-coded")
 def test_declared_is_spent_by_whoever_takes_part(encoder: str, attendance: dict[str, Any]) -> None:
     plan, out = run(encoder=encoder, epsilon_rule="1/n", **attendance)
     ledger = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
-    spent, declared = ledger.spent("cell"), plan.declared()
+    spent, declared = spent_by_client(ledger.of("cell")), plan.declared()
     for client in range(3):
         own = spent.get(client, Composed(()))
         assert price(own, plan.guarantee.delta).epsilon == pytest.approx(price(declared[client], plan.guarantee.delta).epsilon)
@@ -144,7 +144,7 @@ def test_a_client_may_ask_for_a_stricter_epsilon_of_its_own() -> None:
     ledger = Ledger([LedgerAccount("cell", plan.guarantee.protection, plan.guarantee.delta)], out.releases)
     for client, epsilon in enumerate((2.0, 0.5, 2.0)):
         assert price(plan.declared("embedding")[client], 0.0).epsilon == pytest.approx(epsilon)
-    assert set(ledger.spent("cell")) == {0, 1, 2}
+    assert set(spent_by_client(ledger.of("cell"))) == {0, 1, 2}
     assert plan.made.sent[0] == plain.made.sent[0]
     assert plan.made.graph_epsilons[1] == pytest.approx([0.5])
     assert plan.fingerprint != plain.fingerprint, "noise is never shared between settings"

@@ -17,12 +17,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.audit import lower_bound
-from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import calibrate, composition
+from fedgraph.privacy import sensitivity, settle
+from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Composed, Gaussian, Laplace, OneOf, PureDP, RandomizedResponse, Repeated
 from fedgraph.privacy.mechanisms.noise import GaussianNoise, KaryResponse, LaplaceNoise
 from fedgraph.privacy.sensitivity import L2Ball
-from fedgraph.privacy.units import Relation
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler
 
 _EPSILON, _DELTA = 1.0, 1e-3
@@ -63,7 +63,8 @@ def _own_messages(each: float, multiplier: float) -> Iterator[BenchCase]:
     std = multiplier * math.sqrt(_NUM_CLIENTS) * each
     spent = {client: Gaussian(std / each) for client in range(_NUM_CLIENTS)}
     held = sp.csr_array(np.ones((_NUM_CLIENTS, 1)))
-    claim = BenchClaim.paid(composition.compose_overlapping(spent, held, _DELTA).price, _DELTA)
+    seen = Protection(_RELATION, Viewer.SERVER, (Assumption.MEMBERSHIP_GIVEN,))
+    claim = BenchClaim.paid(settle.of_events(settle.Guarantee(seen, _DELTA, held, per_end=False), spent).price, _DELTA)
 
     relation, worlds = f"{_RELATION.value}, every message", (_messages(9.0, std), _messages(0.0, std))
     sound = BenchCase("overlapping-messages", relation, claim, *worlds, lower_bound.gaussian())

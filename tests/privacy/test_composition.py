@@ -6,10 +6,16 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting.accountant import price
-from fedgraph.privacy.accounting.composition import compose_overlapping
-from fedgraph.privacy.events import Composed, Gaussian, PoissonGaussian, PureDP, Repeated, Unprotected
+from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, PureDP, Repeated, Unprotected
+from fedgraph.privacy.settle import Guarantee, WorstUnit, of_events
+from fedgraph.privacy.units import Assumption, Protection, Relation, Viewer
 
 DELTA = 1e-5
+NODE = Protection(Relation.NODE_ZERO_OUT, Viewer.SERVER, (Assumption.MEMBERSHIP_GIVEN,))
+
+
+def compose_overlapping(spent: dict[int, Event], holdings: sp.csr_array, delta: float) -> WorstUnit:
+    return of_events(Guarantee(NODE, delta, holdings, per_end=False), spent)
 
 
 def test_general_events_are_grouped_and_priced_exactly():

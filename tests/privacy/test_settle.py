@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from fedgraph import privacy
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import ledger
-from fedgraph.privacy.accounting import composition
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Gaussian, Repeated, SampledOnce
@@ -53,7 +52,7 @@ def test_clients_that_share_nodes_compose_at_the_worst_node():
 
 def test_an_edge_pays_its_two_ends():
     found = privacy.settle.of_releases(Guarantee(EDGE, DELTA, per_end=True, holdings=None), LINES)
-    assert found.epsilon == composition.compose_ends({1: TOGETHER}, DELTA)[0].epsilon
+    assert found.epsilon == price(Composed((TOGETHER, TOGETHER)), DELTA).epsilon
     assert found.total.holders == (1, 1)
 
 

@@ -6,7 +6,7 @@ rows of its nodes' neighbours and sends the sums with noise. A method says how r
 **Who sees what.** The server sees every message (behind secure aggregation their sum), clients see each broadcast. An edge
 inside a client changes two rows of its message. An edge between clients is dropped, or (``cut_edges: protected``) known to both
 clients: it changes one row of each message, Δ = 1 at each end, and both ends together cost as much as an inner edge, 1² + 1² =
-√2² (``composition.compose_ends``).
+√2² (``privacy.settle``).
 """
 
 from collections.abc import Sequence

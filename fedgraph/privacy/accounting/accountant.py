@@ -5,8 +5,8 @@ accountant's name and theorem:
 
     name                      file          answers for
     exact Gaussian            gaussian      Gaussian releases only; an equality
-    basic composition         zcdp          releases that are ε-DP with δ = 0; also answers δ = 0
-    zCDP                      zcdp          releases with a ρ
+    basic composition         rdp           releases that are ε-DP with δ = 0; also answers δ = 0
+    zCDP                      rdp           releases with a ρ
     loss distribution         pld           everything but SampledOnce and Selected; pessimistic grid
     private selection         selection     Selected, by Rényi orders
     Rényi                     rdp           everything but ApproxDP (SampledOnce: in a choice); asked when the above cannot
@@ -38,7 +38,7 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection, zcdp
+from fedgraph.privacy.accounting import amplification, gaussian, pld, rdp, selection
 
 _Leaves = tuple[tuple[events.Event, int], ...]
 _SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
@@ -264,7 +264,7 @@ def _exact_gaussian(leaves: _Leaves, delta: float) -> Epsilon:
 
 def _basic(leaves: _Leaves, delta: float) -> list[Epsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
-    each = [(zcdp.pure_epsilon(leaf), count) for leaf, count in main]
+    each = [(rdp.pure_epsilon(leaf), count) for leaf, count in main]
     if left < 0 or any(e is None for e, _ in each):
         return []
     total = epsilon + math.fsum(e * count for e, count in each if e is not None)
@@ -275,12 +275,12 @@ def _basic(leaves: _Leaves, delta: float) -> list[Epsilon]:
 
 def _concentrated(leaves: _Leaves, delta: float) -> list[Epsilon]:
     main, epsilon, left = _without_approximate(leaves, delta)
-    each = [(zcdp.rho(leaf), count) for leaf, count in main]
+    each = [(rdp.rho(leaf), count) for leaf, count in main]
     if left < 0 or not main or any(r is None for r, _ in each):
         return []
     total = math.fsum(r * count for r, count in each if r is not None)
     theorem = f"ρ = {total:.6g} (Bun & Steinke 2016; Canonne, Kamath & Steinke 2020 v4, Proposition 12)"
-    return [Epsilon(zcdp.epsilon(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
+    return [Epsilon(rdp.epsilon_of_rho(total, left) + epsilon, delta, "zCDP", theorem + _beside(epsilon))]
 
 
 def _loss_distribution(leaves: _Leaves, delta: float) -> list[Epsilon]:

@@ -1,4 +1,22 @@
-"""Rényi DP at a fixed list of orders: the accountant for ledgers that no loss distribution covers.
+"""Rényi divergences: pure ε, ρ of zero-concentrated DP, and RDP at a fixed list of orders.
+
+**Pure ε** (``pure_epsilon``): ε-DP with δ = 0. The numbers add up under adaptive composition (Dwork & Roth 2014, Theorem 3.14),
+and any (εᵢ, δᵢ) add up componentwise (Theorem 3.16).
+
+    Laplace, multiplier b/Δ₁      Δ₁/b
+    k-ary response                its ε
+    bounded range ε               ε (Durfee & Rogers 2019, Corollary 4.2)
+    multi-bit, m bits at a        m·a
+
+**ρ** (``rho``): ρ-zCDP means D_α(P‖Q) ≤ ρα for every α > 1 (Bun & Steinke 2016, Definition 1.1). ρ adds up under adaptive
+composition (Lemma 1.7), and the sum is converted to (ε, δ) (``epsilon_of_rho``).
+
+    Gaussian, multiplier σ        1/(2σ²)          Bun & Steinke 2016, Proposition 1.6
+    ε-DP (also k-RR, each bit)    ε·tanh(ε/2)      ≤ ε²/2; Bun & Steinke 2016, Proposition 3.3, its KL end
+    bounded range ε               ε²/8             Cesar & Rogers 2021, Lemma 3.4
+    Laplace, multiplier 1/ε       as ε-DP
+
+**RDP** (``epsilon``), the accountant for ledgers that no loss distribution covers:
 
 RDP(α) = max of D_α(P‖Q), D_α(Q‖P), added up per order (Mironov 2017, Proposition 1), converted by
 
@@ -6,7 +24,7 @@ RDP(α) = max of D_α(P‖Q), D_α(Q‖P), added up per order (Mironov 2017, Pro
 
 Per release, with a Gaussian step of multiplier σ, rate q, B' touched rows:
 
-    whatever has a ρ          ρα, and never more than its pure ε                       ``zcdp``
+    whatever has a ρ          ρα, and never more than its pure ε
     Poisson, zero-out, B' = 1 exact moments at whole orders (``_poisson_moments``)      Mironov et al. 2019
     Poisson, otherwise        1/(α−1)·ln E_j exp(α(α−1)d_j²/(2σ²)), coins revealed:
                               zero-out d = a + 2j, a ~ Bern(q), j ~ Bin(B'−1, q); replace d = 2j, j ~ Bin(B', q)
@@ -22,7 +40,8 @@ whole orders a Poisson step's moments may be ∞ or far off (.0188 for 1.24e-4 a
 
 *Proof*: ``docs/proofs.md``.
 
-**Edge cases.** δ = 0 → ∞. Parameters 0 and ∞ are settled in ``accountant.accountant_leaves``.
+**Edge cases.** Noise multiplier 0 → pure ε = ∞; ∞ → 0. ρ = 0 → ε = 0; ρ = ∞ or δ = 0 → ε = ∞; NaN or negative →
+``PrivacyError``. Other parameters 0 and ∞ are settled in ``accountant.accountant_leaves``.
 """
 
 import math
@@ -30,12 +49,28 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
-from fedgraph.errors import UnknownEventError
+from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
-from fedgraph.privacy.accounting import pld, selection, zcdp
-from fedgraph.privacy.events import Event, FixedSizeGaussian, MentionedGaussian, OneOf, PoissonGaussian, SampledOnce, Selected
+from fedgraph.privacy.accounting import pld, selection
+from fedgraph.privacy.events import (
+    ApproxDP,
+    BoundedRange,
+    Event,
+    FixedSizeGaussian,
+    Gaussian,
+    Laplace,
+    MentionedGaussian,
+    MultiBit,
+    OneOf,
+    PoissonGaussian,
+    PureDP,
+    RandomizedResponse,
+    SampledOnce,
+    Selected,
+)
 from fedgraph.privacy.fields import ArrayField
 
 RDP_ORDERS: ArrayField = np.array(
@@ -48,6 +83,73 @@ RDP_ORDERS: ArrayField = np.array(
     )
 )
 _LONGEST_SERIES = 256
+
+
+def pure_epsilon(event: Event) -> float | None:
+    """The ε of a release that is ε-DP with δ = 0. event: one release. Returns ε; None if it is not ε-DP, or not known to be."""
+    if isinstance(event, (PureDP, RandomizedResponse, BoundedRange)):
+        return event.epsilon
+    if isinstance(event, MultiBit):
+        return event.epsilon_per_bit * event.num_bits
+    if isinstance(event, Laplace):
+        return math.inf if event.noise_multiplier == 0 else 1.0 / event.noise_multiplier
+    if isinstance(event, ApproxDP) and event.delta == 0:
+        return event.epsilon
+    return None
+
+
+def rho(event: Event) -> float | None:
+    """ρ of one release, by the table above.
+
+    event: one release; its noise multiplier, where it has one, is > 0. Returns ρ; None where the event has no zCDP bound here.
+    """
+    if isinstance(event, Gaussian):
+        return 0.5 / event.noise_multiplier**2
+    if isinstance(event, BoundedRange):
+        return event.epsilon**2 / 8
+    if isinstance(event, (PureDP, RandomizedResponse)):
+        return _pure(event.epsilon)
+    if isinstance(event, Laplace):
+        return _pure(1 / event.noise_multiplier)
+    if isinstance(event, MultiBit):
+        return event.num_bits * _pure(event.epsilon_per_bit)
+    return None
+
+
+def _pure(epsilon: float) -> float:
+    return epsilon * math.tanh(epsilon / 2)
+
+
+def epsilon_of_rho(total_rho: float, delta: float) -> float:
+    """ε of a ρ-zCDP mechanism: min over α > 1 of ρα + ln(1 − 1/α) − ln(δα)/(α − 1).
+
+    Any α gives a valid ε, so the search over α cannot make the answer wrong, only loose.
+
+    Args:
+        total_rho: ρ ≥ 0; ∞ → ∞.
+        delta: δ in [0, 1]; 0 → ∞ unless ρ = 0.
+
+    Raises:
+        PrivacyError: a number out of its range, or NaN.
+
+    >>> round(epsilon_of_rho(0.5, 1e-5), 4)
+    4.7284
+    """
+    if math.isnan(total_rho) or total_rho < 0 or not 0 <= delta <= 1:
+        raise PrivacyError(f"need rho ≥ 0 and 0 ≤ delta ≤ 1, found rho={total_rho}, delta={delta}")
+    if total_rho == 0:
+        return 0.0
+    if math.isinf(total_rho) or delta == 0:
+        return math.inf
+
+    def at(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        alpha = 1 + excess
+        return total_rho * alpha + math.log(excess / alpha) - math.log(delta * alpha) / excess
+
+    guess = 0.5 * math.log(max(-math.log(delta), 1e-3) / total_rho)
+    found = minimize_scalar(at, bounds=(guess - 6, guess + 6), method="bounded", options={"xatol": 1e-10})
+    return max(0.0, float(found.fun))
 
 
 def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, float]:
@@ -77,9 +179,9 @@ def _of_all(leaves: Iterable[tuple[Event, int]]) -> ArrayField:
 
 @lru_cache(maxsize=512)
 def _per_release(event: Event) -> ArrayField:
-    per_order = zcdp.rho(event)
+    per_order = rho(event)
     if per_order is not None:
-        ceiling = zcdp.pure_epsilon(event)
+        ceiling = pure_epsilon(event)
         return per_order * RDP_ORDERS if ceiling is None else np.minimum(per_order * RDP_ORDERS, ceiling)
     if isinstance(event, Selected):
         trials = [_of_all(events.flatten(one)) for one in event.candidates]
