@@ -5,7 +5,7 @@
     python -m benchmarks.one_run_limits --hubs
 
 **Coins.** One Gaussian release with provable ε at δ, and as many coins as are named. The attacker computes the exact likelihood
-ratio of every coin, guesses the surest of them, and the bound of a report (``audit.curve``) is taken: its mean over the runs,
+ratio of every coin, guesses the surest of them, and the bound of a report (``audit.one_run``) is taken: its mean over the runs,
 their standard deviation, and the share of ε. No attack on a composition of Gaussian releases with this price shows more on
 average, at this number of coins and guesses. The shares of guesses are those that a scenario may write down before a run.
 
@@ -38,7 +38,7 @@ import scipy.sparse as sp
 import yaml
 
 from fedgraph import data, runtime
-from fedgraph.audit import curve, one_run
+from fedgraph.audit import one_run
 from fedgraph.cells.cell import CellContext
 from fedgraph.learning import neighbour_limits
 from fedgraph.learning.clipping import neighbour_rows
@@ -58,7 +58,7 @@ def shown(mu: float, delta: float, coins: int, share: float, rng: np.random.Gene
     """ε at δ that one run shows. mu: of the release."""
     tossed = rng.random(coins) < 0.5
     seen_ = np.where(tossed, mu / 2, -mu / 2) + rng.standard_normal(coins)
-    return curve.gaussian_epsilon_lower(one_run.count_guesses(seen_, tossed, share, centred=True), delta)
+    return one_run.best_bound([one_run.count_guesses(seen_, tossed, share, centred=True)], delta, "curve")
 
 
 def of_coins(runs: int, counts: list[int]) -> None:
@@ -117,7 +117,7 @@ def _of_cell(groups: list[Group], epsilon: float, delta: float, share: float, ru
     for _ in range(runs):
         coins = rng.random(mus.size) < 0.5
         scores = mus * (np.where(coins, mus, -mus) / 2 + rng.standard_normal(mus.size))
-        alone.append(curve.gaussian_epsilon_lower(one_run.count_guesses(scores, coins, share, centred=True), delta))
+        alone.append(one_run.best_bound([one_run.count_guesses(scores, coins, share, centred=True)], delta, "curve"))
     mean = float(np.sqrt(np.square(mus).mean()))
     unlimited, moved = gaussian.epsilon(mean, delta), mean / _mu(epsilon, delta)
     words = [f"{name} {np.mean(v):.2f} ± {np.std(v):.2f}" for name, v in (("alone", alone), ("together", together))]
@@ -138,7 +138,7 @@ def _together(groups: list[Group], delta: float, share: float, runs: int, rng: n
             scores.append(2 * inverse @ (g @ x + root @ rng.standard_normal(len(g))) / np.diag(inverse))
             coins.append(x > 0)
         count = one_run.count_guesses(np.concatenate(scores), np.concatenate(coins), share, centred=True)
-        yield curve.gaussian_epsilon_lower(count, delta)
+        yield one_run.best_bound([count], delta, "curve")
 
 
 def _mu(epsilon: float, delta: float) -> float:

@@ -1,4 +1,3 @@
-from . import curve as curve
 from . import lower_bound as lower_bound
 from . import one_run as one_run
 from . import operating_points as operating_points

@@ -1,4 +1,4 @@
-"""Operating points (``OperatingPoints``): what a vector of scores is worth to an attacker, and the most that (ε, δ)-DP lets
+"""Operating points (``of_scores``): what a vector of scores is worth to an attacker, and the most that (ε, δ)-DP lets
 it be worth. An attacker calls ``score ≥ t`` positive. TPR is the share of positives that are called so, FPR that of negatives.
 A mean over examples says little about those few who are found for sure, so the true-positive rate at a small false-positive
 rate stands beside the area (Carlini et al., IEEE S&P 2022, arXiv 2112.03570, Section III).
@@ -24,7 +24,7 @@ LOW_OPERATING_RATES = (0.001, 0.01)  # the false-positive rates of every report
 
 
 @dataclass(frozen=True)
-class OperatingPoints:
+class _OperatingPoints:
     """What a vector of scores is worth to an attacker."""
 
     auc: float  # area under the receiver's curve, 0 … 1
@@ -46,7 +46,7 @@ def audited_roc_area(scores: np.ndarray, coins: np.ndarray) -> float:
     return float((ranks[coins].sum() - ones * (ones + 1) / 2) / (ones * zeros))
 
 
-def of_scores(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
+def of_scores(scores: np.ndarray, truth: np.ndarray) -> _OperatingPoints:
     """What scores (float [k]; larger: more likely positive) are worth to an attacker. Equal scores are called alike.
 
     Without a positive or a negative in ``truth`` (bool [k]) the area is one half, and all others are 0. ``PrivacyError``: NaN,
@@ -56,14 +56,14 @@ def of_scores(scores: np.ndarray, truth: np.ndarray) -> OperatingPoints:
         raise PrivacyError("an attack needs one score per example, a number or ±∞")
     positives, negatives = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
     if not positives or not negatives:
-        return OperatingPoints(0.5, 0.0, (0.0,) * len(LOW_OPERATING_RATES))
+        return _OperatingPoints(0.5, 0.0, (0.0,) * len(LOW_OPERATING_RATES))
     order = np.argsort(-scores, kind="stable")
     ordered, found = scores[order], truth[order]
     last = np.append(ordered[1:] != ordered[:-1], True)  # thresholds lie between different scores
     tpr = np.cumsum(found)[last] / positives
     fpr = np.cumsum(~found)[last] / negatives
     low = tuple(float(tpr[fpr <= rate].max(initial=0.0)) for rate in LOW_OPERATING_RATES)
-    return OperatingPoints(audited_roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low)
+    return _OperatingPoints(audited_roc_area(scores, truth), max(0.0, float((tpr - fpr).max())), low)
 
 
 def most_audited_advantage(epsilon: float, delta: float) -> float:

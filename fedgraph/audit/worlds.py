@@ -8,7 +8,7 @@ leaves must be the same, byte for byte (``first_difference``). What differs was 
 ``runs.two_worlds`` runs whole cells so.
 
     changes                what one unit's data may become in the other world
-    stated_distance        how far neighbouring values may be apart, from noise and price alone
+    _stated_distance       how far neighbouring values may be apart, from noise and price alone
     FirstWorld, SecondWorld  witnesses of every desk (``privacy.desk.witness_desks``)
     first_difference       where two values are not equal to the last bit
 
@@ -317,7 +317,7 @@ def client_changes(partition: Partition, graphs: Sequence[Sequence[int]] = ()) -
 
 
 @dataclass(frozen=True)
-class StatedDistance:
+class _StatedDistance:
     """How far two neighbouring bounded values may be apart.
 
     Attributes:
@@ -348,7 +348,7 @@ class StatedDistance:
         return moved / self.most if self.most else (0.0 if moved == 0 else math.inf)
 
 
-def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> StatedDistance | None:
+def _stated_distance(release: PlannedRelease, shares: int, hiding: int) -> _StatedDistance | None:
     """What the noise of a release is priced for, read from its mechanism and its event alone.
 
     A Gaussian release of standard deviation s at multiplier σ is priced for Δ₂ = s/σ (of n clients whose noise adds up in what
@@ -369,25 +369,25 @@ def stated_distance(release: PlannedRelease, shares: int, hiding: int) -> Stated
     if isinstance(leaf, events.Selected):
         leaf, count = leaf.candidates[-1], 1
         if isinstance(mechanism, noise.Disclose):
-            return StatedDistance("l2", 0.0)
+            return _StatedDistance("l2", 0.0)
     normal = events.Gaussian | events.PoissonGaussian | events.FixedSizeGaussian | events.EpochGaussian
     if isinstance(mechanism, noise.GaussianNoise) and isinstance(leaf, normal):
         rows = 1 if isinstance(leaf, events.Gaussian) else 2 * leaf.touched_rows - 1 + int(leaf.replaced)
         unit = mechanism.std * math.sqrt(hiding) / leaf.noise_multiplier
-        return StatedDistance("l2", unit * rows * math.sqrt(count))
+        return _StatedDistance("l2", unit * rows * math.sqrt(count))
     if isinstance(mechanism, noise.LaplaceNoise) and isinstance(leaf, events.Laplace):
-        return StatedDistance("l1", mechanism.scale / leaf.noise_multiplier * count)
+        return _StatedDistance("l1", mechanism.scale / leaf.noise_multiplier * count)
     if isinstance(mechanism, noise.GumbelTopK) and isinstance(leaf, events.BoundedRange):
-        return StatedDistance("rows", max(1, count // mechanism.k), mechanism.scale * leaf.epsilon / 2)
+        return _StatedDistance("rows", max(1, count // mechanism.k), mechanism.scale * leaf.epsilon / 2)
     if isinstance(mechanism, edge_mechanisms.EdgeRand | edge_mechanisms.LapGraph):
-        return StatedDistance("cells", count)
+        return _StatedDistance("cells", count)
     if isinstance(mechanism, noise.KaryResponse | local_bits.MaskedResponse):
-        return StatedDistance("rows", count)
+        return _StatedDistance("rows", count)
     if isinstance(mechanism, noise.MultiBitEncoder | local_bits.SampledBits) and isinstance(leaf, events.MultiBit):
         whole = isinstance(mechanism, noise.MultiBitEncoder) and mechanism.in_total
-        return StatedDistance("rows", math.inf if whole else max(1, leaf.num_bits // mechanism.num_sampled))
+        return _StatedDistance("rows", math.inf if whole else max(1, leaf.num_bits // mechanism.num_sampled))
     if isinstance(mechanism, ObjectivePerturbation) and isinstance(leaf, events.PureDP) and not leaf.epsilon:
-        return StatedDistance("l2", 0.0)
+        return _StatedDistance("l2", 0.0)
     if isinstance(
         mechanism, ObjectivePerturbation | PerBlock | noise.SymmetricLaplaceNoise | noise.GaussianNoise | noise.Disclose
     ):
@@ -548,7 +548,7 @@ def _ratio(pairs: Sequence[tuple[DeskMoment, DeskMoment]], priced: PricedFor) ->
     ratios, changes_, protection = list[float](), list[np.ndarray](), priced.guarantee.protection
     for one, other in pairs:
         release = one.release
-        stated = stated_distance(release, one.shares, priced.hiding.get(release.path, 1))
+        stated = _stated_distance(release, one.shares, priced.hiding.get(release.path, 1))
         if stated is None:
             return None, ""
         a, b = one.bounded, other.bounded

@@ -44,7 +44,7 @@ class CanaryAttackCellFacts:
 
     counts: _Counts  # one for each number of guesses that was tried
     what: str  # what was compared, in words
-    estimator: str  # which bound of ``audit.curve`` reads the counts; it was chosen before any score was seen
+    estimator: str  # which bound of ``audit.one_run`` reads the counts; it was chosen before any score was seen
     path: str | None = None  # the attacked path of releases; None: everything that was released
 
 
@@ -64,7 +64,7 @@ class NamedAttackCellFacts:
     epsilon: float | None  # the lower bound on ε; None where no theorem gives one
     comparable: bool  # whether ``epsilon`` can be held against the provable ε of the row
     why: str  # why not, where it cannot
-    estimator: str  # which bound of ``audit.curve`` reads the counts
+    estimator: str  # which bound of ``audit.one_run`` reads the counts
     counts: _Counts  # one for each number of guesses
     limit: float | None  # the largest expected advantage that the provable ε allows; None where it is not known
     answers: str  # who sees the answers

@@ -24,7 +24,7 @@ from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.sensitivity import SensitivityBound
 
-TriedAtDesk = TypeVar("TriedAtDesk")
+_Tried = TypeVar("_Tried")
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ class Desk:
             state = walk.follow(state, self._noised(plan, bounded, self.round, plan.event.count))
         return self._record(plan, np.array(walk.result(state)))
 
-    def choose(self, path: str, trial: Callable[[int], tuple[TriedAtDesk, np.ndarray]]) -> tuple[TriedAtDesk, Released]:
+    def choose(self, path: str, trial: Callable[[int], tuple[_Tried, np.ndarray]]) -> tuple[_Tried, Released]:
         """The best of a secret number of trials by their noisy scores, with one ledger line for all trials.
 
         The plan fixes the law of that number, the bound of a score and its noise. Only the best trial and its noisy score may
@@ -313,7 +313,7 @@ class Desk:
         if not isinstance(plan.event, Selected) or self.together:
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
 
-        def one(number: int) -> tuple[TriedAtDesk, np.ndarray]:
+        def one(number: int) -> tuple[_Tried, np.ndarray]:
             tried, score = trial(number)
             return tried, self._noised(plan, plan.bound.enforce(score), self.round)
 

@@ -105,10 +105,8 @@ def _least_change(place: NoisePlace, relation: Relation) -> float:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
     if isinstance(bound, OwnedRows):
         return bound.sensitivity_l2(relation)
-    if isinstance(bound, private_counts.MeetingCounts):
+    if isinstance(bound, private_counts.MeetingCounts | private_counts.ColumnCounts):
         return bound.change(relation)
-    if isinstance(bound, private_counts.ColumnCounts):
-        return private_counts.column_sensitivity(bound, relation)
     if isinstance(bound, Box):
         return _side(bound)
     return sensitivity.l2(bound, relation)

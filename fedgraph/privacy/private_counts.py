@@ -90,20 +90,11 @@ class ColumnCounts(SensitivityBound):
         counts = np.stack([np.bincount(column[column >= 0], minlength=COUNT_BINS + 2) for column in value.T]).astype(np.float64)
         return counts.sum(axis=0, keepdims=True) / self.num_columns if self.pooled else counts
 
-
-def column_sensitivity(bound: ColumnCounts, relation: Relation) -> float:
-    """Δ₂ of all counts together, by the table above.
-
-    Args:
-        bound: the bound of the counts.
-        relation: a relation of nodes.
-
-    Raises:
-        PrivacyError: a relation that is not of nodes.
-    """
-    if relation.unit is not Unit.NODE:
-        raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
-    return math.sqrt((1 if bound.pooled else bound.num_columns) * (2 if relation.replaces else 1))
+    def change(self, relation: Relation) -> float:
+        """Δ₂ of all counts together, by the table above. ``PrivacyError``: a relation that is not of nodes."""
+        if relation.unit is not Unit.NODE:
+            raise PrivacyError(f"counts of columns have no sensitivity under {relation.value}")
+        return math.sqrt((1 if self.pooled else self.num_columns) * (2 if relation.replaces else 1))
 
 
 def number_line(values: np.ndarray) -> np.ndarray:

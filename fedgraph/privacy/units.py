@@ -16,7 +16,7 @@ from fedgraph.errors import PrivacyError
 PRIVACY_WORDS = tomllib.loads(resources.files("fedgraph.privacy").joinpath("words.toml").read_text(encoding="utf-8"))
 
 
-class WordedUnit(str, Enum):
+class _Worded(str, Enum):
     """An enumeration whose members have a phrase, ``words``, from ``words.toml``."""
 
     @property
@@ -40,7 +40,7 @@ class Unit(str, Enum):
     ENTITY = "entity"
 
 
-class Relation(WordedUnit):
+class Relation(_Worded):
     """Which two inputs are neighbours; ``words`` says each in a phrase.
 
     Attributes:
@@ -81,7 +81,7 @@ class Relation(WordedUnit):
         return self in (Relation.NODE_REPLACE, Relation.GRAPH_REPLACE)
 
 
-class Viewer(WordedUnit):
+class Viewer(_Worded):
     """From whom the unit is protected: the price counts everything that this viewer receives.
 
     Attributes:
@@ -104,7 +104,7 @@ class Viewer(WordedUnit):
         return self in (Viewer.SERVER, Viewer.ACTIVE_SERVER)
 
 
-class Assumption(WordedUnit):
+class Assumption(_Worded):
     """What a guarantee takes for granted; ``words`` says each assumption in a phrase."""
 
     COUNTS_PUBLIC = "counts-public"

@@ -23,7 +23,7 @@ from types import SimpleNamespace
 import pandas as pd
 
 from fedgraph import plugins
-from fedgraph.audit import curve, one_run
+from fedgraph.audit import one_run
 from fedgraph.cells import (
     CanaryAttackCellFacts,
     Cell,
@@ -350,7 +350,7 @@ class Attack(SimpleNamespace):
 
         Args:
             alpha: The probability with which it may be wrong.
-            estimator: Which bound of ``audit.curve`` reads them, in the place of the attack's own.
+            estimator: Which bound of ``audit.one_run`` reads them, in the place of the attack's own.
         """
         return _bound(self.counts, self.delta, estimator or self.one.estimator, alpha) if self.counts else None
 
@@ -363,7 +363,7 @@ class Attack(SimpleNamespace):
 
 @cache
 def _bound(counts: tuple[one_run.OneRunCount, ...], delta: float, by: str, alpha: float) -> float:
-    return curve.best_bound(list(counts), delta, by, alpha)
+    return one_run.best_bound(list(counts), delta, by, alpha)
 
 
 def rows(table: pd.DataFrame, results: Sequence[Result] | None = None) -> list[Line]:

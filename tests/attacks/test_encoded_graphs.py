@@ -52,7 +52,7 @@ def test_the_ratio_of_a_bit_is_that_of_its_probabilities() -> None:
     for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
         sent = np.array([signs], dtype=float)
         wanted = math.log(probability(sent, one) / probability(sent, zero))
-        assert likelihood_ratios.of_release(encoder, sent, one, zero) == pytest.approx(wanted)
+        assert likelihood_ratios.of_blocks(encoder, sent, one, zero, (1,)) == [pytest.approx(wanted)]
 
 
 @pytest.mark.parametrize(("encoder", "epsilon"), [("multi-bit", "1/n"), ("multi-bit-total", 4.0), ("multi-bit-node", 4.0)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from fedgraph.audit import curve, one_run
+from fedgraph.audit import one_run
 from fedgraph.audit.one_run import OneRunCount
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy.accounting import gaussian
@@ -27,7 +27,7 @@ def test_a_true_gaussian_is_accused_no_more_often_than_alpha(epsilon: float) -> 
     for _ in range(runs):
         coins = rng.random(300) < 0.5
         count = one_run.count_guesses(rng.standard_normal(300) + mu * coins, coins, 0.2)
-        accused += curve.gaussian_epsilon_lower(count, delta, alpha) > epsilon
+        accused += one_run.best_bound([count], delta, "curve", alpha) > epsilon
     assert binom.sf(accused - 1, runs, alpha) > 1e-4, f"{accused} of {runs} true curves refuted at {alpha}"
 
 
@@ -39,7 +39,7 @@ def test_one_run_shows_what_the_issue_asks_for() -> None:
         for _ in range(3):
             tossed = rng.random(coins) < 0.5
             count = one_run.count_guesses(rng.standard_normal(coins) + mu_of(epsilon, delta) * tossed, tossed, share)
-            shown.append(curve.gaussian_epsilon_lower(count, delta))
+            shown.append(one_run.best_bound([count], delta, "curve"))
         assert wanted * epsilon <= float(np.mean(shown)) <= epsilon
 
 
@@ -59,8 +59,8 @@ def test_bounds_are_those_of_jax_privacy(
     found: OneRunCount, delta: float, curved: float, surer: float, counted: float, pure: float
 ) -> None:
     """But for counting with δ > 0: their term of δ is that of Theorem 5.2, ours is smaller (``one_run``, (*))."""
-    assert curve.gaussian_epsilon_lower(found, delta) == pytest.approx(curved, rel=1e-3, abs=2e-4)
-    assert curve.gaussian_epsilon_lower(found, delta, 0.001) == pytest.approx(surer, rel=1e-3, abs=2e-4)
+    assert one_run.best_bound([found], delta, "curve") == pytest.approx(curved, rel=1e-3, abs=2e-4)
+    assert one_run.best_bound([found], delta, "curve", 0.001) == pytest.approx(surer, rel=1e-3, abs=2e-4)
     assert one_run.epsilon_lower(found, delta) >= counted - 1e-4
     assert one_run.epsilon_lower(found, 0.0) == pytest.approx(pure, rel=1e-4, abs=1e-4)
 
@@ -69,8 +69,8 @@ def test_the_curve_says_more_than_counting_and_neither_too_much() -> None:
     rng, delta = np.random.default_rng(1), 1e-3
     coins = rng.random(4000) < 0.5
     count = one_run.count_guesses(rng.standard_normal(coins.size) + mu_of(4.0, delta) * coins, coins, 0.1)
-    found = {name: curve.best_bound([count], delta, name) for name in ("counting", "counting-tight", "curve")}
+    found = {name: one_run.best_bound([count], delta, name) for name in ("counting", "counting-tight", "curve")}
     assert all(0 < value < 4.0 for value in found.values())
     assert found["curve"] > found["counting"]
     with pytest.raises(PrivacyError, match="unknown estimator"):
-        curve.best_bound([], delta, "guessing")
+        one_run.best_bound([], delta, "guessing")

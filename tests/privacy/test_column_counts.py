@@ -26,7 +26,7 @@ def test_one_person_changes_the_counts_by_at_most_what_is_stated(relation: Relat
         bound = ColumnCounts(d, n, pooled)
         before, after = (bound.enforce(counts.positions(counts.number_line(r), brackets)) for r in (rows, other))
         worst = max(worst, float(np.linalg.norm(before - after)))
-    stated = counts.column_sensitivity(ColumnCounts(3, 8, pooled), relation)
+    stated = ColumnCounts(3, 8, pooled).change(relation)
     assert 0.99 * stated <= worst <= stated + 1e-9, "met, so the noise is neither too little nor wasted"
 
 

@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binomtest, chisquare, ks_2samp
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.mechanisms import edge_mechanisms
 from fedgraph.privacy.mechanisms.edge_mechanisms import (
     EdgeCells,
     EdgeRand,
@@ -19,15 +18,14 @@ from fedgraph.privacy.mechanisms.edge_mechanisms import (
 
 
 def some_edges(n: int, m: int, seed: int) -> np.ndarray:
-    return edge_mechanisms.of_cells(
-        edge_mechanisms.distinct_cells(edge_mechanisms.num_cells(n), m, np.random.default_rng(seed))
-    )
+    cells = EdgeCells(n)
+    return cells.edges(np.sort(np.random.default_rng(seed).choice(cells.count, m, replace=False)))
 
 
 @pytest.mark.parametrize("n", [2, 3, 50])
 def test_cells_and_pairs_are_the_same(n: int) -> None:
-    cells = np.arange(edge_mechanisms.num_cells(n))
-    pairs = edge_mechanisms.of_cells(cells)
+    cells = np.arange(EdgeCells(n).count)
+    pairs = EdgeCells(n).edges(cells)
     assert (pairs[:, 0] < pairs[:, 1]).all()
     assert pairs.max() == n - 1
     assert np.array_equal(EdgeCells(n).of(pairs), cells)
@@ -58,7 +56,7 @@ def test_every_own_cell_is_flipped_with_the_same_probability_and_no_other(
 
 
 def lapgraph_densely(truth: np.ndarray, n: int, epsilon: float, share: float, rng: np.random.Generator) -> tuple[int, int]:
-    cells = np.zeros(edge_mechanisms.num_cells(n))
+    cells = np.zeros(EdgeCells(n).count)
     cells[EdgeCells(n).of(truth)] = 1
     count = int(min(max(round(len(truth) + rng.laplace(scale=1 / (share * epsilon))), 0), cells.size))
     noisy = cells + rng.laplace(scale=1 / ((1 - share) * epsilon), size=cells.size)
@@ -106,8 +104,6 @@ def test_bad_edges_never_pass() -> None:
         LapGraph(1.0, 10, 100, share=1.0)
     with pytest.raises(PrivacyError, match="above its limit"):
         LapGraph(1.0, 100, 3).apply(some_edges(100, 2000, 0), np.random.default_rng(0))
-    with pytest.raises(PrivacyError, match="are free"):
-        edge_mechanisms.distinct_cells(3, 4, np.random.default_rng(0))
 
 
 def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
@@ -115,11 +111,11 @@ def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
     owner = rng.integers(4, size=n)
     dealt = [EdgeCells(n, tuple(np.flatnonzero(owner == client).tolist())) for client in range(4)]
     pairs = np.concatenate([c.edges(np.arange(c.count)) for c in dealt])
-    assert np.array_equal(np.sort(EdgeCells(n).of(pairs)), np.arange(edge_mechanisms.num_cells(n)))
+    assert np.array_equal(np.sort(EdgeCells(n).of(pairs)), np.arange(EdgeCells(n).count))
     for cells in dealt:
         assert np.array_equal(cells.of(cells.edges(np.arange(cells.count))), np.arange(cells.count))
     assert EdgeCells(n, ()).count == 0
-    assert EdgeCells(n).count == edge_mechanisms.num_cells(n)
+    assert EdgeCells(n).count == n * (n - 1) // 2
     for bad in ((3, 3), (5, 2), (-1,), (n,)):
         with pytest.raises(PrivacyError, match="strictly increasing"):
             EdgeCells(n, bad)
@@ -127,9 +123,9 @@ def test_cells_dealt_by_smaller_id_are_the_upper_triangle_each_once() -> None:
 
 def test_cells_of_huge_graphs_are_exact_and_in_order_and_graphs_without_cells_run() -> None:
     n = 40_000
-    last = edge_mechanisms.num_cells(n) - 1
+    last = EdgeCells(n).count - 1
     cells = np.unique(np.append(np.random.default_rng(0).integers(last, size=100_000), last))
-    assert np.array_equal(EdgeCells(n).of(edge_mechanisms.of_cells(cells)), cells)
+    assert np.array_equal(EdgeCells(n).of(EdgeCells(n).edges(cells)), cells)
     shown = EdgeCells(200).of(LapGraph(3.0, 200, 10**6).apply(some_edges(200, 500, 0), np.random.default_rng(0)))
     assert (np.diff(shown) > 0).all(), "the order of rows tells nothing"
     none = np.zeros((0, 2), dtype=np.int32)

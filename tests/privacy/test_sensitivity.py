@@ -79,9 +79,8 @@ NONE = [  # what one unit of the relation may change in several of its rows, or 
 
 
 def test_no_sensitivity_and_no_change_of_counts_is_invented():
-    columns = private_counts.ColumnCounts(3, 4, pooled=False)
     counts = (
-        (lambda relation: private_counts.column_sensitivity(columns, relation), EDGE),
+        (private_counts.ColumnCounts(3, 4, pooled=False).change, EDGE),
         (private_counts.MeetingCounts(9, 3, by_class=True).change, EDGE),
         (NeighbourCounts(9).sensitivity_l1, NODE),
     )

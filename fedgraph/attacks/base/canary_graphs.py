@@ -36,7 +36,7 @@ from fedgraph import seeds
 from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.attacks.base import whole_run
 from fedgraph.attacks.base.whole_run import NO_WHOLE_RUN_RESULT, WholeRunResult
-from fedgraph.audit import curve
+from fedgraph.audit import one_run
 from fedgraph.cells import Cell, CellContext
 from fedgraph.documents import Settings
 from fedgraph.methods import EmbedderMethodPlan, State, method_kinds, seen
@@ -83,7 +83,7 @@ def _measure_updates(
         return NO_WHOLE_RUN_RESULT
     unit = f"{made.guarantee.protection.relation.value} canaries"
     what = f"{unit}, read in the noisy updates of all rounds and in what was released of graphs"
-    by = curve.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
+    by = one_run.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
     return whole_run.bound_scores(scores, found.coins, guesses, made.guarantee.delta, what, centred=True, estimator=by)
 
 
@@ -232,7 +232,7 @@ def measure(
     gaussian = made.made.pooled is not None and all(accountant.is_gaussian(r.event) for r in made.made.sent)
     read = "encoded embeddings" if made.made.pooled is None else "released histograms of classes"
     what = f"graph-replace canaries, read in the {read}; the model path is outside this attack"
-    by = curve.choose_estimator(gaussian)
+    by = one_run.choose_estimator(gaussian)
     found, delta = (np.array(scores), np.concatenate(coins)), made.guarantee.delta
     return whole_run.bound_scores(*found, settings.guesses, delta, what, centred=True, estimator=by, path=_PATH)
 

@@ -28,7 +28,7 @@ from fedgraph.attacks.base import attack_scene, coin_game, whole_run
 from fedgraph.attacks.base.attack_scene import Scene, SceneAttack, SceneFinding
 from fedgraph.attacks.base.whole_run import WholeRunAttack
 from fedgraph.attacks.lira import likelihood_ratios
-from fedgraph.audit import curve, one_run, operating_points
+from fedgraph.audit import one_run, operating_points
 from fedgraph.cells import Cell, CellContext, NamedAttackCellFacts, NamedAttacksCellFacts, NodeRiskCellFacts
 from fedgraph.errors import RuntimeFailure, ScenarioError
 from fedgraph.methods import Plan, State
@@ -67,7 +67,7 @@ def _judge(name: str, module: Any, scene: Scene, found: SceneFinding, provable: 
         advantage=points.advantage,
         tpr=points.tpr,
         relation=None if relation is None or found.units is None else relation.value,
-        epsilon=curve.best_bound(counts, delta, estimator) if counts else None,
+        epsilon=one_run.best_bound(counts, delta, estimator) if counts else None,
         comparable=not why,
         why=why,
         estimator=estimator,

@@ -2,9 +2,9 @@
 
 The plan is run once more on the same data with canaries (``attacks.base.canaries``), with the same noise multipliers and fresh
 noise. The attacker knows the data, the plan and both versions of each canary; only the coins are unknown. It computes a score
-for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores. ``audit.curve`` turns
-the number of right guesses into a lower bound on ε that holds with 95 % confidence. If all releases are Gaussian, the bound
-refutes their whole curve; otherwise it counts right guesses (``audit.one_run``).
+for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores. ``audit.one_run``
+turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. If all releases are Gaussian, the
+bound refutes their whole curve; otherwise it counts right guesses.
 
 What the attacker looks at is fixed beforehand, for each method one thing:
 
@@ -28,7 +28,7 @@ from scipy.special import log_softmax
 from fedgraph import seeds
 from fedgraph.attacks.base import canaries as canaries_of
 from fedgraph.attacks.base import evidence as evidence_of
-from fedgraph.audit import curve, one_run, operating_points
+from fedgraph.audit import one_run, operating_points
 from fedgraph.cells import CanaryAttackCellFacts, Cell, CellContext
 from fedgraph.documents import InfiniteSetting, Settings, SettingsSpec
 from fedgraph.federation import rounds
@@ -108,11 +108,11 @@ def bound_scores(
     """The bound on ε by guesses from scores.
 
     scores, coins: [m]. shares: shares of coins that are guessed. what: in words, what was compared. centred: as in
-    ``audit.one_run.count_guesses``. estimator: a name of ``audit.curve``, chosen before any score is seen. path: the attacked
+    ``audit.one_run.count_guesses``. estimator: a name of ``audit.one_run``, chosen before any score is seen. path: the attacked
     path, if it is a single one.
     """
     counts = [one_run.count_guesses(scores, coins, share, centred) for share in dict.fromkeys(shares)]
-    bound = curve.best_bound(counts, delta, estimator)
+    bound = one_run.best_bound(counts, delta, estimator)
     attack = CanaryAttackCellFacts(tuple((c.coins, c.guesses, c.right) for c in counts), what, estimator, path)
     first = counts[0]
     metrics = {"attack_accuracy": first.right / first.guesses, "attack_auc": operating_points.audited_roc_area(scores, coins)}
@@ -153,7 +153,7 @@ def measure_canaries(
     scores, read = _scores(opened, told, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
     what += ", more than the viewer gets" if read and opened is not made else ""
-    by = curve.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
+    by = one_run.choose_estimator(all(accountant.is_gaussian(event) for event in made.declared().values()))
     return bound_scores(scores, found.coins, settings.guesses, made.guarantee.delta, what, centred=read, estimator=by)
 
 

@@ -124,7 +124,7 @@ def _with(made: Plan, facts: PublicFacts, columns: GraphColumns, multiplier: flo
         mechanism, event = planned.PLAN_WITHOUT_NOISE
         said = (f"Numbers of {names} became their ranks, which were counted without noise.",)
     else:
-        sensitivity = private_counts.column_sensitivity(bound, made.guarantee.protection.relation)
+        sensitivity = bound.change(made.guarantee.protection.relation)
         std, _ = planned.gradient_std(multiplier, sensitivity, facts)
         mechanism, event = privacy.GaussianNoise(std), privacy.Gaussian(multiplier)
         error = _std_of_sum(mechanism, facts) * privacy.private_counts.COUNT_BINS**0.5 / 2 / facts.num_nodes

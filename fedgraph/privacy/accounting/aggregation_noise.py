@@ -34,14 +34,14 @@ _REAL_ORDERS: ArrayField = 1 + np.arange(1, 25501) / 100  # with every whole one
 
 
 @dataclass(frozen=True)
-class EdgeAggregationNoise:
+class _EdgeNoise:
     """Noise of aggregations at edge level."""
 
     std: float  # standard deviation per entry of one hop, in data units
     published: float  # the ε that the paper's formula gives for it
 
 
-def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> EdgeAggregationNoise:
+def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, reading: str, formula: str) -> _EdgeNoise:
     """Noise of released aggregations, so that all hops together cost at most ε.
 
     Args:
@@ -65,7 +65,7 @@ def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, read
         std = calibrate.gaussian_multiplier(hops, epsilon, delta)
     else:
         std = calibrate.published(lambda s: claimed(math.sqrt(hops) / s, delta), epsilon)
-    return EdgeAggregationNoise(std, claimed(math.sqrt(hops) / std, delta))
+    return _EdgeNoise(std, claimed(math.sqrt(hops) / std, delta))
 
 
 def _renyi_epsilon(mu: float, delta: float) -> float:
@@ -105,7 +105,7 @@ class NodeAggregation:
 
 
 @dataclass(frozen=True)
-class NodeAggregationNoise:
+class _NodeNoise:
     """Noise of a pipeline at node level."""
 
     gradient: float  # std / clip
@@ -121,7 +121,7 @@ def node_level(
     reading: str,
     published_ratio: float,
     formula: str = "slides",
-) -> NodeAggregationNoise:
+) -> _NodeNoise:
     """Noise multipliers with which a pipeline costs at most ε.
 
     Args:
@@ -146,7 +146,7 @@ def node_level(
         to_gradient = pipeline.sampling_rate * math.sqrt(pipeline.steps / (1 - share)) * (2 if pipeline.replaced else 1)
         multiplier = calibrate.noise_multiplier_of(lambda m: pipeline.event(m * to_gradient, m * to_hop), epsilon, delta)
         gradient, hop = multiplier * to_gradient, multiplier * to_hop
-    return NodeAggregationNoise(gradient, hop, claimed_epsilon(pipeline, gradient, hop, delta, formula))
+    return _NodeNoise(gradient, hop, claimed_epsilon(pipeline, gradient, hop, delta, formula))
 
 
 def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delta: float, formula: str = "slides") -> float:

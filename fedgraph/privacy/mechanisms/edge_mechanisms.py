@@ -43,29 +43,6 @@ from fedgraph.privacy.sensitivity import SensitivityBound
 _Integers = npt.NDArray[np.int64]
 
 
-def num_cells(num_nodes: int) -> int:
-    """n(n−1)/2."""
-    return num_nodes * (num_nodes - 1) // 2
-
-
-def _edge_cell_of(edges: np.ndarray) -> _Integers:
-    """v(v−1)/2 + u, int64 [m]: a number below ``num_cells`` for each pair u < v."""
-    u, v = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
-    cells: _Integers = v * (v - 1) // 2 + u
-    return cells
-
-
-def of_cells(cells: np.ndarray) -> npt.NDArray[np.int32]:
-    """Inverse of ``_edge_cell_of``: int32 [m, 2]."""
-    v = ((1 + np.sqrt(1 + 8 * cells.astype(np.float64))) / 2).astype(np.int64)
-    v -= v * (v - 1) // 2 > cells  # the square root is off by at most one
-    v += (v + 1) * v // 2 <= cells
-    out = np.empty((cells.size, 2), dtype=np.int32)
-    out[:, 1] = v
-    out[:, 0] = cells - v * (v - 1) // 2
-    return out
-
-
 @dataclass(frozen=True)
 class EdgeCells:
     """The cells that one client answers for.
@@ -94,12 +71,13 @@ class EdgeCells:
     @property
     def count(self) -> int:
         """How many pairs."""
-        return num_cells(self.num_nodes) if self.smaller is None else int(self._ends[-1])
+        return self.num_nodes * (self.num_nodes - 1) // 2 if self.smaller is None else int(self._ends[-1])
 
     def of(self, edges: np.ndarray) -> _Integers:
         """The number, below ``count``, of each pair u < v (integers [m, 2]); u must be among ``smaller``."""
         if self.smaller is None:
-            return _edge_cell_of(edges)
+            u, v = edges[:, 0].astype(np.int64), edges[:, 1].astype(np.int64)
+            return np.asarray(v * (v - 1) // 2 + u)
         at = np.searchsorted(self._ids, edges[:, 0])
         cells: _Integers = self._ends[at] + edges[:, 1] - edges[:, 0] - 1
         return cells
@@ -107,7 +85,13 @@ class EdgeCells:
     def edges(self, cells: np.ndarray) -> npt.NDArray[np.int32]:
         """Inverse of ``of``: int32 [m, 2]."""
         if self.smaller is None:
-            return of_cells(cells)
+            v = ((1 + np.sqrt(1 + 8 * cells.astype(np.float64))) / 2).astype(np.int64)
+            v -= v * (v - 1) // 2 > cells  # the square root is off by at most one
+            v += (v + 1) * v // 2 <= cells
+            out = np.empty((cells.size, 2), dtype=np.int32)
+            out[:, 1] = v
+            out[:, 0] = cells - v * (v - 1) // 2
+            return out
         at = np.searchsorted(self._ends, cells, side="right") - 1
         u = self._ids[at]
         return np.column_stack([u, u + 1 + cells - self._ends[at]]).astype(np.int32)
@@ -145,7 +129,7 @@ class EdgeTriangle(SensitivityBound):
         return value
 
 
-def distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> _Integers:
+def _distinct_cells(limit: int, count: int, rng: np.random.Generator, without: np.ndarray | None = None) -> _Integers:
     """Distinct integers in [0, limit), uniform, sorted.
 
     Draws are added until there are enough and never thrown away once new: sampling without replacement.
@@ -270,7 +254,7 @@ class LapGraph(NoiseMechanism):
         low = _laplace_tail(cells - edges.size, count, scale, rng)
         values = np.concatenate([high, low])
         kept = np.argpartition(-values, count - 1)[:count] if count < values.size else np.arange(values.size)
-        zeros = distinct_cells(cells, int((kept >= edges.size).sum()), rng, without=edges)
+        zeros = _distinct_cells(cells, int((kept >= edges.size).sum()), rng, without=edges)
         return space.edges(np.sort(np.concatenate([edges[kept[kept < edges.size]], zeros])))
 
 

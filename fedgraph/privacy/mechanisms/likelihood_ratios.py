@@ -26,13 +26,13 @@ from fedgraph.privacy.mechanisms.noise import (
 )
 
 
-def of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+def _of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
     """log P(released | one) − log P(released | zero) of one release.
 
     mechanism: what released it. released: what was sent. one: one of the two inputs after their bound, of the same shape. zero:
     the other. ``PrivacyError``: the mechanism has no likelihood ratio here.
 
-    >>> round(of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
+    >>> round(_of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
     """
     if isinstance(mechanism, GaussianNoise | Disclose):
@@ -64,10 +64,10 @@ def of_blocks(
         PrivacyError: a mechanism has no likelihood ratio here.
     """
     if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
-        return [of_release(mechanism, released, one, zero)]
+        return [_of_release(mechanism, released, one, zero)]
     parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
     blocks = zip(*(mechanisms.blocks.split(m, sizes) for m in (released, one, zero)), strict=True)
-    return [of_release(part, *three) for part, three in zip(parts, blocks, strict=True)]
+    return [_of_release(part, *three) for part, three in zip(parts, blocks, strict=True)]
 
 
 def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
