@@ -4,15 +4,8 @@ Notation: Δ₁, Δ₂ are L1 / L2 sensitivities under the guarantee's neighbour
 states and proves them). A *noise multiplier* is standard deviation / Δ₂. ``accountant`` prices
 events and ``ledger`` keeps them.
 
-The type of a field says what it may hold, and is checked when an event is built:
-
-    type          accepts
-    LevelField    a number ≥ 0: as a multiplier 0 is no noise and ∞ no information, as an ε 0 is no loss and ∞ no privacy
-    RateField     a number in [0, 1]
-    CountField    an integer ≥ 1      NumberField    an integer ≥ 0 (of any size)      ChoicesField    an integer ≥ 2
-    EventFlagField  True or False     ReasonField    a text
-
-These types are in ``fields``. No field has a default.
+The type of a field (``fields``) says what it may hold, and is checked when an event is built. A ``LevelField`` may be 0 or ∞:
+as a multiplier 0 is no noise and ∞ no information, as an ε 0 is no loss and ∞ no privacy.
 """
 
 import dataclasses

@@ -14,7 +14,7 @@ it. Disjoint clients: the worst client. ``holders``: the clients that hold the w
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from fedgraph.errors import PrivacyError
@@ -99,16 +99,12 @@ def _in_words(cell: str) -> str:
     return cell.replace("/", " · ").replace("%2F", "/").replace("%25", "%")
 
 
-def _spans(numbers: Iterable[int]) -> str:
-    """Whole numbers as ranges.
+def _ranges(found: LedgerSpans) -> str:
+    """Ranges in words.
 
-    >>> _spans([0, 1, 2, 5, 7, 8])
+    >>> _ranges(((0, 2), (5, 5), (7, 8)))
     '0–2, 5, 7–8'
     """
-    return _ranges(ledger.spans(numbers))
-
-
-def _ranges(found: LedgerSpans) -> str:
     shown = [str(a) if a == b else f"{a}–{b}" for a, b in found]
     return ", ".join(shown if len(shown) <= 12 else [*shown[:10], f"… ({len(shown) - 11} more ranges)", shown[-1]])
 
@@ -160,7 +156,8 @@ def _guarantee(account: LedgerAccount, say: Callable[[str], str]) -> Iterator[st
             ends = say("Events price one end of an edge; the worst edge has its ends")
             yield f"  {ends} at clients {where}, and they compose."
         else:
-            yield f"  {say('The worst node')} is held by clients {_spans(account.holders)}; their releases compose."
+            held = _ranges(ledger.spans(account.holders))
+            yield f"  {say('The worst node')} is held by clients {held}; their releases compose."
     if account.sampled_once is not None:
         yield f"  All of it ran on a secret sample, drawn once with rate {account.sampled_once:g}, which amplifies the total."
 

@@ -100,12 +100,17 @@ def spans(numbers: Iterable[int]) -> LedgerSpans:
     >>> spans([0, 1, 2, 5, 7, 8])
     ((0, 2), (5, 5), (7, 8))
     """
+    return _joined((n, n) for n in sorted(set(numbers)))
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> LedgerSpans:
+    """Ranges in ascending order, none of which overlap, with those that touch made one."""
     out: list[tuple[int, int]] = []
-    for n in sorted(set(numbers)):
-        if out and n == out[-1][1] + 1:
-            out[-1] = (out[-1][0], n)
+    for first, last in ranges:
+        if out and first == out[-1][1] + 1:
+            out[-1] = (out[-1][0], last)
         else:
-            out.append((n, n))
+            out.append((first, last))
     return tuple(out)
 
 
@@ -156,7 +161,7 @@ def _merged(lines: Iterable[LedgerLine], along: Literal["clients", "rounds"]) ->
         for place, other in enumerate(alike):
             before = other.clients if along == "clients" else other.rounds
             if not _overlap(before, own):
-                both = _union(before, own)
+                both = _joined(sorted((*before, *own)))
                 alike[place] = replace(other, clients=both) if along == "clients" else replace(other, rounds=both)
                 break
         else:
@@ -166,17 +171,6 @@ def _merged(lines: Iterable[LedgerLine], along: Literal["clients", "rounds"]) ->
 
 def _overlap(one: LedgerSpans, two: LedgerSpans) -> bool:
     return any(a <= d and c <= b for a, b in one for c, d in two)
-
-
-def _union(one: LedgerSpans, two: LedgerSpans) -> LedgerSpans:
-    """The union of two sets of ranges that share no number."""
-    out: list[tuple[int, int]] = []
-    for first, last in sorted((*one, *two)):
-        if out and first == out[-1][1] + 1:
-            out[-1] = (out[-1][0], last)
-        else:
-            out.append((first, last))
-    return tuple(out)
 
 
 def _spans_from(given: Any) -> LedgerSpans:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
-from fedgraph.privacy import ArrayField, aggregation_noise, calibrate
+from fedgraph.privacy import ArrayField, calibrate, rdp
 
 _LARGEST = 100  # order
 _ORDERS: ArrayField = 1 + np.arange(1, 100 * (_LARGEST - 1) + 1) / 100
@@ -55,7 +55,7 @@ def _step_moments(noise_scale: float, share: float) -> ArrayField:
 
 
 def epsilon(noise_scale: float, batch: int, rows: int, steps: int, delta: float) -> float:
-    """The published ε: steps (chords between whole orders) and the release, α/2s², as ``claimed_conversion`` converts.
+    """The published ε: steps (chords between whole orders) and the release, α/2s², as ``rdp.converted`` converts.
 
     Args:
         noise_scale: s > 0.
@@ -65,7 +65,7 @@ def epsilon(noise_scale: float, batch: int, rows: int, steps: int, delta: float)
         delta: δ in (0, 1).
     """
     moments = steps * np.interp(_ORDERS, np.arange(1.0, _LARGEST + 1), _step_moments(noise_scale, batch / rows)) / (_ORDERS - 1)
-    return aggregation_noise.claimed_conversion(moments + _ORDERS / (2 * noise_scale**2), _ORDERS, delta)
+    return rdp.converted(moments + _ORDERS / (2 * noise_scale**2), _ORDERS, delta)[0]
 
 
 def noise_scale(claimed: float, batch: int, rows: int, steps: int, delta: float) -> float:

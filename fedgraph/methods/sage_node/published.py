@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import logsumexp
 
-from fedgraph.privacy import aggregation_noise, require_positive
+from fedgraph.privacy import rdp, require_positive
 
 _ORDERS = 1 + np.arange(1, 90) / 10
 
@@ -64,7 +64,7 @@ def claimed_sage_epsilon(
     hits, weights = hits[weights > -700], weights[weights > -700]
     exponents = 2 * _ORDERS[:, None] * (_ORDERS[:, None] - 1) * np.square(hits) / noise_multiplier**2
     moments = steps * logsumexp(exponents + weights, axis=1) / (_ORDERS - 1)
-    return aggregation_noise.claimed_conversion(moments, _ORDERS, delta)
+    return rdp.converted(moments, _ORDERS, delta)[0]
 
 
 def epsilon_of_paper(multiplier: float, rate: float, touched: int, sizes: Sequence[int], steps: int, delta: float) -> float:

@@ -147,7 +147,12 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
     if isinstance(leaf, events.Unprotected):
         return Epsilon(math.inf, 0.0, "none", f"unprotected: {leaf.reason}")
     if isinstance(leaf, events.SampledOnce):
-        return None if leaf.sampling_rate == 0 else _settle_sampled(leaf)
+        if leaf.sampling_rate == 0:
+            return None
+        inner = accountant_leaves(leaf.event)
+        if isinstance(inner, Epsilon):  # without privacy, sampled or not
+            return inner if inner.epsilon else None
+        return events.SampledOnce(_composed(inner), leaf.sampling_rate)
     if isinstance(leaf, events.Selected):
         settled = [accountant_leaves(one) for one in leaf.candidates]
         free = next((one for one in settled if isinstance(one, Epsilon) and one.epsilon > 0), None)
@@ -195,14 +200,6 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
     return Epsilon(math.inf, 0.0, "none", f"no privacy is claimed by {leaf}") if math.isinf(size) else leaf
 
 
-def _settle_sampled(leaf: events.SampledOnce) -> events.Event | Epsilon | None:
-    """The leaf with what ran on the sample in its simplest form; without privacy if that has none, sampled or not."""
-    inner = accountant_leaves(leaf.event)
-    if isinstance(inner, Epsilon):
-        return inner if inner.epsilon else None
-    return events.SampledOnce(_composed(inner), leaf.sampling_rate)
-
-
 def _composed(leaves: _Leaves) -> events.Composed:
     return events.Composed(tuple(events.Repeated(e, n) for e, n in leaves))
 
@@ -229,9 +226,7 @@ def _price(leaves: _Leaves, delta: float) -> Epsilon:
     return best
 
 
-def _sampled(event: events.Event, delta: float) -> Epsilon:
-    if not isinstance(event, events.SampledOnce):
-        raise UnknownEventError(f"not a one-time sample: {event}")
+def _sampled(event: events.SampledOnce, delta: float) -> Epsilon:
     inner = price(event.event, amplification.delta_before(delta, event.sampling_rate))
     outer = amplification.amplified_epsilon(inner.epsilon, event.sampling_rate)
     theorem = (

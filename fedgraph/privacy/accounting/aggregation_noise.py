@@ -70,7 +70,7 @@ def edge_level(hops: int, sensitivity: float, epsilon: float, delta: float, read
 
 def _renyi_epsilon(mu: float, delta: float) -> float:
     orders = 1 + np.geomspace(1e-2, 1e6, 20_001)
-    return claimed_conversion(orders * mu**2 / 2, orders, delta)
+    return rdp.converted(orders * mu**2 / 2, orders, delta)[0]
 
 
 _CLAIMED_AT_EDGES: dict[str, Callable[[float, float], float]] = {
@@ -167,16 +167,4 @@ def claimed_epsilon(pipeline: NodeAggregation, gradient: float, hop: float, delt
     moments = training + pipeline.hops * orders / (2 * hop**2)
     if formula == "slides":
         return float(np.min(moments + math.log(1 / delta) / (orders - 1)))
-    return claimed_conversion(moments, orders, delta)
-
-
-def claimed_conversion(moments: ArrayField, orders: ArrayField, delta: float) -> float:
-    """ε as autodp 0.2 reads it off Rényi divergences: RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1) at the best order.
-
-    Args:
-        moments: RDP at ``orders``.
-        orders: α > 1.
-        delta: δ in (0, 1).
-    """
-    values = moments + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
-    return max(0.0, float(np.min(values)))
+    return rdp.converted(moments, orders, delta)[0]

@@ -168,9 +168,20 @@ def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, f
     total = _of_all(leaves)
     if delta == 0:
         return math.inf, math.inf
-    values = total + np.log1p(-1 / RDP_ORDERS) - (math.log(delta) + np.log(RDP_ORDERS)) / (RDP_ORDERS - 1)
+    return converted(total, RDP_ORDERS, delta)
+
+
+def converted(moments: ArrayField, orders: ArrayField, delta: float) -> tuple[float, float]:
+    """(ε, α): RDP(α) + ln(1 − 1/α) − (ln δ + ln α)/(α − 1) at the best order; autodp 0.2 reads ε off in the same way.
+
+    Args:
+        moments: RDP at ``orders``.
+        orders: α > 1.
+        delta: δ in (0, 1).
+    """
+    values = moments + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1)
     best = int(np.argmin(values))
-    return max(0.0, float(values[best])), float(RDP_ORDERS[best])
+    return max(0.0, float(values[best])), float(orders[best])
 
 
 def _of_all(leaves: Iterable[tuple[Event, int]]) -> ArrayField:
