@@ -49,9 +49,7 @@ from fedgraph.printing import telling
 from fedgraph.privacy import events, settle
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event, Gaussian, Unprotected
 from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
-from fedgraph.privacy.settle import Guarantee, dearest_events, dearest_of_account, dearest_together
 from fedgraph.privacy.units import Protection, Unit
 
 NOT_COUNTED = (
@@ -83,7 +81,7 @@ class _Charge:
 
     what: str
     protection: Protection
-    dearest: tuple[Event, ...]
+    dearest: tuple[events.Event, ...]
     people: np.ndarray
     written: str
     mark: str = ""
@@ -204,7 +202,7 @@ class BudgetBook:
         ]
         return tuple(sorted(found, key=lambda group: -group.epsilon))
 
-    def epsilon_with(self, dearest: tuple[Event, ...], people: np.ndarray) -> float:
+    def epsilon_with(self, dearest: tuple[events.Event, ...], people: np.ndarray) -> float:
         """The largest ε of one person if a charge were added.
 
         Args:
@@ -228,7 +226,7 @@ class BudgetBook:
         low, high = 0.0, self.epsilon
         for _ in range(12):
             middle = (low + high) / 2
-            release = (Gaussian(calibrate.gaussian_multiplier(1, middle, self.delta)),)
+            release = (events.Gaussian(calibrate.gaussian_multiplier(1, middle, self.delta)),)
             low, high = (middle, high) if self.epsilon_with(release, people) <= self.epsilon else (low, middle)
         return low
 
@@ -500,22 +498,24 @@ class Candidate:
 
     name: str  # name of the row
     protection: Protection  # protection of its releases
-    dearest: tuple[Event, ...]  # events of which each person pays one
+    dearest: tuple[events.Event, ...]  # events of which each person pays one
 
     @classmethod
-    def planned(cls, name: str, guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> Candidate:
+    def planned(
+        cls, name: str, guarantee: settle.Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]
+    ) -> Candidate:
         """The candidate of a plan's releases.
 
         Raises:
             PrivacyError: the data break a promise of the guarantee.
         """
-        return cls(name, guarantee.protection, dearest_events(guarantee, releases))
+        return cls(name, guarantee.protection, settle.dearest_events(guarantee, releases))
 
     @classmethod
     def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> Candidate:
         """The candidate of what a run has released, from its ledger."""
-        broken = (Unprotected(account.broken),) if account.broken is not None else None
-        return cls(name, account.protection, broken or dearest_of_account(account, lines))
+        broken = (events.Unprotected(account.broken),) if account.broken is not None else None
+        return cls(name, account.protection, broken or settle.dearest_of_account(account, lines))
 
 
 _known: dict[str, BudgetBook] = {}  # place → the book as this process read it last: a charge reads only new lines
@@ -537,7 +537,7 @@ def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequenc
     Raises:
         PrivacyError: the charge would exceed the cap, or has another unit or relation than the book.
     """
-    dearest = dearest_together([row.dearest for row in rows])
+    dearest = settle.dearest_together([row.dearest for row in rows])
     with _opened(str(place), lock=True) as lines:
         book = _current(str(place), lines)
         _require_original(book)

@@ -17,9 +17,8 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from fedgraph.errors import BudgetExceededError, PrivacyError
-from fedgraph.privacy import ledger
+from fedgraph.privacy import events, ledger
 from fedgraph.privacy.accounting import selection
-from fedgraph.privacy.events import Composed, EpochGaussian, Event, PartOf, Repeated, Selected
 from fedgraph.privacy.ledger import LedgerLine, LedgerRelease
 from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.sensitivity import SensitivityBound
@@ -34,7 +33,7 @@ class PlannedRelease:
     path: str  # the channel that it belongs to, e.g. ``model``
     bound: SensitivityBound  # what the desk will enforce
     mechanism: NoiseMechanism  # what the desk will apply
-    event: Event  # what one release costs, under the plan's protection
+    event: events.Event  # what one release costs, under the plan's protection
     rounds: range | tuple[int, ...]  # the rounds in which it is made
     per_round: int = 1  # releases in each of these rounds, ≥ 1
     client: int | None = None  # the client that makes it; None: every client
@@ -45,7 +44,7 @@ class PlannedRelease:
         return len(self.rounds) * self.per_round
 
 
-def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> Event:
+def declared(releases: Sequence[PlannedRelease], client: int, path: str | None = None) -> events.Event:
     """Everything that one client will have released, composed.
 
     Args:
@@ -57,9 +56,9 @@ def declared(releases: Sequence[PlannedRelease], client: int, path: str | None =
         One event; for a choice (``PartOf``) it holds the releases of the first alternative that is planned.
     """
     own = [r for r in releases if r.client in (None, client) and (path is None or r.path == path)]
-    first = {r.event.whole: r.event.index for r in reversed(own) if isinstance(r.event, PartOf)}
-    made = (r for r in own if not isinstance(r.event, PartOf) or r.event.index == first[r.event.whole])
-    return Composed(tuple(Repeated(r.event, r.count) for r in made))
+    first = {r.event.whole: r.event.index for r in reversed(own) if isinstance(r.event, events.PartOf)}
+    made = (r for r in own if not isinstance(r.event, events.PartOf) or r.event.index == first[r.event.whole])
+    return events.Composed(tuple(events.Repeated(r.event, r.count) for r in made))
 
 
 def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
@@ -73,7 +72,7 @@ def alternatives(lines: Sequence[LedgerLine], client: int) -> dict[str, str]:
         Digest of the choice → index of the alternative, as text (the form of ``Desk.released``).
     """
     own = [line.event for line in lines if any(first <= client <= last for first, last in line.clients)]
-    return {_name_of(event): str(event.index) for event in reversed(own) if isinstance(event, PartOf)}
+    return {_name_of(event): str(event.index) for event in reversed(own) if isinstance(event, events.PartOf)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,11 +281,11 @@ class Desk:
         plan = self._allow(path, self.round)
         if self.together:
             raise PrivacyError(f"release {path!r} is a walk, which every client takes alone")
-        if not isinstance(plan.event, Repeated):
+        if not isinstance(plan.event, events.Repeated):
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a walk needs Repeated(event, steps)")
         state = walk.start
         one = plan.event.event
-        for _ in range(plan.event.count * (one.num_batches if isinstance(one, EpochGaussian) else 1)):
+        for _ in range(plan.event.count * (one.num_batches if isinstance(one, events.EpochGaussian) else 1)):
             bounded = plan.bound.enforce(np.asarray(walk.private(state)))
             state = walk.follow(state, self._noised(plan, bounded, self.round, plan.event.count))
         return self._record(plan, np.array(walk.result(state)))
@@ -310,7 +309,7 @@ class Desk:
             PrivacyError: the planned event is not ``Selected``, or the desk is one of several clients.
         """
         plan = self._allow(path, self.round)
-        if not isinstance(plan.event, Selected) or self.together:
+        if not isinstance(plan.event, events.Selected) or self.together:
             raise PrivacyError(f"release {path!r} was planned as {plan.event}; a choice needs Selected, by one party alone")
 
         def one(number: int) -> tuple[_Tried, np.ndarray]:
@@ -365,7 +364,7 @@ class Desk:
             raise BudgetExceededError(
                 f"release {path!r} was planned {plan.per_round} times a round, and this would be one more"
             )
-        if isinstance(plan.event, PartOf):
+        if isinstance(plan.event, events.PartOf):
             taken = self.released.setdefault(_name_of(plan.event), str(plan.event.index))
             if taken != str(plan.event.index):
                 raise BudgetExceededError(f"release {path!r} belongs to another alternative than what was released before")
@@ -373,7 +372,7 @@ class Desk:
         return plan
 
 
-def _name_of(part: PartOf) -> str:
+def _name_of(part: events.PartOf) -> str:
     return f"choice {hashlib.sha256(repr(part.whole).encode()).hexdigest()}"
 
 

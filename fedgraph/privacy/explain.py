@@ -20,13 +20,12 @@ from pathlib import Path
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events, ledger, settle
 from fedgraph.privacy.accounting.accountant import Epsilon
-from fedgraph.privacy.events import Event
 from fedgraph.privacy.ledger import Ledger, LedgerAccount, LedgerLine, LedgerSpans
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Unit
 
 _MOST_PARTS = 4  # parts of an event that are listed
-_EVENT_WORDS: dict[type[Event], str] = {
+_EVENT_WORDS: dict[type[events.Event], str] = {
     events.Gaussian: "Gaussian noise, {noise_multiplier:.4g} times the sensitivity",
     events.Laplace: "Laplace noise, its scale {noise_multiplier:.4g} times the sensitivity",
     events.RandomizedResponse: "one of {num_values} values by randomized response, ε = {epsilon:.4g}",
@@ -166,9 +165,9 @@ def _epsilon(paid: Epsilon) -> str:
     return "ε = ∞" if math.isinf(paid.epsilon) else f"ε = {paid.epsilon:.6g}"
 
 
-def event_words(event: Event) -> str:
+def event_words(event: events.Event) -> str:
     """An event in words: what was done, and the numbers that its price depends on."""
-    inside: tuple[Event, ...] = ()
+    inside: tuple[events.Event, ...] = ()
     if isinstance(event, events.Composed):
         inside = event.events
     elif isinstance(event, events.OneOf):

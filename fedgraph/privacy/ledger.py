@@ -24,7 +24,6 @@ from typing import Any, Literal
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events
-from fedgraph.privacy.events import Composed, Event, Repeated
 from fedgraph.privacy.units import Protection
 
 LedgerSpans = tuple[tuple[int, int], ...]  # whole numbers as ranges, ascending, both ends inside
@@ -39,7 +38,7 @@ class LedgerRelease:
     client: int  # number of the client that released it
     round: int  # number of the round
     mechanism: str  # what was done, in words
-    event: Event  # what was done, for the accountants
+    event: events.Event  # what was done, for the accountants
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class LedgerLine:
     rounds: LedgerSpans  # the rounds, as ranges
     times: int  # releases of each client in each round, ≥ 1
     mechanism: str  # what was done, in words
-    event: Event  # what one release did, for the accountants
+    event: events.Event  # what one release did, for the accountants
 
     @property
     def count(self) -> int:
@@ -137,7 +136,7 @@ def merged(releases: Iterable[LedgerRelease | LedgerLine]) -> tuple[LedgerLine, 
     Returns:
         Lines that stand for exactly these releases; lines of equal first round keep the order in which they were found.
     """
-    counted: dict[tuple[str, str, str, Event, int], Counter[int]] = {}
+    counted: dict[tuple[str, str, str, events.Event, int], Counter[int]] = {}
     lines: list[LedgerLine] = []
     for release in releases:
         if isinstance(release, LedgerLine):
@@ -363,19 +362,21 @@ class Ledger:
         return []
 
 
-def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, Event]:
+def spent_by_client(lines: Iterable[LedgerLine], path: str | None = None) -> dict[int, events.Event]:
     """Client → everything that it released, composed.
 
     Clients that released the same share one event, so pricing ten thousand equal clients takes no longer than pricing one.
 
     lines: lines of one cell. path: count only this path; None: all paths.
     """
-    per_client: dict[int, dict[Event, int]] = {}
+    per_client: dict[int, dict[events.Event, int]] = {}
     for line in lines:
         if path is None or line.path == path:
             for client in _members_of_spans(line.clients):
-                events = per_client.setdefault(client, {})
-                events[line.event] = events.get(line.event, 0) + line.of_one_client
-    released = {client: tuple(events.items()) for client, events in per_client.items()}
-    made = {once: Composed(tuple(Repeated(event, count) for event, count in once)) for once in set(released.values())}
+                held = per_client.setdefault(client, {})
+                held[line.event] = held.get(line.event, 0) + line.of_one_client
+    released = {client: tuple(held.items()) for client, held in per_client.items()}
+    made = {
+        once: events.Composed(tuple(events.Repeated(event, count) for event, count in once)) for once in set(released.values())
+    }
     return {client: made[once] for client, once in released.items()}

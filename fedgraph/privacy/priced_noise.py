@@ -16,14 +16,10 @@ from typing import TypeAlias
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events, neighbour_sums, private_counts, sensitivity
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.events import Event
 from fedgraph.privacy.mechanisms import edge_mechanisms, local_bits, noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.local_bits import MaskedResponse
-from fedgraph.privacy.mechanisms.noise import NoiseMechanism
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.privacy.owned_rows import OwnedRows
-from fedgraph.privacy.sensitivity import Box, ClippedSum, EdgeRows, EndsClippedSum, L2Ball, Rows, SensitivityBound, SimplexRows
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 _ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -33,7 +29,7 @@ _ROUNDING = 1e-9  # of a standard deviation or an ε
 class NoisePlace:
     """The setting in which a mechanism adds noise."""
 
-    bound: SensitivityBound  # bound of the value to which noise is added
+    bound: sensitivity.SensitivityBound  # bound of the value to which noise is added
     protection: Protection  # unit, relation and promises of the price
     hiding: int = 1  # least number of clients whose noise is in what the viewer sees and is unknown to it
     per_end: bool = field(kw_only=True)  # whether events price one end of an edge
@@ -55,7 +51,7 @@ def require(release: PlannedRelease, place: NoisePlace) -> None:
     """
     mechanism, bound = release.mechanism, release.bound
     if (
-        isinstance(bound, ClippedSum)
+        isinstance(bound, sensitivity.ClippedSum)
         and not bound.kernel
         and isinstance(mechanism, noise.GaussianNoise | noise.SymmetricLaplaceNoise)
     ):
@@ -76,7 +72,7 @@ def require(release: PlannedRelease, place: NoisePlace) -> None:
             )
 
 
-def _rule_of(mechanism: NoiseMechanism, event: Event) -> _Rule:
+def _rule_of(mechanism: noise.NoiseMechanism, event: events.Event) -> _Rule:
     """The rule of the pair. ``PrivacyError`` where there is none."""
     if isinstance(event, events.Unprotected):
         return lambda mechanism, event, place: True
@@ -101,13 +97,13 @@ def _least_change(place: NoisePlace, relation: Relation) -> float:
         if bound.cap is not None:
             return bound.cap.sensitivity_l2(relation.replaces)
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
-    if isinstance(bound, EdgeRows) and place.per_end:
+    if isinstance(bound, sensitivity.EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
     if isinstance(bound, OwnedRows):
         return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts | private_counts.ColumnCounts):
         return bound.change(relation)
-    if isinstance(bound, Box):
+    if isinstance(bound, sensitivity.Box):
         return _side(bound)
     return sensitivity.l2(bound, relation)
 
@@ -130,9 +126,9 @@ def _of_sampled_rows(
     relation = place.protection.relation
     if place.per_end or (relation.replaces and not event.replaced):
         return False
-    if not isinstance(place.bound, (ClippedSum, L2Ball, Rows, SimplexRows)):
+    if not isinstance(place.bound, (sensitivity.ClippedSum, sensitivity.L2Ball, sensitivity.Rows, sensitivity.SimplexRows)):
         return False
-    if isinstance(place.bound, EndsClippedSum):
+    if isinstance(place.bound, sensitivity.EndsClippedSum):
         ends = isinstance(event, events.FixedSizeGaussian) and event.replaced and event.touched_rows >= 2
         return (
             ends
@@ -148,7 +144,7 @@ def _of_mentions(
 ) -> bool:
     """The multiplier is relative to the clip of one row. √W times Gaussian noise of several clients does not add up."""
     heavy = isinstance(mechanism, noise.SymmetricLaplaceNoise)
-    if place.protection.relation.replaces or event.heavy is not heavy or not isinstance(place.bound, ClippedSum):
+    if place.protection.relation.replaces or event.heavy is not heavy or not isinstance(place.bound, sensitivity.ClippedSum):
         return False
     needed = event.noise_multiplier * place.bound.clip
     return mechanism.std * (1.0 if heavy else math.sqrt(place.hiding)) >= needed * (1 - _ROUNDING)
@@ -166,9 +162,9 @@ def _laplace(mechanism: noise.LaplaceNoise, event: events.Laplace, place: NoiseP
     return mechanism.scale >= event.noise_multiplier * change * (1 - _ROUNDING)
 
 
-def _side(bound: SensitivityBound) -> float:
+def _side(bound: sensitivity.SensitivityBound) -> float:
     """The largest change of one entry of a ``Box``; ∞ for any other bound."""
-    return bound.high - bound.low if isinstance(bound, Box) else math.inf
+    return bound.high - bound.low if isinstance(bound, sensitivity.Box) else math.inf
 
 
 def _of_bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits) -> float:
@@ -177,7 +173,7 @@ def _of_bits(mechanism: noise.MultiBitEncoder | local_bits.SampledBits) -> float
 
 
 def _pure_blocks(mechanism: PerBlock, event: events.PureDP, place: NoisePlace) -> bool:
-    def spent(part: NoiseMechanism, rows: int) -> float:
+    def spent(part: noise.NoiseMechanism, rows: int) -> float:
         if not isinstance(part, noise.MultiBitEncoder):
             return math.inf
         whole = place.protection.unit is Unit.GRAPH and not part.in_total
@@ -188,7 +184,9 @@ def _pure_blocks(mechanism: PerBlock, event: events.PureDP, place: NoisePlace) -
 
 def _normal_blocks(mechanism: PerBlock, event: events.Gaussian, place: NoisePlace) -> bool:
     def of_block(rows: int) -> NoisePlace:
-        return replace(place, bound=SimplexRows(rows)) if isinstance(place.bound, SimplexRows) else place
+        return (
+            replace(place, bound=sensitivity.SimplexRows(rows)) if isinstance(place.bound, sensitivity.SimplexRows) else place
+        )
 
     parts = zip(mechanism.parts, mechanism.sizes, strict=True)
     return all(isinstance(p, noise.GaussianNoise) and _normal(p, event, of_block(n)) for p, n in parts)
@@ -204,7 +202,7 @@ def _bits(m: noise.MultiBitEncoder | local_bits.SampledBits, e: events.MultiBit,
     return _of_bits(m) <= e.epsilon_per_bit * e.num_bits * (1 + _ROUNDING)
 
 
-PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
+PRICED_NOISE_RULES: dict[tuple[type[noise.NoiseMechanism], type[events.Event]], _Rule] = {
     (noise.GaussianNoise, events.Gaussian): _normal,
     **{
         (noise.GaussianNoise, event): _of_sampled_rows
@@ -217,7 +215,9 @@ PRICED_NOISE_RULES: dict[tuple[type[NoiseMechanism], type[Event]], _Rule] = {
     (noise.MultiBitEncoder, events.MultiBit): _bits,
     (local_bits.SampledBits, events.MultiBit): _bits,
     # A response that hides a label from a masked one may tell two labels apart by more than its ε.
-    (MaskedResponse, events.PureDP): lambda m, e, p: m.epsilon <= e.epsilon and m.replaces >= p.protection.relation.replaces,
+    (local_bits.MaskedResponse, events.PureDP): lambda m, e, p: (
+        m.epsilon <= e.epsilon and m.replaces >= p.protection.relation.replaces
+    ),
     (edge_mechanisms.LapGraph, events.PureDP): lambda m, e, _: m.epsilon <= e.epsilon,
     (edge_mechanisms.EdgeRand, events.RandomizedResponse): lambda m, e, _: e.num_values == 2 and m.epsilon <= e.epsilon,
     (PerBlock, events.PureDP): _pure_blocks,

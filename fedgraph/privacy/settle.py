@@ -30,7 +30,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import desk, ledger
-from fedgraph.privacy.accounting.accountant import Epsilon, accountant_leaves, price
+from fedgraph.privacy.accounting.accountant import Epsilon, leaves_of, price
 from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.events import Composed, Event, Gaussian, Repeated, SampledOnce
 from fedgraph.privacy.fields import ArrayField
@@ -295,7 +295,7 @@ def _mu_squared(kinds: list[Event]) -> ArrayField | None:
     """μ² of each event if all of them are Gaussian or free; else None."""
     out = np.zeros(len(kinds))
     for i, event in enumerate(kinds):
-        leaves = accountant_leaves(event)
+        leaves = leaves_of(event)
         if isinstance(leaves, Epsilon):
             if leaves.epsilon > 0:
                 return None

@@ -78,11 +78,11 @@ def price(event: events.Event, delta: float) -> Epsilon:
     """
     if isinstance(delta, bool) or math.isnan(delta) or not 0 <= delta < 1:
         raise PrivacyError(f"delta must satisfy 0 ≤ delta < 1, found {delta}")
-    leaves = accountant_leaves(event)
+    leaves = leaves_of(event)
     return leaves if isinstance(leaves, Epsilon) else _price(leaves, float(delta))
 
 
-def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
+def leaves_of(event: events.Event) -> _Leaves | Epsilon:
     """The leaves of an event, equal ones merged, and trivial ones removed.
 
     event: everything that was released. Returns (leaf, occurrences) in a fixed order; or the price, if it is 0 or ∞ outright.
@@ -91,7 +91,7 @@ def accountant_leaves(event: events.Event) -> _Leaves | Epsilon:
     counts: Counter[events.Event] = Counter()
     for leaf, count in events.flatten(event):
         if isinstance(leaf, events.SampledOnce) and leaf.sampling_rate == 1:
-            inner = accountant_leaves(leaf.event)
+            inner = leaves_of(leaf.event)
             if isinstance(inner, Epsilon):
                 if inner.epsilon == 0:
                     continue
@@ -138,7 +138,7 @@ def is_gaussian(event: events.Event) -> bool:
     >>> is_gaussian(events.Gaussian(2.0)), is_gaussian(events.Laplace(1.0))
     (True, False)
     """
-    leaves = accountant_leaves(event)
+    leaves = leaves_of(event)
     return not isinstance(leaves, Epsilon) and all(isinstance(leaf, events.Gaussian) for leaf, _ in leaves)
 
 
@@ -149,12 +149,12 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
     if isinstance(leaf, events.SampledOnce):
         if leaf.sampling_rate == 0:
             return None
-        inner = accountant_leaves(leaf.event)
+        inner = leaves_of(leaf.event)
         if isinstance(inner, Epsilon):  # without privacy, sampled or not
             return inner if inner.epsilon else None
         return events.SampledOnce(_composed(inner), leaf.sampling_rate)
     if isinstance(leaf, events.Selected):
-        settled = [accountant_leaves(one) for one in leaf.candidates]
+        settled = [leaves_of(one) for one in leaf.candidates]
         free = next((one for one in settled if isinstance(one, Epsilon) and one.epsilon > 0), None)
         if free is not None or leaf.stop == 0 or math.isinf(leaf.shape):
             return free or Epsilon(math.inf, 0.0, "none", "the number of trials has no law")
@@ -184,7 +184,7 @@ def _settle(leaf: events.Event) -> events.Event | Epsilon | None:
             return events.Gaussian(leaf.noise_multiplier / (2 * leaf.touched_rows - (0 if leaf.replaced else 1)))
         return leaf
     if isinstance(leaf, events.OneOf):
-        each = [accountant_leaves(alternative) for alternative in leaf.alternatives]
+        each = [leaves_of(alternative) for alternative in leaf.alternatives]
         dear = [found for found in each if isinstance(found, Epsilon) and found.epsilon > 0]
         return dear[0] if dear else None if all(isinstance(found, Epsilon) for found in each) else leaf
     if isinstance(leaf, events.ApproxDP):

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedgraph.privacy import events
 from fedgraph.privacy.accounting import calibrate, gaussian, rdp
-from fedgraph.privacy.events import Composed, Event, Gaussian, PoissonGaussian, Repeated
 from fedgraph.privacy.fields import ArrayField
 
 _REAL_ORDERS: ArrayField = 1 + np.arange(1, 25501) / 100  # with every whole one, where a chord has its kinks
@@ -89,19 +89,19 @@ class NodeAggregation:
     hops: int  # K ≥ 0
     replaced: bool  # whether both worlds hold a row for the node
 
-    def gradient_event(self, multiplier: float) -> Event:
+    def gradient_event(self, multiplier: float) -> events.Event:
         """One gradient sum; the node touches its own row only."""
-        return PoissonGaussian(multiplier, self.sampling_rate, touched_rows=1, replaced=self.replaced)
+        return events.PoissonGaussian(multiplier, self.sampling_rate, touched_rows=1, replaced=self.replaced)
 
-    def event(self, gradient_multiplier: float, hop_multiplier: float) -> Event:
+    def event(self, gradient_multiplier: float, hop_multiplier: float) -> events.Event:
         """The event of everything that the pipeline releases.
 
         Args:
             gradient_multiplier: std / clip of a gradient sum.
             hop_multiplier: std / Δ₂ of a hop.
         """
-        gradients = Repeated(self.gradient_event(gradient_multiplier), self.steps)
-        return Composed((gradients, Repeated(Gaussian(hop_multiplier), self.hops)))
+        gradients = events.Repeated(self.gradient_event(gradient_multiplier), self.steps)
+        return events.Composed((gradients, events.Repeated(events.Gaussian(hop_multiplier), self.hops)))
 
 
 @dataclass(frozen=True)

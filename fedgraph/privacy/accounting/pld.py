@@ -37,7 +37,7 @@ transform, and the bound is a few per cent looser.
     δ < SMALLEST_DELTA                 → ``_by_moments``; δ = 0 → ε = ∞
     mass at ∞ above δ                  → ε = ∞
     δ curve not monotone by rounding   → made so from above
-    parameters 0 and ∞                 never arrive (``accountant.accountant_leaves``)
+    parameters 0 and ∞                 never arrive (``accountant.leaves_of``)
 
 Reference: Doroshenko, Ghazi, Kamath, Kumar & Manurangsi, "Connect the Dots", 2022 (arXiv v1), Algorithm 1. dp_accounting's
 ``create_pmf_pessimistic_connect_dots_fixed_gap`` is the same formula, and a test holds it against this one; the library
@@ -56,7 +56,6 @@ from scipy.special import log_ndtr, logsumexp, ndtri
 from fedgraph.errors import UnknownEventError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import gaussian
-from fedgraph.privacy.events import FixedSizeGaussian, MentionedGaussian
 from fedgraph.privacy.fields import ArrayField
 
 SMALLEST_DELTA = 1e-9  # below it moments answer, and their bound is looser
@@ -107,7 +106,7 @@ _CURVES: dict[type[events.Event], Callable[[Any, float, bool], tuple[LossCurve, 
 
 
 def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
-    """Whether every release has a dominating pair here. leaves: of ``accountant.accountant_leaves``."""
+    """Whether every release has a dominating pair here. leaves: of ``accountant.leaves_of``."""
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
@@ -118,7 +117,7 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
     """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer.
 
     Args:
-        leaves: of ``accountant.accountant_leaves``, all of which have a dominating pair.
+        leaves: of ``accountant.leaves_of``, all of which have a dominating pair.
         delta: δ in [0, 1); 0: ∞.
 
     Raises:
@@ -136,7 +135,7 @@ def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
         each = ((leaf, count * leaf.num_bits if isinstance(leaf, events.MultiBit) else count) for leaf, count in others)
         return [_Part(*curves(leaf, tail, batch_revealed), count) for leaf, count in each]
 
-    batches = (True, False) if any(isinstance(leaf, FixedSizeGaussian) for leaf, _ in others) else (True,)
+    batches = (True, False) if any(isinstance(leaf, events.FixedSizeGaussian) for leaf, _ in others) else (True,)
     return min(_compose([*of_others(known), *together], delta) for known in batches)
 
 
@@ -288,7 +287,7 @@ def batch_distances(batch_size: int, num_rows: int, touched_rows: int, replaced:
     return found[weights > 0], weights[weights > 0]
 
 
-def _hidden_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
+def _hidden_batch(step: events.FixedSizeGaussian, tail: float) -> LossCurve:
     """δ(e) = Σ_{j ≥ 1} P(j) δ_Gauss(ln(1 + (e^e − 1)/q); 2j/σ) for e ≥ 0, where q = P(j ≥ 1); symmetric."""
     distances, weights = batch_distances(step.batch_size, step.num_rows, step.touched_rows, replaced=True)
     mus, weights = distances[distances > 0] / step.noise_multiplier, weights[distances > 0]
@@ -311,7 +310,7 @@ def _hidden_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
     return LossCurve(deltas, -high, high, max(spread, 1e-9), cost=float(len(mus)))
 
 
-def _revealed_batch(step: FixedSizeGaussian, tail: float) -> LossCurve:
+def _revealed_batch(step: events.FixedSizeGaussian, tail: float) -> LossCurve:
     """A mixture of Gaussians whose component is known."""
     hits, weights = batch_distances(step.batch_size, step.num_rows, step.touched_rows, step.replaced)
     mus = hits / step.noise_multiplier
@@ -466,7 +465,7 @@ def _log_sum(terms: ArrayField) -> ArrayField:
 # -------------------------------------------------------------------------------------------------------------- mentioned rows
 
 
-def _mentioned(step: MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve | None]:
+def _mentioned(step: events.MentionedGaussian, tail: float) -> tuple[LossCurve, LossCurve | None]:
     """A step of HeterPoisson: a unit is in the sum by its own row, or by being mentioned in rows of others, never by both.
 
     Every unit is drawn with a fresh secret coin of rate q; a drawn unit adds its row, clipped to norm C. A drawn row mentions
@@ -538,7 +537,7 @@ def _last(deltas: Callable[[ArrayField], ArrayField], most: float, enough: float
     return min(high, most)
 
 
-def _heavy_mentions(step: MentionedGaussian, tail: float) -> LossCurve:
+def _heavy_mentions(step: events.MentionedGaussian, tail: float) -> LossCurve:
     """W and the shift revealed."""
     shifts, chances = _shifts(step.others, step.sampling_rate * step.mention_rate, step.sampling_rate, tail / 4)
     edges = np.geomspace(_LEAST_W, _MOST_W, _BINS_OF_W)

@@ -41,7 +41,7 @@ whole orders a Poisson step's moments may be ∞ or far off (.0188 for 1.24e-4 a
 *Proof*: ``docs/proofs.md``.
 
 **Edge cases.** Noise multiplier 0 → pure ε = ∞; ∞ → 0. ρ = 0 → ε = 0; ρ = ∞ or δ = 0 → ε = ∞; NaN or negative →
-``PrivacyError``. Other parameters 0 and ∞ are settled in ``accountant.accountant_leaves``.
+``PrivacyError``. Other parameters 0 and ∞ are settled in ``accountant.leaves_of``.
 """
 
 import math
@@ -55,22 +55,6 @@ from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 from fedgraph.errors import PrivacyError, UnknownEventError
 from fedgraph.privacy import events
 from fedgraph.privacy.accounting import pld, selection
-from fedgraph.privacy.events import (
-    ApproxDP,
-    BoundedRange,
-    Event,
-    FixedSizeGaussian,
-    Gaussian,
-    Laplace,
-    MentionedGaussian,
-    MultiBit,
-    OneOf,
-    PoissonGaussian,
-    PureDP,
-    RandomizedResponse,
-    SampledOnce,
-    Selected,
-)
 from fedgraph.privacy.fields import ArrayField
 
 RDP_ORDERS: ArrayField = np.array(
@@ -85,33 +69,33 @@ RDP_ORDERS: ArrayField = np.array(
 _LONGEST_SERIES = 256
 
 
-def pure_epsilon(event: Event) -> float | None:
+def pure_epsilon(event: events.Event) -> float | None:
     """The ε of a release that is ε-DP with δ = 0. event: one release. Returns ε; None if it is not ε-DP, or not known to be."""
-    if isinstance(event, (PureDP, RandomizedResponse, BoundedRange)):
+    if isinstance(event, (events.PureDP, events.RandomizedResponse, events.BoundedRange)):
         return event.epsilon
-    if isinstance(event, MultiBit):
+    if isinstance(event, events.MultiBit):
         return event.epsilon_per_bit * event.num_bits
-    if isinstance(event, Laplace):
+    if isinstance(event, events.Laplace):
         return math.inf if event.noise_multiplier == 0 else 1.0 / event.noise_multiplier
-    if isinstance(event, ApproxDP) and event.delta == 0:
+    if isinstance(event, events.ApproxDP) and event.delta == 0:
         return event.epsilon
     return None
 
 
-def rho(event: Event) -> float | None:
+def rho(event: events.Event) -> float | None:
     """ρ of one release, by the table above.
 
     event: one release; its noise multiplier, where it has one, is > 0. Returns ρ; None where the event has no zCDP bound here.
     """
-    if isinstance(event, Gaussian):
+    if isinstance(event, events.Gaussian):
         return 0.5 / event.noise_multiplier**2
-    if isinstance(event, BoundedRange):
+    if isinstance(event, events.BoundedRange):
         return event.epsilon**2 / 8
-    if isinstance(event, (PureDP, RandomizedResponse)):
+    if isinstance(event, (events.PureDP, events.RandomizedResponse)):
         return _pure(event.epsilon)
-    if isinstance(event, Laplace):
+    if isinstance(event, events.Laplace):
         return _pure(1 / event.noise_multiplier)
-    if isinstance(event, MultiBit):
+    if isinstance(event, events.MultiBit):
         return event.num_bits * _pure(event.epsilon_per_bit)
     return None
 
@@ -152,11 +136,11 @@ def epsilon_of_rho(total_rho: float, delta: float) -> float:
     return max(0.0, float(found.fun))
 
 
-def epsilon(leaves: Sequence[tuple[Event, int]], delta: float) -> tuple[float, float]:
+def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> tuple[float, float]:
     """ε of all releases together, and the order that gives it.
 
     Args:
-        leaves: of ``accountant.accountant_leaves``.
+        leaves: of ``accountant.leaves_of``.
         delta: δ in [0, 1); 0: (∞, ∞).
 
     Returns:
@@ -184,34 +168,34 @@ def converted(moments: ArrayField, orders: ArrayField, delta: float) -> tuple[fl
     return max(0.0, float(values[best])), float(orders[best])
 
 
-def _of_all(leaves: Iterable[tuple[Event, int]]) -> ArrayField:
+def _of_all(leaves: Iterable[tuple[events.Event, int]]) -> ArrayField:
     return np.asarray(sum((count * _per_release(event) for event, count in leaves), np.zeros_like(RDP_ORDERS)))
 
 
 @lru_cache(maxsize=512)
-def _per_release(event: Event) -> ArrayField:
+def _per_release(event: events.Event) -> ArrayField:
     per_order = rho(event)
     if per_order is not None:
         ceiling = pure_epsilon(event)
         return per_order * RDP_ORDERS if ceiling is None else np.minimum(per_order * RDP_ORDERS, ceiling)
-    if isinstance(event, Selected):
+    if isinstance(event, events.Selected):
         trials = [_of_all(events.flatten(one)) for one in event.candidates]
         return selection.rdp(np.max(np.stack(trials), axis=0), RDP_ORDERS, event.shape, event.stop)
-    if isinstance(event, SampledOnce):
+    if isinstance(event, events.SampledOnce):
         moments = (RDP_ORDERS - 1) * _of_all(events.flatten(event.event))
         q = event.sampling_rate
         return np.asarray(np.logaddexp(math.log1p(-q), math.log(q) + moments) / (RDP_ORDERS - 1))
-    if isinstance(event, PoissonGaussian):
+    if isinstance(event, events.PoissonGaussian):
         if event.touched_rows == 1 and not event.replaced:
             return of_poisson_row(event.noise_multiplier, event.sampling_rate, RDP_ORDERS)
         return _poisson_revealed(event)
-    if isinstance(event, FixedSizeGaussian):
+    if isinstance(event, events.FixedSizeGaussian):
         apart, weights = pld.batch_distances(event.batch_size, event.num_rows, event.touched_rows, event.replaced)
         with np.errstate(divide="ignore"):
             return _revealed(apart, np.log(weights), event.noise_multiplier)
-    if isinstance(event, OneOf):
+    if isinstance(event, events.OneOf):
         return np.asarray(np.max([_of_all(events.flatten(one)) for one in event.alternatives], axis=0))
-    if isinstance(event, MentionedGaussian):  # priced by loss distributions alone
+    if isinstance(event, events.MentionedGaussian):  # priced by loss distributions alone
         return np.full_like(RDP_ORDERS, math.inf)
     raise UnknownEventError(f"no Rényi bound is known for {type(event).__name__}: {event}")
 
@@ -253,7 +237,7 @@ def _poisson_moments(noise_multiplier: float, sampling_rate: float, largest: int
     return moments
 
 
-def _poisson_revealed(event: PoissonGaussian) -> ArrayField:
+def _poisson_revealed(event: events.PoissonGaussian) -> ArrayField:
     from scipy.stats import binom
 
     others = event.touched_rows - (0 if event.replaced else 1)

@@ -19,7 +19,6 @@ import numpy as np
 
 from fedgraph.errors import PrivacyError
 from fedgraph.privacy import events
-from fedgraph.privacy.events import ApproxDP, Composed, Event, Repeated, SampledOnce, Selected
 from fedgraph.privacy.fields import ArrayField
 
 
@@ -89,30 +88,30 @@ def draw_trials(shape: float, stop: float, rng: np.random.Generator) -> int:
     return k
 
 
-def without_missed(leaf: Event) -> tuple[Event, float]:
+def without_missed(leaf: events.Event) -> tuple[events.Event, float]:
     """(the leaf, 0); of a choice, it without the (0, δ₀) releases of its trials, and what these add to δ.
 
     With t the largest Σδ₀ of a trial, the law of a trial on either of two neighbours is 1 − t times one without such a release,
     and t times any other. All K trials are of the first kind with the same chance on both, at least 1 − t·E K. Given that,
     K has the same law with γ + t − γt in the place of γ, which costs less. So ε holds at δ + t·E K.
     """
-    if not isinstance(leaf, Selected):
+    if not isinstance(leaf, events.Selected):
         return leaf, 0.0
     parts = [_apart(one) for one in leaf.candidates]
     missed = max(used for _, used in parts)
-    kept = Selected(tuple(one for one, _ in parts), leaf.shape, leaf.stop)
+    kept = events.Selected(tuple(one for one, _ in parts), leaf.shape, leaf.stop)
     return kept, missed * _mean_selection_trials(leaf.shape, leaf.stop) if missed else 0.0
 
 
-def _apart(event: Event) -> tuple[Event, float]:
+def _apart(event: events.Event) -> tuple[events.Event, float]:
     """(``event`` without (0, δ₀) releases, Σδ₀ of these); on a secret sample they count as if the unit were in it."""
     kept, used = [], 0.0
     for leaf, count in events.flatten(event):
-        if isinstance(leaf, ApproxDP) and leaf.epsilon == 0:
+        if isinstance(leaf, events.ApproxDP) and leaf.epsilon == 0:
             used += leaf.delta * count
             continue
-        if isinstance(leaf, SampledOnce):
+        if isinstance(leaf, events.SampledOnce):
             inner, missed = _apart(leaf.event)
-            leaf, used = SampledOnce(inner, leaf.sampling_rate), used + missed * count
-        kept.append(Repeated(leaf, count))
-    return Composed(tuple(kept)), used
+            leaf, used = events.SampledOnce(inner, leaf.sampling_rate), used + missed * count
+        kept.append(events.Repeated(leaf, count))
+    return events.Composed(tuple(kept)), used

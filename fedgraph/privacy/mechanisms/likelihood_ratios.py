@@ -13,20 +13,10 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from fedgraph.errors import PrivacyError
-from fedgraph.privacy import mechanisms
-from fedgraph.privacy.mechanisms.blocks import PerBlock
-from fedgraph.privacy.mechanisms.noise import (
-    Disclose,
-    GaussianNoise,
-    KaryResponse,
-    LaplaceNoise,
-    MultiBitEncoder,
-    NoiseMechanism,
-    chance_of_bit,
-)
+from fedgraph.privacy.mechanisms import blocks, noise
 
 
-def _of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+def _of_release(mechanism: noise.NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
     """log P(released | one) − log P(released | zero) of one release.
 
     mechanism: what released it. released: what was sent. one: one of the two inputs after their bound, of the same shape. zero:
@@ -35,20 +25,20 @@ def _of_release(mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray
     >>> round(_of_release(GaussianNoise(1.0), np.array([2.0]), np.array([1.0]), np.array([-1.0])), 6)
     4.0
     """
-    if isinstance(mechanism, GaussianNoise | Disclose):
-        variance = mechanism.std**2 if isinstance(mechanism, GaussianNoise) else 1.0
+    if isinstance(mechanism, noise.GaussianNoise | noise.Disclose):
+        variance = mechanism.std**2 if isinstance(mechanism, noise.GaussianNoise) else 1.0
         return float((np.square(released - zero).sum() - np.square(released - one).sum()) / (2 * variance))
-    if isinstance(mechanism, LaplaceNoise):
+    if isinstance(mechanism, noise.LaplaceNoise):
         return float((np.abs(released - zero).sum() - np.abs(released - one).sum()) / mechanism.scale)
-    if isinstance(mechanism, KaryResponse):
+    if isinstance(mechanism, noise.KaryResponse):
         return mechanism.epsilon * float(np.count_nonzero(released == one) - np.count_nonzero(released == zero))
-    if isinstance(mechanism, MultiBitEncoder):
+    if isinstance(mechanism, noise.MultiBitEncoder):
         return _of_bits(mechanism, released, one, zero)
     raise PrivacyError(f"there is no likelihood ratio here for {mechanism.words}")
 
 
 def of_blocks(
-    mechanism: NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray, sizes: tuple[int, ...]
+    mechanism: noise.NoiseMechanism, released: np.ndarray, one: np.ndarray, zero: np.ndarray, sizes: tuple[int, ...]
 ) -> list[float]:
     """The ratio of each block of rows.
 
@@ -63,11 +53,11 @@ def of_blocks(
     Raises:
         PrivacyError: a mechanism has no likelihood ratio here.
     """
-    if len(sizes) == 1 and not isinstance(mechanism, PerBlock):
+    if len(sizes) == 1 and not isinstance(mechanism, blocks.PerBlock):
         return [_of_release(mechanism, released, one, zero)]
-    parts = mechanism.parts if isinstance(mechanism, PerBlock) else (mechanism,) * len(sizes)
-    blocks = zip(*(mechanisms.blocks.split(m, sizes) for m in (released, one, zero)), strict=True)
-    return [_of_release(part, *three) for part, three in zip(parts, blocks, strict=True)]
+    parts = mechanism.parts if isinstance(mechanism, blocks.PerBlock) else (mechanism,) * len(sizes)
+    each = zip(*(blocks.split(m, sizes) for m in (released, one, zero)), strict=True)
+    return [_of_release(part, *three) for part, three in zip(parts, each, strict=True)]
 
 
 def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
@@ -101,9 +91,9 @@ def of_coins(gram: np.ndarray, along: np.ndarray) -> np.ndarray:
     return np.asarray(found)
 
 
-def _of_bits(mechanism: MultiBitEncoder, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
+def _of_bits(mechanism: noise.MultiBitEncoder, released: np.ndarray, one: np.ndarray, zero: np.ndarray) -> float:
     chosen = released != 0
-    plus = [chance_of_bit(x, mechanism.low, mechanism.high, mechanism.epsilon_per_bit)[chosen] for x in (one, zero)]
+    plus = [noise.chance_of_bit(x, mechanism.low, mechanism.high, mechanism.epsilon_per_bit)[chosen] for x in (one, zero)]
     likely = [np.where(released[chosen] > 0, p, 1 - p) for p in plus]
     with np.errstate(divide="ignore"):
         return float((np.log(likely[0]) - np.log(likely[1])).sum())
