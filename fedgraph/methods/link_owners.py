@@ -8,7 +8,7 @@ drawn without looking at any edge and cost nothing.
 **Guarantee.** ``unit: node``: all edges of one node. ``unit: entity``: all records in which one owner has a part; an edge may
 have several owners, and an owner may have edges of many nodes. Who exists, features and (entity level) the numbers of owners
 are public. Each column of the sum is the largest weighted sum in which nobody counts more than D times, so one person changes
-it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns (proof: ``privacy/owned_rows.py``).
+it by at most D, whatever the graph is and however many owners a record has: Δ₂ = D·√columns (proof: ``private_counts``).
 A node is at one client. An owner may have edges at all clients, so at entity level the noise of each client hides what all of
 them together tell of one owner: √clients times the noise if messages are seen, clients times if sums are. Scores are computed
 from the released sum and public features, so any pair may be asked, and answers may be shown.

@@ -12,7 +12,6 @@ from . import trust as trust
 from .accounting import accountant as accountant
 from .accounting import aggregation_noise as aggregation_noise
 from .accounting import amplification as amplification
-from .accounting import best_accuracy as best_accuracy
 from .accounting import calibrate as calibrate
 from .accounting import gaussian as gaussian
 from .accounting import rdp as rdp
@@ -71,9 +70,9 @@ from .mechanisms.objective_perturbation import ObjectivePerturbation as Objectiv
 from .neighbour_sums import NeighbourCounts as NeighbourCounts
 from .neighbour_sums import NeighbourSums as NeighbourSums
 from .neighbour_sums import PricedDegreeCap as PricedDegreeCap
-from .owned_rows import OwnedRows as OwnedRows
 from .private_counts import ColumnCounts as ColumnCounts
 from .private_counts import MeetingCounts as MeetingCounts
+from .private_counts import OwnedRows as OwnedRows
 from .sensitivity import Box as Box
 from .sensitivity import ClippedSum as ClippedSum
 from .sensitivity import EdgeClippedSum as EdgeClippedSum

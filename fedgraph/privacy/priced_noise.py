@@ -19,7 +19,6 @@ from fedgraph.privacy.desk import PlannedRelease
 from fedgraph.privacy.mechanisms import edge_mechanisms, local_bits, noise
 from fedgraph.privacy.mechanisms.blocks import PerBlock
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
-from fedgraph.privacy.owned_rows import OwnedRows
 from fedgraph.privacy.units import Protection, Relation, Unit
 
 _ROUNDING = 1e-9  # of a standard deviation or an ε
@@ -99,7 +98,7 @@ def _least_change(place: NoisePlace, relation: Relation) -> float:
         return neighbour_sums.sensitivity(relation, promised, rows_released=False)
     if isinstance(bound, sensitivity.EdgeRows) and place.per_end:
         return bound.clip / math.sqrt(2)  # an inner edge, both of whose ends are at one client, moves it by the clip
-    if isinstance(bound, OwnedRows):
+    if isinstance(bound, private_counts.OwnedRows):
         return bound.sensitivity_l2(relation)
     if isinstance(bound, private_counts.MeetingCounts | private_counts.ColumnCounts):
         return bound.change(relation)

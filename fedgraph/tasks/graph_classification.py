@@ -20,12 +20,13 @@ from pydantic import Field, model_validator
 
 from fedgraph import comparison, documents, methods, seeds
 from fedgraph.attacks import canary_graphs
+from fedgraph.audit import operating_points
 from fedgraph.cells import GraphClassificationCellFacts
 from fedgraph.comparison import ClassifySplit, classify
 from fedgraph.errors import ScenarioError
 from fedgraph.methods import EmbedderMethodMade, Plan, method_kinds
 from fedgraph.partition import base as partitions
-from fedgraph.privacy import best_accuracy, blocks
+from fedgraph.privacy import blocks
 from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, graphs, measures
 from fedgraph.tasks.base.graphs import RowKeys as ROW
@@ -347,8 +348,8 @@ def _bound(
         return facts
     sizes = np.array([g.num_nodes for g in collection.graphs])
     least, median, largest = (float(q) for q in np.quantile(epsilons, (0.0, 0.5, 1.0)))
-    balanced = float(np.mean([best_accuracy.at_epsilon(float(e)) for e in epsilons]))
-    given = best_accuracy.given_public(sizes, collection.labels, epsilons)
+    balanced = float(np.mean([operating_points.best_accuracy(float(e)) for e in epsilons]))
+    given = operating_points.best_accuracy_given(sizes, collection.labels, epsilons)
     return replace(facts, graph_epsilon=(least, median, largest), bayes_balanced=balanced, bayes_given_size=given)
 
 

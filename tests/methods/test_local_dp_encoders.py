@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fedgraph.audit import operating_points
 from fedgraph.errors import PrivacyError
 from fedgraph.methods.local_dp import EncoderSettings
 from fedgraph.privacy import sensitivity
-from fedgraph.privacy.accounting import best_accuracy
 from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.blocks import PerBlock
@@ -66,12 +66,12 @@ def test_blocks_are_noised_apart() -> None:
 
 
 def test_bayes_bound() -> None:
-    assert best_accuracy.at_epsilon(1 / 18) == pytest.approx(0.5139, abs=1e-4)
-    assert best_accuracy.at_epsilon(math.inf) == 1.0
+    assert operating_points.best_accuracy(1 / 18) == pytest.approx(0.5139, abs=1e-4)
+    assert operating_points.best_accuracy(math.inf) == 1.0
     sizes, labels = np.array([1, 1, 1, 2]), np.array([0, 0, 1, 1])
-    assert best_accuracy.given_public(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
-    assert best_accuracy.given_public(sizes, labels, np.full(4, math.inf)) == 1.0
+    assert operating_points.best_accuracy_given(sizes, labels, np.zeros(4)) == pytest.approx(0.75)
+    assert operating_points.best_accuracy_given(sizes, labels, np.full(4, math.inf)) == 1.0
     with pytest.raises(PrivacyError):
-        best_accuracy.at_epsilon(math.nan)
+        operating_points.best_accuracy(math.nan)
     with pytest.raises(PrivacyError, match="two classes"):
-        best_accuracy.given_public(np.arange(3), np.arange(3), np.zeros(3))
+        operating_points.best_accuracy_given(np.arange(3), np.arange(3), np.zeros(3))

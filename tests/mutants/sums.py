@@ -36,7 +36,7 @@ from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.neighbour_sums import priced_log_cap
-from fedgraph.privacy.owned_rows import OwnedRows
+from fedgraph.privacy.private_counts import OwnedRows
 from fedgraph.privacy.sensitivity import ClippedSum, L2Ball
 from fedgraph.privacy.units import Relation
 from tests.mutants.bench import BenchCase, BenchClaim, BenchSampler, bench_sampler

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import PrivacyError, UnboundedValueError
-from fedgraph.privacy.owned_rows import OwnedRows
+from fedgraph.privacy.private_counts import OwnedRows
 from fedgraph.privacy.units import Relation
 
 RNG = np.random.default_rng(5)
