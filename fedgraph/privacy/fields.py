@@ -75,24 +75,13 @@ def checks_of(kind: type[CheckedFields]) -> dict[str, FieldCheck]:
 
 
 def require_positive(name: str, value: float) -> None:
-    """Raises unless ``value`` is a finite number above 0.
-
-    Args:
-        name: name of the number, for the error.
-        value: the number.
-
-    Raises:
-        PrivacyError: zero, negative, infinite or NaN.
-    """
+    """Raises ``PrivacyError`` unless ``value`` is a finite number above 0. name: what it is, for the error."""
     if not (math.isfinite(value) and value > 0):
         raise PrivacyError(f"{name} must be a finite number > 0, found {value}")
 
 
 def require_event_interval(name: str, low: float, high: float) -> None:
-    """Raises ``PrivacyError`` unless both limits are finite and ``low`` < ``high``.
-
-    name: what the limits belong to, for the error.
-    """
+    """Raises ``PrivacyError`` unless both limits are finite and ``low`` < ``high``. name: of what, for the error."""
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise PrivacyError(f"{name} needs finite low < high, found [{low}, {high}]")
 

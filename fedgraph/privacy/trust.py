@@ -9,15 +9,7 @@ from fedgraph.privacy.units import PRIVACY_WORDS, Viewer
 
 
 class Trust(Enum):
-    """Levels of trust, from the most to none. Each level protects from one ``viewer``.
-
-    Attributes:
-        CURATOR: one party holds the whole graph.
-        SUMS: the server sees sums over clients.
-        OWN_CLIENT: the server sees each client's message.
-        ACTIVE_SERVER: the server may also send each client any model.
-        NOBODY: nobody is trusted; each node adds its own noise.
-    """
+    """Levels of trust, from the most to none. Each protects from one ``viewer``; ``words.toml`` says what each means."""
 
     CURATOR = "curator"
     SUMS = "sums"

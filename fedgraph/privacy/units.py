@@ -41,17 +41,7 @@ class Unit(str, Enum):
 
 
 class Relation(_Worded):
-    """Which two inputs are neighbours; ``words`` says each in a phrase.
-
-    Attributes:
-        EDGE_UNDIRECTED: one undirected edge more or less.
-        EDGE_DIRECTED: one directed edge more or less.
-        NODE_ZERO_OUT: one node's features become zero, its edges vanish, its label and its own row are in no sum.
-        NODE_REPLACE: one node's features, label and edges become any others; the number of nodes is public.
-        NODE_LINKS: all edges of one node vanish; who exists, features and labels are public.
-        GRAPH_REPLACE: one client's whole graph becomes any other of the same, public, size.
-        ENTITY_LINKS: all records that one owner has a part in vanish; who exists, features and labels are public.
-    """
+    """Which two inputs are neighbours: ``words`` states each, in ``words.toml``."""
 
     EDGE_UNDIRECTED = "edge-undirected"
     EDGE_DIRECTED = "edge-directed"
@@ -82,15 +72,7 @@ class Relation(_Worded):
 
 
 class Viewer(_Worded):
-    """From whom the unit is protected: the price counts everything that this viewer receives.
-
-    Attributes:
-        CURATOR_TRUSTED: whoever receives the trained model; the curator holds the graph.
-        SERVER_SECURE_AGGREGATION: the server and all other clients, who see sums over clients.
-        SERVER: the server, which sees each client's message.
-        ACTIVE_SERVER: the same server, which may also send each client any model in any round.
-        WORLD: everybody; each node protects its own data before they leave it.
-    """
+    """From whom the unit is protected: the price counts everything that this viewer receives (``words``, in ``words.toml``)."""
 
     CURATOR_TRUSTED = "curator-trusted"
     SERVER_SECURE_AGGREGATION = "server-secure-aggregation"
@@ -105,7 +87,7 @@ class Viewer(_Worded):
 
 
 class Assumption(_Worded):
-    """What a guarantee takes for granted; ``words`` says each assumption in a phrase."""
+    """What a guarantee takes for granted: ``words`` states each, in ``words.toml``."""
 
     COUNTS_PUBLIC = "counts-public"
     SPLIT_PUBLIC = "split-public"
