@@ -157,6 +157,21 @@ def of_releases(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[
     return Settlement(total, by_path, tuple(p for p in guarantee.promises if not p.kept))
 
 
+def of_events(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
+    """The price of everything that each client released; promises of the guarantee are not checked.
+
+    events: client → everything that it released (where ``per_end``: what one end of an edge costs there), before the secret
+    one-time sample.
+    """
+    if guarantee.holdings is not None:
+        return _overlapping(events, guarantee.holdings, guarantee.delta)
+    given = amplified(guarantee, events)
+    if guarantee.per_end and given:
+        return _ends(given, guarantee.delta)
+    prices = [price(event, guarantee.delta) for event in set(given.values()) or {Composed(())}]
+    return WorstUnit(max(prices, key=lambda paid: paid.epsilon))
+
+
 def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, float]:
     """Client → the largest ε of a unit that it holds: a node, or an edge with at least one end there.
 
@@ -235,21 +250,6 @@ def _spent(
     named = {r.client for r in planned if r.client is not None}
     most = guarantee.holdings.shape[0] if guarantee.holdings is not None else 1 + max(named, default=0)
     return {client: desk.declared(planned, client, path) for client in range(most)}
-
-
-def of_events(guarantee: Guarantee, events: Mapping[int, Event]) -> WorstUnit:
-    """The price of everything that each client released; promises of the guarantee are not checked.
-
-    events: client → everything that it released (where ``per_end``: what one end of an edge costs there), before the secret
-    one-time sample.
-    """
-    if guarantee.holdings is not None:
-        return _overlapping(events, guarantee.holdings, guarantee.delta)
-    given = amplified(guarantee, events)
-    if guarantee.per_end and given:
-        return _ends(given, guarantee.delta)
-    prices = [price(event, guarantee.delta) for event in set(given.values()) or {Composed(())}]
-    return WorstUnit(max(prices, key=lambda paid: paid.epsilon))
 
 
 def _ends(spent: Mapping[int, Event], delta: float) -> WorstUnit:

@@ -597,12 +597,10 @@ def _connect_dots(deltas: ArrayField, lowest: int, gap: float) -> _Losses:
 def _compose(parts: Sequence[_Part], delta: float) -> float:
     """The smallest ε ≥ 0 on record at which all parts together keep δ, in both orders.
 
-    parts: what is composed; none: ε = 0. delta: δ in [0, 1); 0: ∞.
+    parts: what is composed; none: ε = 0. delta: δ in (0, 1).
     """
     if not parts:
         return 0.0
-    if delta == 0:
-        return math.inf
     gap = _gap(parts)
     read = _by_moments if delta < SMALLEST_DELTA else _one_order
     worst = read([(p.forward, p.count) for p in parts], gap, delta)
