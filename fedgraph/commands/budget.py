@@ -63,11 +63,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _budget_book_text(book: books.BudgetBook) -> str:
-    from fedgraph.privacy import settle
+    from fedgraph.privacy import budget_book
 
     lines = [f"{book.place}: one {book.unit.value}, ε = {book.epsilon:g} at δ = {book.delta:g}, {book.num_people:,} people"]
     for number, charge in enumerate(book.charges, start=1):
-        spent = f"ε = {settle.jointly([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
+        spent = f"ε = {budget_book.jointly([charge.dearest], book.delta):.4g} alone, on {int(charge.people.sum()):,} people"
         lines.append(f"  {number}. {charge.written}  {charge.what}: {spent}, hidden from {charge.protection.viewer.words}")
     for group in book.groups():
         part = min(1.0, group.epsilon / book.epsilon)

@@ -37,7 +37,6 @@ from fedgraph.privacy import (
     PlannedRelease,
     Unit,
     budget_book,
-    settle,
 )
 from fedgraph.types import GraphNames, Subgraph
 
@@ -200,7 +199,7 @@ def charge_site(site: Site, graph: Path, digest: str, deployment: str, cohorts: 
     if said is None and not budget_book.is_url(place) and not Path(place).exists():
         delta = plan.guarantee.delta
         with contextlib.suppress(PrivacyError):  # another process has made it
-            cap = settle.jointly([row.dearest], delta) * (1 + 1e-9)
+            cap = budget_book.jointly([row.dearest], delta) * (1 + 1e-9)
             budget_book.create(place, plan.guarantee.protection.unit, cap, delta, ids)
     whose = json.dumps([digest, deployment, site.client, str(graph.resolve()), ids])
     mark = hashlib.sha256(whose.encode()).hexdigest()[:32]

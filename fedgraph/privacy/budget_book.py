@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -48,8 +49,9 @@ from fedgraph.printing import lock as lock_file
 from fedgraph.printing import telling
 from fedgraph.privacy import events, settle
 from fedgraph.privacy.accounting import calibrate
+from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.desk import PlannedRelease
-from fedgraph.privacy.ledger import LedgerAccount, LedgerLine
+from fedgraph.privacy.ledger import LedgerAccount, LedgerLine, spent_by_client
 from fedgraph.privacy.units import Protection, Unit
 
 NOT_COUNTED = (
@@ -60,6 +62,7 @@ _FORMAT = 2  # of the lines
 _ALL = "all"
 _VARIABLE = "FEDGRAPH_BUDGET"
 _SCHEMES = ("postgresql", "postgres")
+_MOST_CHOICES = 256  # combinations of events over charges that are priced one by one; beyond, one bound for all
 _PATIENCE = 120.0  # seconds that a charge waits for others
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS fedgraph_budget (book TEXT, number INTEGER, line TEXT NOT NULL, PRIMARY KEY (book, number))"
@@ -197,7 +200,7 @@ class BudgetBook:
     def groups(self) -> tuple[_SpentGroup, ...]:
         """Groups of people with the same charges, and what they have spent; the largest ε first."""
         found = [
-            _SpentGroup(mask.count(1), held, settle.jointly([self.charges[k].dearest for k in held], self.delta))
+            _SpentGroup(mask.count(1), held, jointly([self.charges[k].dearest for k in held], self.delta))
             for mask, held in self._kinds.items()
         ]
         return tuple(sorted(found, key=lambda group: -group.epsilon))
@@ -215,7 +218,7 @@ class BudgetBook:
         asked = [set(held) for mask, held in self._kinds.items() if (np.frombuffer(mask, dtype=bool) & people).any()]
         most = [held for held in asked if not any(held < other for other in asked)]  # who paid a part of it paid less
         paid = [[self.charges[k].dearest for k in sorted(held)] for held in most]
-        return max((settle.jointly([*own, dearest], self.delta) for own in paid), default=0.0)
+        return max((jointly([*own, dearest], self.delta) for own in paid), default=0.0)
 
     def left(self, people: np.ndarray) -> float:
         """What can still be charged to all of ``people``, bool [people of the book].
@@ -247,6 +250,26 @@ class BudgetBook:
         mask = np.zeros(self.num_people, dtype=bool)
         mask[[self.row[one] for one in ids]] = True
         return mask
+
+
+def jointly(charges: Sequence[tuple[events.Event, ...]], delta: float) -> float:
+    """The largest ε that one person pays for several charges together.
+
+    Args:
+        charges: for each charge, the events of which each person pays one (``Candidate.dearest``).
+        delta: δ in [0, 1).
+    """
+    return max(price(event, delta).epsilon for event in _combined(charges))
+
+
+def _combined(parts: Sequence[tuple[events.Event, ...]]) -> tuple[events.Event, ...]:
+    """Events that bound what one person pays for several charges: every combination, composed.
+
+    If there are more than ``_MOST_CHOICES``, one event that composes all of them.
+    """
+    if math.prod(map(len, parts)) > _MOST_CHOICES:  # whoever pays all events of a charge pays at least its own
+        return (events.Composed(tuple(event for part in parts for event in part)),)
+    return tuple(events.Composed(chosen) for chosen in dict.fromkeys(itertools.product(*parts)))
 
 
 def find(named: str | Path | None, *data: str | Path | None) -> str | None:
@@ -504,18 +527,39 @@ class Candidate:
     def planned(
         cls, name: str, guarantee: settle.Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]
     ) -> Candidate:
-        """The candidate of a plan's releases.
+        """The candidate of a plan's releases, or of lines of a ledger.
+
+        Clients that share nobody: the distinct events of the clients. Prices per end of an edge: each pair of these. Clients
+        that share people: one event with all that the holders of any one person release, by kind (an upper bound).
 
         Raises:
-            PrivacyError: the data break a promise of the guarantee.
+            PrivacyError: the data break a promise of the guarantee, so nothing is protected.
         """
-        return cls(name, guarantee.protection, settle.dearest_events(guarantee, releases))
+        broken = [promise for promise in guarantee.promises if not promise.kept]
+        if broken:
+            raise PrivacyError(f"the guarantee assumes {broken[0].assumption.value}, and the data break it: ε is ∞")
+        spent, holdings = settle.by_client(guarantee, releases), guarantee.holdings
+        kinds = tuple(dict.fromkeys(spent.values()))
+        if holdings is None:
+            pairs = itertools.combinations_with_replacement(kinds, 2)
+            dearest = tuple(events.Composed(pair) for pair in pairs) if guarantee.per_end else kinds
+            return cls(name, guarantee.protection, dearest or (events.Composed(()),))
+        worst: list[events.Event] = []
+        for kind in kinds:
+            clients = [client for client, event in spent.items() if event == kind and client < holdings.shape[0]]
+            worst += [kind] * (int((holdings[clients] != 0).sum(axis=0).max()) if clients else 0)
+        return cls(name, guarantee.protection, (events.Composed(tuple(worst)),))
 
     @classmethod
     def released(cls, name: str, account: LedgerAccount, lines: Sequence[LedgerLine]) -> Candidate:
         """The candidate of what a run has released, from its ledger."""
-        broken = (events.Unprotected(account.broken),) if account.broken is not None else None
-        return cls(name, account.protection, broken or settle.dearest_of_account(account, lines))
+        if account.broken is not None:
+            return cls(name, account.protection, (events.Unprotected(account.broken),))
+        spent, rate = spent_by_client(lines), account.sampled_once
+        if account.holders is not None:  # of the worst unit
+            spent = {0: events.Composed(tuple(spent[client] for client in account.holders if client in spent))}
+        kinds = dict.fromkeys(event if rate is None else events.SampledOnce(event, rate) for event in spent.values())
+        return cls(name, account.protection, tuple(kinds) or (events.Composed(()),))
 
 
 _known: dict[str, BudgetBook] = {}  # place → the book as this process read it last: a charge reads only new lines
@@ -537,7 +581,7 @@ def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequenc
     Raises:
         PrivacyError: the charge would exceed the cap, or has another unit or relation than the book.
     """
-    dearest = settle.dearest_together([row.dearest for row in rows])
+    dearest = _combined([row.dearest for row in rows])
     with _opened(str(place), lock=True) as lines:
         book = _current(str(place), lines)
         _require_original(book)
@@ -551,7 +595,7 @@ def charge(place: str | Path, what: str, rows: Sequence[Candidate], ids: Sequenc
         if paid <= book.epsilon:
             _commit(book, lines, _Charge(what, rows[0].protection, dearest, people, _now(), mark))
     if paid > book.epsilon:  # others need not wait while it is said
-        free = next((row.name for row in rows if math.isinf(settle.jointly([row.dearest], book.delta))), None)
+        free = next((row.name for row in rows if math.isinf(jointly([row.dearest], book.delta))), None)
         why = f"; {free} releases something without noise" if free is not None else ""
         raise PrivacyError(
             f"{place}: with {what} one person would have paid ε = {paid:.4g} of {book.epsilon:g} "

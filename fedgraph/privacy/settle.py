@@ -17,7 +17,7 @@ composes), and prices the worst unit that the guarantee protects:
 holdings without nodes → ``PrivacyError``. A promise that is kept changes nothing. ``Guarantee`` refuses a one-time sample
 together with clients that share nodes or with prices per end.
 
-``dearest_*`` and ``jointly`` price several runs together for one person, where people of different clients pay differently.
+What several runs cost the people of one book together: ``budget_book``.
 """
 
 import itertools
@@ -186,7 +186,7 @@ def per_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[P
     """
     if guarantee.holdings is not None:
         raise PrivacyError("clients that share nodes have no price of their own: ask for the worst node's")
-    given = amplified(guarantee, _spent(guarantee, releases, None))
+    given = by_client(guarantee, releases)
     if any(not p.kept for p in guarantee.promises):
         return dict.fromkeys(given, math.inf)
     known: dict[Event, float] = {}
@@ -230,6 +230,14 @@ def of_account(account: LedgerAccount, lines: Iterable[LedgerLine], path: str | 
         held = Composed(tuple(events[client] for client in holders if client in events))
         found = price(_amplified(held, account.sampled_once), account.delta)
     return found if account.broken is None else replace(found, epsilon=math.inf)
+
+
+def by_client(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> dict[int, Event]:
+    """Client → everything that it releases, inside the secret one-time sample if there is one.
+
+    releases: lines of a ledger, or the releases of a plan.
+    """
+    return amplified(guarantee, _spent(guarantee, releases, None))
 
 
 def amplified(guarantee: Guarantee, events: Mapping[int, Event]) -> dict[int, Event]:
@@ -334,65 +342,3 @@ def _words(promise: Promise, epsilon: float) -> str:
         f"no node may have more than D = {promise.stated:g} neighbours, but {promise.breaking} of {promise.units} nodes "
         f"({100 * promise.share:.1f} %) do, up to {promise.found:g}; if none did, {kept}."
     )
-
-
-_MOST_CHOICES = 256  # combinations of events over runs that are priced one by one; beyond, one bound for all
-
-
-def dearest_events(guarantee: Guarantee, releases: Sequence[LedgerLine] | Sequence[PlannedRelease]) -> tuple[Event, ...]:
-    """Events that bound what one person pays for some releases: the releases on each person cost at most one of them.
-
-    Clients that share nobody: the distinct events of the clients. Prices per end of an edge: each pair of these. Clients that
-    share people: one event with all that the holders of any one person release, by kind (an upper bound).
-
-    guarantee: the guarantee to price under. releases: lines of a ledger, or the releases of a plan. Returns at least one event,
-    the empty one if nothing is released. ``PrivacyError``: a promise is broken, so nothing is protected.
-    """
-    broken = [promise for promise in guarantee.promises if not promise.kept]
-    if broken:
-        raise PrivacyError(f"the guarantee assumes {broken[0].assumption.value}, and the data break it: ε is ∞")
-    events = amplified(guarantee, _spent(guarantee, releases, None))
-    kinds = tuple(dict.fromkeys(events.values()))
-    if guarantee.holdings is None:
-        pairs = itertools.combinations_with_replacement(kinds, 2)
-        found = tuple(Composed(pair) for pair in pairs) if guarantee.per_end else kinds
-        return found or (Composed(()),)
-    holdings = guarantee.holdings
-    worst = []
-    for kind in kinds:
-        clients = [client for client, event in events.items() if event == kind and client < holdings.shape[0]]
-        most = int((holdings[clients] != 0).sum(axis=0).max()) if clients else 0
-        worst += [kind] * most
-    return (Composed(tuple(worst)),)
-
-
-def dearest_together(parts: Sequence[tuple[Event, ...]]) -> tuple[Event, ...]:
-    """Events that bound what one person pays for several trainings on the same people.
-
-    parts: for each training, its events as of ``dearest_events``. Returns every combination, composed; if there are more than
-    ``_MOST_CHOICES``, one event that composes all of them.
-    """
-    if math.prod(map(len, parts)) > _MOST_CHOICES:  # whoever pays all events of a training pays at least its own
-        return (Composed(tuple(event for part in parts for event in part)),)
-    return tuple(Composed(chosen) for chosen in dict.fromkeys(itertools.product(*parts)))
-
-
-def dearest_of_account(account: LedgerAccount, lines: Sequence[LedgerLine]) -> tuple[Event, ...]:
-    """As ``dearest_events``, from a ledger, which names the holders of the worst unit if clients share people.
-
-    account: the account of the cell. lines: the lines of the cell. Broken promises are not checked.
-    """
-    events = ledger.spent_by_client(lines)
-    if account.holders is not None:
-        events = {0: Composed(tuple(events[client] for client in account.holders if client in events))}
-    return tuple(dict.fromkeys(_amplified(event, account.sampled_once) for event in events.values())) or (Composed(()),)
-
-
-def jointly(charges: Sequence[tuple[Event, ...]], delta: float) -> float:
-    """The largest ε that one person pays for several charges together.
-
-    Args:
-        charges: for each charge, its events as of ``dearest_events``.
-        delta: δ in [0, 1).
-    """
-    return max(price(event, delta).epsilon for event in dearest_together(charges))

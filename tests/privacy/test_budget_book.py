@@ -30,7 +30,7 @@ from fedgraph.privacy.accounting.accountant import price
 from fedgraph.privacy.budget_book import Candidate
 from fedgraph.privacy.events import Composed, Event, Gaussian, Laplace, PureDP, Repeated
 from fedgraph.privacy.ledger import LedgerLine
-from fedgraph.privacy.settle import Guarantee, Promise, dearest_events, dearest_together
+from fedgraph.privacy.settle import Guarantee, Promise
 from fedgraph.privacy.units import Assumption, Protection, Relation, Unit, Viewer
 from fedgraph.scenario import read as scenarios
 
@@ -95,11 +95,11 @@ def test_overlapping_people_cost_per_person(book: Path) -> None:
 def test_the_dearest_events_bound_every_person(multipliers: list[float], seed: int) -> None:
     """With clients that share people, no person pays more than what is charged; without, the price is the run's own."""
     lines = [line(Gaussian(m), client) for client, m in enumerate(multipliers)]
-    alone = privacy.settle.jointly([dearest_events(guarantee(), lines)], DELTA)
+    alone = budget_book.jointly([Candidate.planned("row", guarantee(), lines).dearest], DELTA)
     assert alone == pytest.approx(privacy.settle.of_releases(guarantee(), lines).epsilon)
     held = np.random.default_rng(seed).integers(0, 2, (len(multipliers), 6))
     shared = guarantee(holdings=sp.csr_array(held))
-    charged = privacy.settle.jointly([dearest_events(shared, lines)], DELTA)
+    charged = budget_book.jointly([Candidate.planned("row", shared, lines).dearest], DELTA)
     assert charged >= privacy.settle.of_releases(shared, lines).epsilon - 1e-9
 
 
@@ -140,14 +140,14 @@ def test_what_a_run_released_is_charged_at_what_the_run_said(given: Guarantee) -
     lines = [line(Gaussian(5.0), 0, 3), line(Gaussian(3.0), 1)]
     said = privacy.settle.of_releases(given, lines)
     row = Candidate.released("row", said.account("cell", given), lines)
-    assert privacy.settle.jointly([row.dearest], DELTA) == pytest.approx(said.epsilon, rel=1e-6)
+    assert budget_book.jointly([row.dearest], DELTA) == pytest.approx(said.epsilon, rel=1e-6)
 
 
 @pytest.mark.parametrize("trainings", [2, 9])
 def test_many_trainings_cost_whoever_paid_the_dearest_of_each(trainings: int) -> None:
     """2⁹ combinations are too many to be priced one by one; what bounds them all must bound this one, too."""
     parts = [(Gaussian(40.0), PureDP(0.02)), *(((PureDP(0.01), Gaussian(30.0)),) * (trainings - 1))]
-    charged = privacy.settle.jointly([dearest_together(parts)], DELTA)
+    charged = budget_book.jointly(parts, DELTA)
     for place in (0, 1):
         assert charged >= price(Composed(tuple(part[place] for part in parts)), DELTA).epsilon * (1 - 1e-9)
     paid = [max(part, key=lambda event: price(event, DELTA).epsilon) for part in parts]

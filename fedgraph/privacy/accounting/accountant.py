@@ -279,10 +279,9 @@ def _concentrated(leaves: _Leaves, delta: float) -> list[Epsilon]:
 
 
 def _loss_distribution(leaves: _Leaves, delta: float) -> list[Epsilon]:
-    if not pld.can_price(leaves):
-        return []
+    found = pld.epsilon(leaves, delta)
     theorem = "dominating pairs compose (Zhu, Dong & Wang 2022, Theorem 10), on a pessimistic grid"
-    return [Epsilon(pld.epsilon(leaves, delta), delta, "loss distribution", theorem)]
+    return [] if found is None else [Epsilon(found, delta, "loss distribution", theorem)]
 
 
 def _renyi(leaves: _Leaves, delta: float) -> list[Epsilon]:

@@ -105,24 +105,23 @@ _CURVES: dict[type[events.Event], Callable[[Any, float, bool], tuple[LossCurve, 
 }
 
 
-def can_price(leaves: Sequence[tuple[events.Event, int]]) -> bool:
-    """Whether every release has a dominating pair here. leaves: of ``accountant.leaves_of``."""
+def _known(leaves: Sequence[tuple[events.Event, int]]) -> bool:
+    """Whether every release has a dominating pair here."""
     chosen = [a for leaf, _ in leaves if isinstance(leaf, events.OneOf) for a in leaf.alternatives]
     inside = (leaf for alternative in chosen for leaf, _ in events.flatten(alternative))
     known = all(isinstance(leaf, (events.Gaussian, events.PureDP)) for leaf in inside)
     return known and all(type(leaf) in _CURVES for leaf, _ in leaves)
 
 
-def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float:
-    """Smallest ε ≥ 0 on record for all releases together; ∞ where this accountant cannot answer.
+def epsilon(leaves: Sequence[tuple[events.Event, int]], delta: float) -> float | None:
+    """Smallest ε ≥ 0 on record for all releases together; ∞ where nothing is proven, None where one has no dominating pair.
 
     Args:
-        leaves: of ``accountant.leaves_of``, all of which have a dominating pair.
+        leaves: of ``accountant.leaves_of``.
         delta: δ in [0, 1); 0: ∞.
-
-    Raises:
-        UnknownEventError: a release without a dominating pair.
     """
+    if not _known(leaves):
+        return None
     if delta == 0:
         return math.inf
     total = math.fsum(count for _, count in leaves)
