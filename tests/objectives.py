@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
+from fedgraph.learning import LinearObjective, ObjectiveLoss
 from fedgraph.privacy.mechanisms.objective_perturbation import Calibrated
 
 

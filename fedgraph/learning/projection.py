@@ -23,10 +23,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning import public_cache
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import public_cache, walks
+from fedgraph.learning.tensors import FeatureMatrix, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 _OVERSAMPLED, _PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
@@ -73,7 +71,7 @@ def basis_of(public: Graph, num_directions: int, alpha: float = 0.25, steps: int
     public: a graph whose features and edges are public. num_directions: how many at most. alpha: share of a node's own row in
     every step of the smoothing. steps: steps of the smoothing over the public graph. rarity: the power of ``_rarity_weights``.
     Where it is 0 the columns are orthonormal. Else they are orthonormal directions of the weighted features, times the weights,
-    so that ``project_features_sparsely`` takes unweighted rows either way. Returns float32 [d, k] with k = min(num_directions,
+    so that ``project_features`` takes unweighted rows either way. Returns float32 [d, k] with k = min(num_directions,
     rank of the public rows), at least 1.
     """
     weights = _rarity_weights(public, rarity)
@@ -125,11 +123,6 @@ def project_features(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
             raise MemoryError(f"{wide} need {needed / 1e9:.1f} GB, {free / 1e9:.1f} GB are free: give a smaller 'projection'")
     rows = np.asarray(unit_matrix_rows(features) @ basis, dtype=np.float32)
     return _unit_or_zero(rows, 1e-6 * np.abs(basis).max())
-
-
-def project_features_sparsely(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
-    """``project_features`` as a sparse array, CSR [n, k]."""
-    return sp.csr_array(project_features(features, basis))
 
 
 def curvature_of(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:

@@ -11,13 +11,17 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping import aggregated_rows, per_sample
-from fedgraph.learning.clipping.per_sample import PER_SAMPLE_SPREAD
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix
-from fedgraph.learning.own_networks import example_gradients, rooted
-from fedgraph.learning.own_networks.example_gradients import NetworkExamples
-from fedgraph.learning.own_networks.own_network import NetworkSpec
+from fedgraph.learning import (
+    FeatureMatrix,
+    Layout,
+    NetworkExamples,
+    NetworkSpec,
+    aggregated_rows,
+    example_gradients,
+    per_sample,
+    rooted,
+)
+from fedgraph.learning.per_sample import PER_SAMPLE_SPREAD
 
 LAYOUTS = [Layout((12, 4)), Layout((12, 6, 4)), Layout((12, 7, 5, 4)), Layout((12, 6, 4), bias_scale=0.3)]
 N = 12

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data
-from fedgraph.learning.baselines import gap_networks
+from fedgraph.learning import gap_networks
 from fedgraph.methods import gap_edge
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from fedgraph import data
 from fedgraph.federation import rounds
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Network, NetworkShape, sparse_network_rows
+from fedgraph.learning import Network, NetworkShape, fitting
+from fedgraph.learning.networks import sparse_network_rows
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, PublicFacts, State
 from fedgraph.methods.nonprivate import Params

@@ -35,10 +35,9 @@ from typing import TypeAlias
 import numpy as np
 
 from fedgraph.errors import DataError
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout, forward_layout
-from fedgraph.learning.layers.torch_matrices import TorchMatrix
+from fedgraph.learning import layouts
+from fedgraph.learning.layouts import Layout, forward_layout
+from fedgraph.learning.tensors import TorchMatrix, torch
 
 PER_SAMPLE_SPREAD = 64.0
 _SINGLE = 4096  # rows up to which a sum is stored in single precision

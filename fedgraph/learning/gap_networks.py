@@ -28,10 +28,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import HopNetworkShape
-from fedgraph.learning.baselines.networks import sparse_network_rows
-from fedgraph.learning.layers.torch_matrices import torch_device, unit_matrix_rows
+from fedgraph.learning import fitting
+from fedgraph.learning.network_shapes import HopNetworkShape
+from fedgraph.learning.networks import sparse_network_rows
+from fedgraph.learning.tensors import torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 _VALIDATION = 0.1  # share of the labelled nodes that choose the step
@@ -77,7 +77,7 @@ def train_gap_network_encoder(public: Graph, hidden: int, epochs: int, rng: np.r
     """Parameters of the trained encoder, flat float32."""
     make = functools.partial(_EncoderNetwork, public.num_features, hidden, public.num_classes)
     seed, chooses = int(rng.integers(2**31)), split_for_gap_network(public.labels, rng)
-    return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
+    return _train_best(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
 
 
 def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
@@ -107,7 +107,7 @@ def train_gap_network_classifier(
     widths = tuple(rows.shape[1] for rows in inputs)
     make = functools.partial(_ClassifierNetwork, widths, hidden, num_classes)
     seed = int(rng.integers(2**31))
-    found = train_best_gap_network(make, _side_by_side(inputs), labels, split_for_gap_network(labels, rng), epochs, seed)
+    found = _train_best(make, _side_by_side(inputs), labels, split_for_gap_network(labels, rng), epochs, seed)
     return HopNetworkShape(widths, hidden, num_classes, found)
 
 
@@ -132,7 +132,7 @@ def split_for_gap_network(labels: np.ndarray, rng: np.random.Generator) -> np.nd
     return (rng.random(labels.size) < _VALIDATION) & (labels >= 0)
 
 
-def train_best_gap_network(
+def _train_best(
     make: Callable[[], nn.Module], given: fitting.FittingInputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
     """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
@@ -201,7 +201,7 @@ def train_progressive_stage(
                 mine.load_state_dict(theirs.state_dict())
         return network
 
-    return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
+    return _train_best(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
 
 
 def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:

@@ -14,14 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.learning import public_cache
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.optimisers.descents import descend_by_adam
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
+from fedgraph.learning import layouts, per_sample, public_cache
+from fedgraph.learning.aggregation import scale_to_unit_length
+from fedgraph.learning.descents import descend_by_adam
+from fedgraph.learning.layouts import Layout
+from fedgraph.learning.tensors import DenseMatrix, FeatureMatrix, TorchMatrix, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 
@@ -122,7 +119,7 @@ def encode(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncod
 
 def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Generator) -> PublicTrainingEncoded:
     if encoder.output == "published":
-        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+        from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
         trained = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
     elif encoder.output != "none":
@@ -159,7 +156,7 @@ def encode_after(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: 
     if encoder.output == "none":
         return unit_matrix_rows(graph.features).toarray()
     if encoder.output == "published":
-        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+        from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
         return scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
     x, layout = _network(graph, encoder)

@@ -19,12 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import torch_device
-from fedgraph.learning.own_networks import own_network
-from fedgraph.learning.own_networks.own_network import NetworkSpec
-from fedgraph.learning.own_networks.rooted import RootedSamples
+from fedgraph.learning import own_network, per_sample
+from fedgraph.learning.own_network import NetworkSpec
+from fedgraph.learning.rooted import RootedSamples
+from fedgraph.learning.tensors import torch, torch_device
 
 _MOST = 1 << 24  # numbers in the gradients of one chunk of examples
 _CHUNK = 256
