@@ -57,7 +57,7 @@ SEEDED = {
 OF_TORCH = {
     "learning/tensors.py seed_learner",
     "methods/link_clear.py encoder_rows",
-    "learning/fitting.py build_for_fitting",
+    "learning/fitting.py build",
     "learning/fitting.py continue_fitting",
     "learning/networks.py _dropped",
     "learning/own_network.py _seeded",

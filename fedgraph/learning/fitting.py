@@ -66,12 +66,12 @@ def prepare_fitting_inputs(graph: Graph, rows: FittingScaling = "unit", labels: 
         x = sp.csr_array(sp.hstack([x, sum_matrix_rows_to_one(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
     if rows == "columns":
         return FittingInputs(torch.tensor(x.toarray(), dtype=torch.float32, device=torch_device()), edges)
-    from fedgraph.learning.networks import sparse_network_rows  # not before it is used: it imports torch
+    from fedgraph.learning.networks import sparse_rows  # not before it is used: it imports torch
 
-    return FittingInputs(sparse_network_rows(x), edges)
+    return FittingInputs(sparse_rows(x), edges)
 
 
-def build_for_fitting(make: Callable[[], _Built], seed: int) -> _Built:
+def build(make: Callable[[], _Built], seed: int) -> _Built:
     """What ``make`` makes, with the initial parameters of ``seed``; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(torch_device()):
         seed_learner(seed)
@@ -82,7 +82,7 @@ def build_network_for_fitting(shape: NetworkShape, seed: int) -> Network:
     """The network with its initial parameters, on the learner's device."""
     from fedgraph.learning.networks import Network  # not before it is used: it imports torch
 
-    return build_for_fitting(lambda: Network(shape), seed)
+    return build(lambda: Network(shape), seed)
 
 
 def vector_of(network: torch.nn.Module) -> np.ndarray:

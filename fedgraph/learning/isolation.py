@@ -56,12 +56,7 @@ _looked_at: dict[NetworkSpec, tuple[dict[str, object], IsolatedNetwork]] = {}  #
 
 def require(spec: NetworkSpec) -> IsolatedNetwork:
     """Look at a network, again if its code is another one than it was.
-
-    Args:
-        spec: Of the network.
-
-    Raises:
-        ScenarioError: One line that names the layer, what it does, and what to use.
+    Raises ``ScenarioError``: one line that names the layer, what it does, and what to use.
     """
     try:
         came = own_network.as_it_came(spec)

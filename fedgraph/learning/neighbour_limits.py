@@ -22,7 +22,7 @@ from fedgraph.errors import DataError
 _ODD = 0x9E3779B97F4A7C15
 
 
-def draw_neighbour_limit_coins(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
+def coins_of(one: np.ndarray, two: np.ndarray, coin: int) -> np.ndarray:
     """uint64 [m], uniform-looking, symmetric in the two ids (splitmix64, Steele et al. 2014, applied twice)."""
     low, high = np.minimum(one, two).astype(np.uint64), np.maximum(one, two).astype(np.uint64)
     return _mix(_mix(low + np.uint64(coin * _ODD % 2**64)) ^ (high * np.uint64(_ODD)))
@@ -44,7 +44,7 @@ def at_most(adjacency: sp.csr_array, degree: int, ids: np.ndarray, coin: int = 0
     if degrees.max(initial=0) <= degree:
         return _ones(adjacency)
     owner = np.repeat(np.arange(n), degrees)
-    order = np.lexsort((draw_neighbour_limit_coins(ids[owner], ids[adjacency.indices], coin), owner))
+    order = np.lexsort((coins_of(ids[owner], ids[adjacency.indices], coin), owner))
     rank = np.arange(order.size) - adjacency.indptr[owner]
     kept = order[rank < degree]
     chosen = sp.csr_array((np.ones(kept.size, np.float32), (owner[kept], adjacency.indices[kept])), shape=(n, n))

@@ -63,7 +63,7 @@ class _SparseRows(torch.Tensor):
             return self.forwards.to_dense()
 
 
-def sparse_network_rows(matrix: sp.csr_array) -> _SparseRows:
+def sparse_rows(matrix: sp.csr_array) -> _SparseRows:
     """``matrix`` as a tensor."""
     places = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape).T.tocsr().data
     with torch._C.DisableTorchFunctionSubclass():

@@ -214,10 +214,7 @@ def _asks_edges(module: torch.nn.Module) -> bool:
 
 def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
     """The network with its first weights; and what no layer drew, so that it is what the network came with.
-
-    Args:
-        spec: Of the network.
-        seed: Of the first weights; the global generators of torch, numpy and Python are left as they were.
+    seed: of the first weights; the global generators of torch, numpy and Python are left as they were.
     """
     with _seeded(seed):
         module = build(spec)
@@ -340,13 +337,7 @@ def _named(module: torch.nn.Module, values: torch.Tensor) -> dict[str, torch.Ten
 
 def fit(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, labels: np.ndarray, how: PublicTrainingSteps) -> np.ndarray:
     """Parameters after full-batch Adam on the labelled rows of a graph without edges, none of it private: float32 [p].
-
-    Args:
-        spec: Of the network.
-        vector: float [p], where it begins.
-        x: float [n, d], public or released.
-        labels: int64 [n], −1 where unknown; public.
-        how: Steps of Adam.
+    vector: float [p], where it begins. x: float [n, d], public or released. labels: int64 [n], −1 where unknown; public.
     """
     known, place = np.flatnonzero(labels >= 0), torch_device()
     if not known.size:
@@ -416,12 +407,7 @@ def with_weights(spec: NetworkSpec, vector: np.ndarray) -> torch.nn.Module:
 
 def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
     """float32 [n, c]: the scores of all nodes of a graph, each of which reads all its neighbours.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        x: float [n, d].
-        adjacency: CSR [n, n], symmetric, without self-loops.
+    vector: float [p]. x: float [n, d]. adjacency: CSR [n, n], symmetric, without self-loops.
     """
     module, parameters = filled(spec, vector, torch.float32)
     coo = adjacency.tocoo()
@@ -434,12 +420,8 @@ def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.c
 
 def own_scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, loops: bool) -> np.ndarray:
     """float32 [n, c]: the scores of nodes of which each reads itself alone, and is shown to the network by itself.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        x: float [n, d].
-        loops: Whether one is taken after another, each with a copy of the network of its own, since vmap cannot run it.
+    vector: float [p]. x: float [n, d]. loops: whether one is taken after another, each with a copy of the network of its own,
+    since vmap cannot run it.
     """
     rows, place = torch.tensor(x, dtype=torch.float32, device=torch_device()), torch_device()
     nobody = torch.zeros((2, 0), dtype=torch.int64, device=place)

@@ -63,20 +63,17 @@ def hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarr
 
 @dataclass(frozen=True)
 class PublicTrainingEncoder:
-    """How public features become the rows that are aggregated. No edge is read.
+    """How public features become the rows that are aggregated. No edge is read. ``output`` is what a row is:
 
-        * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
-        * ``hidden``: hidden units after ReLU;
-        * ``published``: signed unit rows of the network that GAP's released code trains;
-        * ``none``: the features themselves.
-    hidden: Units of the hidden layer.
-    folds: For ``classes``; 1: none.
-    how: Steps of Adam.
+    * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
+    * ``hidden``: hidden units after ReLU;
+    * ``published``: signed unit rows of the network that GAP's released code trains;
+    * ``none``: the features themselves.
     """
 
-    output: str  # What a row is:
-    hidden: int
-    folds: int
+    output: str
+    hidden: int  # units of the hidden layer
+    folds: int  # for ``classes``; 1: none
     how: PublicTrainingSteps
 
     @property
@@ -121,7 +118,7 @@ def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Genera
     if encoder.output == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-        trained = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
+        trained = gap_networks.train_encoder(public, encoder.hidden, encoder.how.epochs, rng)
     elif encoder.output != "none":
         x, layout = _network(public, encoder)
         trained = _fit_network(layout, x, public.labels, encoder.how, rng)
@@ -158,7 +155,7 @@ def encode_after(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: 
     if encoder.output == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-        return scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
+        return scale_to_unit_length(gap_networks.encode(parameters, graph, encoder.hidden))
     x, layout = _network(graph, encoder)
     if encoder.output == "hidden":
         return scale_to_unit_length(hidden_units(layout, parameters, x))

@@ -74,4 +74,4 @@ def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph
     again = dataclasses.replace(public)
     assert np.array_equal(projection.basis_of(public, 8, rarity=0.75), projection.basis_of(again, 8, rarity=0.75))
     low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
-    assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
+    assert projection.basis_of(with_features(public, low), 16, steps=0).shape == (20, 2)
