@@ -22,7 +22,6 @@ from . import rooted as rooted
 from . import shared_gnn as shared_gnn
 from . import walks as walks
 from . import whole_graph as whole_graph
-from .aggregated_rows import AggregatedRows as AggregatedRows
 from .aggregation import aggregate_hop as aggregate_hop
 from .aggregation import aggregate_weighted_neighbours as aggregate_weighted_neighbours
 from .aggregation import scale_to_unit_length as scale_to_unit_length
@@ -31,7 +30,6 @@ from .descents import Descent as Descent
 from .descents import StatefulDescent as StatefulDescent
 from .descents import descend_by_adam as descend_by_adam
 from .example_gradients import NetworkExamples as NetworkExamples
-from .fitting import FittingScaling as FittingScaling
 from .layouts import Layout as Layout
 from .meetings import MeetingAnswers as MeetingAnswers
 from .meetings import MeetingReading as MeetingReading
@@ -47,7 +45,6 @@ from .own_network import NetworkSpec as NetworkSpec
 from .projection import ProjectedRows as ProjectedRows
 from .projection import project_features as project_features
 from .public_training import PublicTrainingSteps as PublicTrainingSteps
-from .shared_gnn import GinNorm as GinNorm
 from .tensors import DenseMatrix as DenseMatrix
 from .tensors import FeatureMatrix as FeatureMatrix
 from .tensors import TorchMatrix as TorchMatrix

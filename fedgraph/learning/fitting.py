@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.learning.network_shapes import NetworkShape
-from fedgraph.learning.tensors import seed_learner, sum_matrix_rows_to_one, torch, torch_device, unit_matrix_rows
+from fedgraph.learning.tensors import seed_learner, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
@@ -59,11 +59,10 @@ def prepare_fitting_inputs(graph: Graph, rows: FittingScaling = "unit", labels: 
     a node's own label is never in its own row.
     """
     edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=torch_device())
-    scale = {"unit": unit_matrix_rows, "sum": sum_matrix_rows_to_one, "columns": sp.csr_array}[rows]
-    x = scale(graph.features)
+    x = sp.csr_array(graph.features) if rows == "columns" else unit_matrix_rows(graph.features, "L1" if rows == "sum" else "L2")
     if labels is not None:
         known = sp.csr_array(labels[:, None] == np.arange(graph.num_classes), dtype=np.float32)
-        x = sp.csr_array(sp.hstack([x, sum_matrix_rows_to_one(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
+        x = sp.csr_array(sp.hstack([x, unit_matrix_rows(sp.csr_array(graph.adjacency @ known), "L1")]), dtype=np.float32)
     if rows == "columns":
         return FittingInputs(torch.tensor(x.toarray(), dtype=torch.float32, device=torch_device()), edges)
     from fedgraph.learning.networks import sparse_rows  # not before it is used: it imports torch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -99,19 +99,14 @@ class DenseMatrix(TorchMatrix):
         return self.transposed.to(torch.float64).contiguous()  # the same products in less time
 
 
-def unit_matrix_rows(matrix: sp.csr_array) -> sp.csr_array:
-    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows.
-    matrix: CSR [n, d]. Returns CSR [n, d], float32.
+def unit_matrix_rows(matrix: sp.csr_array, norm: Literal["L1", "L2"] = "L2") -> sp.csr_array:
+    """Each row divided by its own norm (zero rows stay zero): no statistic crosses rows.
+    matrix: CSR [n, d]. norm: ``L1``, as GCN and GAT were published, adds up absolute entries. Returns CSR [n, d], float32.
     """
-    return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
-
-
-def sum_matrix_rows_to_one(matrix: sp.csr_array) -> sp.csr_array:
-    """Each row divided by the sum of its absolute entries (zero rows stay zero), as GCN and GAT were published."""
-    return _divide_rows(matrix, np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel())
-
-
-def _divide_rows(matrix: sp.csr_array, lengths: np.ndarray) -> sp.csr_array:
+    if norm == "L1":
+        lengths = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths, dtype=np.float64), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
 

@@ -517,7 +517,7 @@ def scaled(graph: Graph, scaling: str) -> Graph:
     return dataclasses.replace(graph, features=unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> learning.AggregatedRows:
+def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> aggregated_rows.AggregatedRows:
     """The rows to train on: samples, chooses neighbours through the desk, and limits mentions and columns."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -630,7 +630,7 @@ class Work:
     """What a client prepares."""
 
     graph: Graph  # of the client, with the features as the learner sees them
-    memo: dict[str, learning.AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
+    memo: dict[str, aggregated_rows.AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
 
 
 @dataclass(frozen=True, eq=False)
