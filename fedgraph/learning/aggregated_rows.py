@@ -42,7 +42,7 @@ from fedgraph.compiled import compiled_types as nt
 from fedgraph.errors import DataError
 from fedgraph.learning import per_sample
 from fedgraph.learning.layouts import Layout
-from fedgraph.learning.per_sample import PER_SAMPLE_NORM_ROUNDING, PER_SAMPLE_SPREAD
+from fedgraph.learning.per_sample import NORM_ROUNDING, SPREAD
 
 
 def choose_largest(values: np.ndarray, k: int) -> np.ndarray:
@@ -241,11 +241,7 @@ def _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean,
             share = np.float64(weight[first + k]) * weight[first + other] * inner * gram[gram_start[row] + k * count + other]
             total += share if k == other else 2 * share
             length += np.sqrt(share) if k == other else 0.0
-    return (
-        max(np.sqrt(max(total, 0.0) + PER_SAMPLE_NORM_ROUNDING * length * length), length / PER_SAMPLE_SPREAD)
-        if total == total
-        else np.inf
-    )
+    return max(np.sqrt(max(total, 0.0) + NORM_ROUNDING * length * length), length / SPREAD) if total == total else np.inf
 
 
 @compiled(nt.void(*_FEATURES, *_PI, _INTS, _INTS, _DOUBLES, _INTS, _SINGLES, nt.int64, nt.int64, nt.float64, _DOUBLE))
@@ -350,7 +346,7 @@ def clipped_sum(layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch:
     _, hidden, classes = layout.widths
     gram = np.zeros(0) if rows.gram is None else rows.gram
     out = np.zeros(layout.num_parameters)
-    dtype, share = per_sample.room_for(max(rows.num_rows, rows.features.start.size - 1), PER_SAMPLE_SPREAD)
+    dtype, share = per_sample.room_for(max(rows.num_rows, rows.features.start.size - 1), SPREAD)
     limit = np.inf if clip is None else float(clip) * share
     _gradient_sum(
         *rows.features,
