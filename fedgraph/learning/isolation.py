@@ -65,7 +65,7 @@ def require(spec: NetworkSpec) -> IsolatedNetwork:
         raise
     now = own_network.contents(came)
     if spec not in _looked_at or _looked_at[spec][0] != now:
-        own_network.forget()
+        own_network.ready.cache_clear()  # its code may be another one than it was
         _looked_at[spec] = now, _look(spec, came)
     return _looked_at[spec][1]
 

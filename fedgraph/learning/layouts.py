@@ -69,7 +69,7 @@ def to_device(vector: np.ndarray) -> torch.Tensor:
 
 def logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
     """Scores before the softmax: float32 [n, c]. vector: [num_parameters]. x: rows [n, d]."""
-    return forward_layout(layout.layers(to_device(vector)), x)[1].cpu().numpy()
+    return forward(layout.layers(to_device(vector)), x)[1].cpu().numpy()
 
 
 def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
@@ -82,9 +82,7 @@ def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False
     return error.mul_((known / known.sum().clamp(min=1) if mean else known)[:, None])
 
 
-def forward_layout(
-    layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: TorchMatrix
-) -> tuple[list[torch.Tensor], torch.Tensor]:
+def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: TorchMatrix) -> tuple[list[torch.Tensor], torch.Tensor]:
     """(units of every hidden layer after its ReLU, [n, width] each; scores [n, c])."""
     units: list[torch.Tensor] = []
     out = (x @ layers[0][0]).add_(layers[0][1])

@@ -359,11 +359,6 @@ def ready(spec: NetworkSpec) -> torch.nn.Module:
     return _with_given_loops(drawn(spec, 0)[0])
 
 
-def forget() -> None:
-    """Build networks anew, since the code of one is another one than it was."""
-    ready.cache_clear()
-
-
 def _with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
     """``module`` with layers that get their self-loops with the edges, and do not add them; changed in place."""
     for part in module.modules():

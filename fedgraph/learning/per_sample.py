@@ -36,7 +36,7 @@ import numpy as np
 
 from fedgraph.errors import DataError
 from fedgraph.learning import layouts
-from fedgraph.learning.layouts import Layout, forward_layout
+from fedgraph.learning.layouts import Layout
 from fedgraph.learning.tensors import TorchMatrix, torch
 
 SPREAD = 64.0
@@ -158,7 +158,7 @@ _Errors: TypeAlias = "Sequence[torch.Tensor]"
 
 def _errors(layout: Layout, vector: torch.Tensor, x: TorchMatrix, labels: torch.Tensor) -> tuple[_Inputs, _Errors]:
     layers = layout.layers(vector)
-    units, scores = forward_layout(layers, x)
+    units, scores = layouts.forward(layers, x)
     errors = [layouts.output_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
         errors.append(layouts.relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))
