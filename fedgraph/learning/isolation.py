@@ -119,7 +119,9 @@ def _require_drawn(spec: NetworkSpec, undrawn: list[str]) -> None:
 
 def _require_nothing_kept(spec: NetworkSpec, before: dict[str, object], module: torch.nn.Module) -> None:
     """What copies of ``module`` share is what it was before they were run."""
-    if kept := own_network.changed(before, own_network.contents(module)):
+    after, gone = own_network.contents(module), object()
+    kept = next((place for place in {**before, **after} if before.get(place, gone) != after.get(place, gone)), "")
+    if kept:
         raise ScenarioError(
             f"{spec.called}: keeps something in {kept} when it is run, which every call shares, so one example's gradient "
             "is not its own; use what forward computes anew in each call, or register_buffer for numbers that never change"

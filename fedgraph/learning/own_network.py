@@ -44,6 +44,7 @@ from fedgraph.learning.tensors import torch, torch_device
 
 HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
 _INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
+_ALLOWED = "allowed: torch_geometric.nn.GCN, or mypackage.nets:Net"  # of names, at the end of errors
 _MOST = 4096  # rows that are answered at once, at most
 _NOBODY_DREW = 101  # in a tensor of whole numbers, or of true and false, before its layers draw it
 _held: dict[str, tuple[torch.nn.Module, dict[str, object]]] = {}  # each with its ``contents`` as it came
@@ -92,17 +93,15 @@ def require(model: str, arguments: Mapping[str, object]) -> None:
     """Refuses what names no class of modules, or arguments that it does not take.
 
     Settings are also read from a model's file, which may be a stranger's: so only ``torch_geometric.nn`` is imported here.
-    Whether another name is a class of modules is seen when it is built.
-
-    Raises:
-        ValueError: One line that says what is allowed.
+    Whether another name is a class of modules is seen when it is built. Raises ``ValueError``: one line that says what is
+    allowed.
     """
     if model.startswith(HELD_NETWORK):
         _held_module(model)
         return
     place, _, name = model.replace(":", ".").rpartition(".")
     if not all(part.isidentifier() for part in (*place.split("."), name)):
-        raise ValueError(f"model: {model!r} is no dotted name; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
+        raise ValueError(f"model: {model!r} is no dotted name; {_ALLOWED}")
     if place.partition(".")[0] != "torch_geometric":
         return
     made = _class_of(model)
@@ -130,10 +129,9 @@ def _class_of(model: str) -> type[torch.nn.Module]:
             found = getattr(importlib.import_module(place), name)
     except (Exception, SystemExit) as error:  # of the module, such as a script that reads its arguments
         said = f"{type(error).__name__}: {error}"
-        raise ValueError(f"model: {model!r} is no class that can be imported ({said}); allowed: torch_geometric.nn.GCN, "
-                         "or mypackage.nets:Net") from None  # fmt: skip
+        raise ValueError(f"model: {model!r} is no class that can be imported ({said}); {_ALLOWED}") from None
     if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
-        raise ValueError(f"model: {model} is no class of torch modules; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
+        raise ValueError(f"model: {model} is no class of torch modules; {_ALLOWED}")
     return found
 
 
@@ -164,9 +162,7 @@ def as_it_came(spec: NetworkSpec) -> torch.nn.Module:
 
 def build(spec: NetworkSpec) -> torch.nn.Module:
     """The network as it came, every layer with its size, in evaluation mode, on the processor.
-
-    Raises:
-        ScenarioError: It cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
+    Raises ``ScenarioError``: it cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
     """
     try:
         if not spec.model.startswith(HELD_NETWORK):
@@ -459,11 +455,6 @@ class _This:
 def contents(module: torch.nn.Module) -> dict[str, object]:
     """What is found, by its place; parameters and buffers are left out. Two that are equal hold the same things."""
     return {place: _mark(value) for place, value in _found(module)}
-
-
-def changed(before: Mapping[str, object], after: Mapping[str, object]) -> str:
-    """The first place that holds another thing; empty: none does."""
-    return next((place for place in {**before, **after} if before.get(place, _This) != after.get(place, _This)), "")
 
 
 def tables(module: torch.nn.Module) -> list[str]:

@@ -188,7 +188,7 @@ def _stops_at_a_row() -> list[tuple[object, str, object]]:
 
 
 def _memory_is_not_looked_for() -> list[tuple[object, str, object]]:
-    return [(own_network, "changed", lambda before, after: ""), (isolation, "_looked_at", {})]
+    return [(isolation, "_require_nothing_kept", lambda spec, before, module: None), (isolation, "_looked_at", {})]
 
 
 def _all_get_the_room_of_the_largest() -> list[tuple[object, str, object]]:
