@@ -22,8 +22,7 @@ import scipy.sparse as sp
 
 from fedgraph import data, seeds
 from fedgraph.federation import Federation
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import fitting, walks
 from fedgraph.methods import nonprivate
 from fedgraph.methods.nonprivate import CEILING_GRID, BestCandidate, Candidate, TriedCandidate
 from fedgraph.tasks.node_classification import protocols

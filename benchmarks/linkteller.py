@@ -38,7 +38,8 @@ from torch.nn import functional
 from fedgraph import data
 from fedgraph.attacks import linkteller
 from fedgraph.audit import operating_points
-from fedgraph.learning.layers.torch_matrices import to_torch_matrix, unit_matrix_rows
+from fedgraph.learning import unit_matrix_rows
+from fedgraph.learning.tensors import to_torch_matrix
 from fedgraph.types import Graph
 
 STEPS, RATE, DECAY, HIDDEN, DROPPED = 200, 0.01, 5e-4, 64, 0.5

@@ -40,9 +40,7 @@ import yaml
 from fedgraph import data, runtime
 from fedgraph.audit import one_run
 from fedgraph.cells.cell import CellContext
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.own_networks import example_gradients
+from fedgraph.learning import example_gradients, neighbour_limits
 from fedgraph.methods.base import seen
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate, gaussian
@@ -201,7 +199,7 @@ def _step_moved(
             x = np.zeros((n, 2), dtype=np.float32)
             x[:, 0] = 1.0
             x[-1, 0] = there
-            rows.append(neighbour_rows.make(sp.csr_array(x), neighbour_limits.log_weights(graph, cap.factors), scale))
+            rows.append(neighbour_limits.rows(sp.csr_array(x), neighbour_limits.log_weights(graph, cap.factors), scale))
         for size in (0.0, bound / 2, bound):
             theta = np.zeros(5 * classes)
             theta[[2, 6]] = np.array([size, -size]) / np.sqrt(2)  # of two classes, what reads the neighbours' first column

@@ -209,7 +209,7 @@ def plain_loop(num_clients: int) -> Callable[[int], float]:
     """Trains so many rounds as one would write it down."""
     import numpy as np
 
-    from fedgraph.learning.clipping import per_sample
+    from fedgraph.learning import per_sample
     from fedgraph.methods import features
     from fedgraph.runtime import process
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, cast
 
-_Make = Callable[[], Any]
 _PATIENCE = 60.0  # seconds for what another process compiles, which takes a few: one that was stopped would hold up every run
 
 
@@ -63,13 +62,9 @@ def one_process_at_a_time(name: str, patience: float = _PATIENCE) -> Iterator[No
 
 
 class _Type:
-    """A type of numba's that is made when it is needed: ``compiled_types.int64[::1]``.
+    """A type of numba's that is made when it is needed: ``compiled_types.int64[::1]``."""
 
-    Attributes:
-        make: Makes the type; numba is imported then.
-    """
-
-    def __init__(self, make: _Make) -> None:
+    def __init__(self, make: Callable[[], Any]) -> None:
         self.make = make
 
     def __call__(self, *args: object) -> "_Type":
@@ -94,10 +89,8 @@ compiled_types = _Types()  # stands for ``numba.types``
 
 
 def compiled_constant(dtype: _Type) -> _Type:
-    """The type of a C-contiguous vector that is only read. (Shared memory is mapped read-only, and numba refuses it otherwise.)
-
-    Args:
-        dtype: The type of its entries, from ``compiled_types``.
+    """The type of a C-contiguous vector of ``dtype`` (from ``compiled_types``) that is only read: shared memory is mapped
+    read-only, and numba refuses it otherwise.
     """
     return _Type(lambda: _numba().types.Array(dtype.make(), 1, "C", readonly=True))
 
@@ -142,9 +135,6 @@ def compiled(
         reassociate: Sums may be reassociated, so that they use vector instructions. Without it every machine gives the same
             bits.
         nan: Whether NaN keeps its meaning. False is for loops whose inputs were checked before.
-
-    Returns:
-        A decorator that turns a function into a ``_Loop``.
     """
     freedom = {"reassoc", "contract", "nsz", *(() if nan else ("nnan",))} if reassociate else False
     options: dict[str, object] = {"nogil": True, "fastmath": freedom, "error_model": "numpy"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy import stats
 
-from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
+from fedgraph.learning import LinearObjective, ObjectiveLoss
 from fedgraph.privacy.mechanisms.objective_perturbation import Calibrated
 
 

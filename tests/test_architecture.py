@@ -362,7 +362,7 @@ def test_what_is_imported_outside_the_package_is_there() -> None:
 
 def test_the_check_itself_sees_a_violation(tmp_path: Path) -> None:
     bad = tmp_path / "bad.py"
-    text = "from fedgraph.learning.layers import layouts\nimport torch\n\n\ndef of(x):\n    return x\n\n\nshown, other = 1, 2\n"
+    text = "from fedgraph.learning.layouts import Layout\nimport torch\n\n\ndef of(x):\n    return x\n\n\nshown, other = 1, 2\n"
     bad.write_text(text, encoding="utf-8")
-    assert imports(bad) == [("fedgraph.learning.layers.layouts", 1), ("torch", 2)]
+    assert imports(bad) == [("fedgraph.learning.layouts.Layout", 1), ("torch", 2)]
     assert list(module_level_names(bad)) == ["of", "shown", "other"]

@@ -68,7 +68,7 @@ def test_the_zoos_methods_and_attacks_are_of_their_rooms_and_a_scenario_is_its_o
 
 def test_on_a_branch_everything_since_main_counts(clone: Clone) -> None:
     clone.git("checkout", "-qb", "other")
-    clone.commit("fedgraph/learning/layers/gcn.py")
+    clone.commit("fedgraph/learning/whole_graph.py")
     clone.commit("README.md")
     assert clone.changed() == "learning"
     clone.write("fedgraph/methods/gap.py")  # not committed yet
@@ -77,7 +77,7 @@ def test_on_a_branch_everything_since_main_counts(clone: Clone) -> None:
 
 def test_a_base_that_is_given_goes_first(clone: Clone) -> None:
     first = clone.commit("fedgraph/data/tu.py", hours_ago=8)
-    clone.commit("fedgraph/learning/layers/gcn.py", hours_ago=7)
+    clone.commit("fedgraph/learning/whole_graph.py", hours_ago=7)
     clone.commit("docs/index.md")
     assert clone.changed() == ""
     assert clone.changed(FEDGRAPH_BASE=first) == "learning"
@@ -90,7 +90,7 @@ def test_a_release_and_its_version_ask_for_nothing_that_did_not_change(clone: Cl
     clone.commit(hours_ago=7)
     project.write_text('version = "1.0"\ndependencies = ["torch>=2.4"]\n', encoding="utf-8")
     assert clone.changed() == ""
-    clone.commit("fedgraph/learning/layers/gcn.py")
+    clone.commit("fedgraph/learning/whole_graph.py")
     assert clone.changed() == "learning"
     clone.git("tag", "v1.0")
     assert clone.changed() == "", "a clone of the release"

@@ -31,16 +31,16 @@ SEEDED = {
     "seeds/__init__.py seeded_generator": STREAMS,
     "attacks/base/attack_scene.py start_model": STREAMS,
     "export/project.py _dimensions": PUBLIC,
-    "learning/layers/shared_gnn.py SharedGnnBatches.inputs": PUBLIC,
+    "learning/shared_gnn.py SharedGnnBatches.inputs": PUBLIC,
     "methods/link_hops.py _random_rows": PUBLIC,
-    "learning/own_networks/isolation.py _examples": PUBLIC,
+    "learning/isolation.py _examples": PUBLIC,
     "learning/pair_scorer.py PairScorer.step": PUBLIC,
     "learning/projection.py basis_of": PUBLIC,
     "learning/projection.py _pairs": PUBLIC,
     "methods/link_hops.py _random": PUBLIC,
     "methods/link_owners.py _random": PUBLIC,
     "partition/louvain.py _communities": PUBLIC,
-    "learning/propagation/mean_field.py look_alikes": AFTER,
+    "learning/mean_field.py look_alikes": AFTER,
     "methods/gap_edge.py _after_hop": AFTER,
     "attacks/base/evidence/local_dp.py _settings": AFTER,
     "methods/lpgnn.py predict": AFTER,
@@ -55,14 +55,14 @@ SEEDED = {
 
 # What draws from torch's one generator, which it seeds first and leaves as it was.
 OF_TORCH = {
-    "learning/layers/torch_matrices.py seed_learner",
+    "learning/tensors.py seed_learner",
     "methods/link_clear.py encoder_rows",
-    "learning/baselines/fitting.py build_for_fitting",
-    "learning/baselines/fitting.py continue_fitting",
-    "learning/baselines/networks.py _dropped",
-    "learning/own_networks/own_network.py _seeded",
+    "learning/fitting.py build",
+    "learning/fitting.py continue_fitting",
+    "learning/networks.py _dropped",
+    "learning/own_network.py _seeded",
 }
-GLOBAL = {"learning/own_networks/own_network.py _seeded"}  # what a network of somebody else draws itself, from a seed
+GLOBAL = {"learning/own_network.py _seeded"}  # what a network of somebody else draws itself, from a seed
 
 MAKERS = {"default_rng", "SeedSequence", "Generator", "PCG64", "MT19937", "Philox", "SFC64", "Random"}
 OF_NUMPY = {
@@ -203,7 +203,7 @@ LISTS = {
     "data/base/splits.py by_parts": COUNTED,
     "learning/own_models.py fit_head": COUNTED,
     "learning/own_models.py choose_steps": COUNTED,
-    "learning/optimisers/descents.py draw_fixed_mask": PROVEN,
+    "learning/descents.py draw_fixed_mask": PROVEN,
 }
 ROOMS = (
     "tasks",
@@ -211,7 +211,9 @@ ROOMS = (
     "methods",
     "partition",
     "learning/own_models.py",
-    "learning/optimisers",
+    "learning/descents.py",
+    "learning/public_training.py",
+    "learning/whole_graph.py",
     "data/base/splits.py",
 )
 OVER_LISTS = {"permutation", "permuted", "shuffle", "choice", "choices", "sample", "randperm", "multinomial",

@@ -1,8 +1,14 @@
 """Models, gradients and propagation. The room knows nothing of privacy; methods join the two.
 
-``clipping``: gradients of each row, clipped, in double precision where the bound needs it. ``propagation``: walks,
-aggregations, mean field. ``layers``: parameters as flat vectors, shared networks. ``optimisers``: descents and objectives.
-``baselines``: training without privacy. ``neighbour_limits``: graphs with bounded degrees.
+* Sums of clipped gradients, in the precision that the bound needs: ``per_sample`` (feed-forward networks, ``layouts``),
+  ``aggregated_rows`` (rows that name several nodes), ``pair_scorer`` (pairs of nodes, ``links``), ``example_gradients`` (any
+  network over ``rooted`` subgraphs; ``own_network`` builds it, ``isolation`` looks at it first).
+* What travels along edges: ``aggregation``, ``walks``, ``mean_field``, ``meetings``; on graphs with few neighbours:
+  ``neighbour_limits``.
+* Descents and objectives: ``descents``, ``objective``; after them a client's own steps: ``own_models``.
+* On public data and released values: ``public_training``, ``gap_networks``, ``projection``; once for a run: ``public_cache``.
+* Without privacy: ``fitting`` (``networks``, ``network_shapes``), ``whole_graph``, ``shared_gnn``.
+* ``tensors``: torch, and matrices with the products of a network.
 """
 
 import lazy_loader

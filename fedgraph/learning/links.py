@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
+from fedgraph.learning.aggregation import scale_to_unit_length
 from fedgraph.types import Subgraph
 
 _HITS = (20, 50, 100)  # K of Hits@K (Hu et al. 2020, Open Graph Benchmark)

@@ -25,11 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device, unit_matrix_rows
+from fedgraph.learning import layouts, per_sample
+from fedgraph.learning.layouts import Layout
+from fedgraph.learning.tensors import TorchMatrix, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 _MOST_STEPS = 60  # of Adam, for a head and for fine-tuning

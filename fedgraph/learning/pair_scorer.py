@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.learning import links
-from fedgraph.learning.optimisers.descents import Descended, Descent
+from fedgraph.learning.descents import Descended, Descent
 
 # Tried on Cora and Simmons81 at ε = 1, 4 and without privacy, on other hidden edges than those of the tables.
 _RANK, _SHARPNESS = 16, 8.0  # rows of W; τ

@@ -23,16 +23,15 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning import public_cache
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import public_cache, walks
+from fedgraph.learning.tensors import FeatureMatrix, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 _OVERSAMPLED, _PASSES = 50, 2  # of the randomised SVD (Halko, Martinsson & Tropp 2011)
 _ROWS = 1 << 16  # rows of which temporary copies are held at a time
 _PART = 1 << 8  # rows that go to double precision at a time, within the processor's cache
 _MEMORY = Path("/proc/meminfo")
+_ALPHA = 0.25  # share of a node's own row in every step of the smoothing
 _DOUBLED = 1 << 26  # numbers up to which dense rows are kept in double precision, too (half a gigabyte)
 
 
@@ -68,12 +67,12 @@ def _rarity_weights(public: Graph, power: float) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def basis_of(public: Graph, num_directions: int, alpha: float = 0.25, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
+def basis_of(public: Graph, num_directions: int, steps: int = 2, rarity: float = 0.0) -> np.ndarray:
     """Directions of the public features, strongest first. It is deterministic (fixed start block).
-    public: a graph whose features and edges are public. num_directions: how many at most. alpha: share of a node's own row in
-    every step of the smoothing. steps: steps of the smoothing over the public graph. rarity: the power of ``_rarity_weights``.
+    public: a graph whose features and edges are public. num_directions: how many at most. steps: of the smoothing over the
+    public graph. rarity: the power of ``_rarity_weights``.
     Where it is 0 the columns are orthonormal. Else they are orthonormal directions of the weighted features, times the weights,
-    so that ``project_features_sparsely`` takes unweighted rows either way. Returns float32 [d, k] with k = min(num_directions,
+    so that ``project_features`` takes unweighted rows either way. Returns float32 [d, k] with k = min(num_directions,
     rank of the public rows), at least 1.
     """
     weights = _rarity_weights(public, rarity)
@@ -84,18 +83,18 @@ def basis_of(public: Graph, num_directions: int, alpha: float = 0.25, steps: int
     width = min(num_directions + _OVERSAMPLED, *rows.shape)
     block = np.random.default_rng(0).standard_normal((rows.shape[1], width), dtype=np.float32)
     for _ in range(_PASSES):
-        image, _ = np.linalg.qr(_smoothed(walk, rows @ block, alpha, steps))
-        block, _ = np.linalg.qr(columns @ _smoothed(back, image, alpha, steps))
-    _, strength, turned = np.linalg.svd(_smoothed(walk, rows @ block, alpha, steps), full_matrices=False)
+        image, _ = np.linalg.qr(_smoothed(walk, rows @ block, steps))
+        block, _ = np.linalg.qr(columns @ _smoothed(back, image, steps))
+    _, strength, turned = np.linalg.svd(_smoothed(walk, rows @ block, steps), full_matrices=False)
     k = max(1, min(num_directions, int((strength > 1e-5 * strength[0]).sum())))
     return np.ascontiguousarray(weights[:, None] * (block @ turned[:k].T).astype(np.float32))
 
 
-def _smoothed(over: sp.csr_array, block: np.ndarray, alpha: float, steps: int) -> np.ndarray:
-    """B ← (1 − α) W B + α block, ``steps`` times from B = block; W = over [n, n], block float32 [n, k]."""
+def _smoothed(over: sp.csr_array, block: np.ndarray, steps: int) -> np.ndarray:
+    """B ← (1 − ``_ALPHA``) W B + ``_ALPHA`` block, ``steps`` times from B = block; W = over [n, n], block float32 [n, k]."""
     out = block
     for _ in range(steps):
-        out = np.float32(1 - alpha) * (over @ out) + np.float32(alpha) * block
+        out = np.float32(1 - _ALPHA) * (over @ out) + np.float32(_ALPHA) * block
     return out
 
 
@@ -127,11 +126,6 @@ def project_features(features: sp.csr_array, basis: np.ndarray) -> np.ndarray:
     return _unit_or_zero(rows, 1e-6 * np.abs(basis).max())
 
 
-def project_features_sparsely(features: sp.csr_array, basis: np.ndarray) -> sp.csr_array:
-    """``project_features`` as a sparse array, CSR [n, k]."""
-    return sp.csr_array(project_features(features, basis))
-
-
 def curvature_of(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndarray:
     """(S + damping·I)⁻¹ with S the second moment of public rows and their bias: float32 [k + 1, k + 1]; the bias comes last.
 
@@ -149,7 +143,7 @@ def curvature_of(rows: np.ndarray, bias_scale: float, damping: float) -> np.ndar
     return np.linalg.inv(second + damping * np.eye(len(second))).astype(np.float32)
 
 
-_ALPHA, _STEPS = 0.25, 4  # of the smoothing, as in ``basis_of``
+_STEPS = 4  # of the smoothing, as in ``basis_of``
 _OFFSET = 0.05  # t: how much single words count beside pairs
 _WORD_DIRECTIONS = 600  # coordinates below the kernel
 _LANDMARKS = 4000  # public rows that are compared with, at most (their kernel is a dense matrix)
@@ -196,7 +190,7 @@ def of_pairs(public: Graph, num_directions: int, rarity: float = 0.0) -> PairPro
     public: a graph whose features and edges are public; of more than ``_LANDMARKS`` nodes a fixed sample is compared with.
     num_directions: how many at most; fewer where the rank is lower. rarity: as in ``basis_of``.
     """
-    basis = basis_of(public, _WORD_DIRECTIONS, alpha=_ALPHA, steps=_STEPS, rarity=rarity)
+    basis = basis_of(public, _WORD_DIRECTIONS, steps=_STEPS, rarity=rarity)
     key = public_cache.key_of("pairs", public.features, public.adjacency, num_directions, _ALPHA, _STEPS, rarity)
     landmarks, mixing = public_cache.make(key, lambda: _pairs(public, basis, num_directions))
     return PairProjection(basis, landmarks, mixing)
@@ -214,7 +208,7 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int) -> tuple[np.nd
     back = sp.csr_array(walk.T)
 
     def image(block: np.ndarray) -> np.ndarray:
-        return _smoothed(walk, kernel @ _smoothed(back, block, _ALPHA, _STEPS), _ALPHA, _STEPS)
+        return _smoothed(walk, kernel @ _smoothed(back, block, _STEPS), _STEPS)
 
     block = rng.standard_normal((len(landmarks), min(num_directions + _OVERSAMPLED, len(landmarks))), dtype=np.float32)
     for _ in range(_PASSES + 1):
@@ -224,5 +218,5 @@ def _pairs(public: Graph, basis: np.ndarray, num_directions: int) -> tuple[np.nd
     strength, turned = strength[::-1], turned[:, ::-1]
     k = max(1, min(num_directions, int((strength > 1e-5 * max(strength[0], 1e-12)).sum())))
     scale = 1 / np.sqrt(np.maximum(strength[:k], 1e-12))
-    mixing = _smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), _ALPHA, _STEPS)
+    mixing = _smoothed(back, block @ (turned[:, :k] * scale).astype(np.float32), _STEPS)
     return landmarks, np.ascontiguousarray(mixing, dtype=np.float32)

@@ -52,7 +52,7 @@ from scipy.special import logsumexp
 from fedgraph import learning, privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import aggregated_rows, layouts, neighbour_limits, own_models, unit_matrix_rows, walks
+from fedgraph.learning import aggregated_rows, layouts, own_models, unit_matrix_rows, walks
 from fedgraph.methods import base
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts, gradient_std
 from fedgraph.privacy import amplification, calibrate, events, rdp, require_positive, sensitivity
@@ -517,7 +517,7 @@ def scaled(graph: Graph, scaling: str) -> Graph:
     return dataclasses.replace(graph, features=unit_matrix_rows(graph.features)) if scaling == "unit" else graph
 
 
-def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> learning.AggregatedRows:
+def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: privacy.Desk) -> aggregated_rows.AggregatedRows:
     """The rows to train on: samples, chooses neighbours through the desk, and limits mentions and columns."""
     params, found = plan.params, plan.made.sizes
     public = streams.generator("public-coins")
@@ -532,10 +532,10 @@ def choose(plan: Plan[Params, Made], graph: Graph, streams: PlanStreams, desk: p
         chosen, weights = _choices(plan, view, sources, holding, public, desk)
         if found.most_mentions is not None:
             ties = public.random(sources.size)
-            chosen = neighbour_limits.limit_mentions(sources, chosen, found.most_mentions, ties)
+            chosen = aggregated_rows.limit_mentions(sources, chosen, found.most_mentions, ties)
         tail = np.setdiff1d(np.flatnonzero(present), sources)
         given = (view.num_nodes, sources, chosen, weights, tail, params.tau, params.columns)
-        pi = neighbour_limits.matrix_of(*given)
+        pi = aggregated_rows.matrix_of(*given)
     rows = np.flatnonzero(present & (np.diff(pi.indptr) > 0))
     return aggregated_rows.prepare(view.features, pi[rows], view.labels[rows], clipped=params.variant != "none")
 
@@ -579,7 +579,7 @@ def _choices(
     vectors[holding] = walked.toarray()
     chosen = released = _passed(desk, "neighbours", vectors)
     if not isinstance(plan.schedule.releases[0].mechanism, privacy.GumbelTopK):
-        chosen = neighbour_limits.choose_largest(released, params.top)
+        chosen = aggregated_rows.choose_largest(released, params.top)
     if params.variant == "gm":
         return chosen, np.take_along_axis(released, chosen, axis=1)
     if params.variant == "em0":
@@ -630,7 +630,7 @@ class Work:
     """What a client prepares."""
 
     graph: Graph  # of the client, with the features as the learner sees them
-    memo: dict[str, learning.AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
+    memo: dict[str, aggregated_rows.AggregatedRows] = field(default_factory=dict)  # its rows, once they are chosen
 
 
 @dataclass(frozen=True, eq=False)

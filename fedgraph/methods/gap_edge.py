@@ -124,7 +124,7 @@ def _after_hop(plan: Planned, memory: Memory) -> base.State[Memory]:
     if p.encoder == "published":
         from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-        chosen = gap_networks.train_gap_network_classifier(inputs, labels, p.hidden, classes, p.epochs, rng)
+        chosen = gap_networks.train_classifier(inputs, labels, p.hidden, classes, p.epochs, rng)
     else:
         how = public.PublicTrainingSteps(2 * p.epochs, 0.02, 1e-3)
         chosen = public.classify(inputs, labels, widths, how, p.chooses, rng)
@@ -145,7 +145,7 @@ def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarra
         return classifier.scores(inputs)
     from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-    return gap_networks.score_with_gap_network(classifier, inputs)
+    return gap_networks.score(classifier, inputs)
 
 
 OFFERS: base.Offers[Params, Made, Work, Memory] = base.Offers(

@@ -41,7 +41,7 @@ from pydantic import Field, model_validator
 from fedgraph import learning, privacy, seeds
 from fedgraph.documents import Settings
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning import GinNorm, descend_by_adam, layouts, shared_gnn, torch
+from fedgraph.learning import descend_by_adam, layouts, shared_gnn, torch
 from fedgraph.methods import base
 from fedgraph.methods.base import Budget, Plan, PlanInbox, PublicFacts, assume_public_setting
 from fedgraph.privacy import blocks, calibrate, require_positive, sensitivity
@@ -496,7 +496,7 @@ class Params(Settings):
         return self.release == "labels"
 
     @property
-    def norm(self) -> GinNorm:
+    def norm(self) -> shared_gnn.GinNorm:
         """The normalisation of gin's layers."""
         return "batch" if self.normalise == "batch" else "rows" if self.normalise else "none"
 

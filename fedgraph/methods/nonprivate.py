@@ -118,7 +118,7 @@ class Params(Settings):
     weight_decay: float = Field(5e-4, ge=0, description="L2 penalty")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout on hidden layers")
     input_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on the features")
-    features: learning.FittingScaling = Field(
+    features: fitting.FittingScaling = Field(
         "unit",
         description="feature rows of length one (unit), or of sum one, as GCN and GAT were published; or columns of mean 0 and "
         "variance 1 over the training rows (default of model: ceiling where more than half of the entries are not zero)",

@@ -72,7 +72,7 @@ def _grown(plan: Planned, memory: Memory) -> base.State[Memory]:
     p = plan.params
     public = plan.made.attributes
     number = len(memory.stages)
-    chooses = gap_networks.split_for_gap_network(public.labels, np.random.default_rng(memory.seed))
+    chooses = gap_networks.draw_validation(public.labels, np.random.default_rng(memory.seed))
     before = memory.stages[-1] if number else None
     stage = gap_networks.train_progressive_stage(before, public, memory.sums, chooses, p.hidden, p.epochs, memory.seed + number)
     memory = replace(memory, stages=(*memory.stages, stage))

@@ -16,7 +16,7 @@ from pydantic import Field
 from fedgraph import privacy
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import PublicTrainingSteps, aggregation, gcn, graphsage
+from fedgraph.learning import PublicTrainingSteps, aggregation, whole_graph
 from fedgraph.methods import base
 from fedgraph.types import Graph, Subgraph
 
@@ -117,7 +117,7 @@ def server(plan: Planned, state: base.State[Memory], inbox: base.PlanInbox) -> b
     ends = np.concatenate([edges, edges[:, ::-1]])
     adjacency = sp.csr_array((np.ones(len(ends), dtype=np.int8), (ends[:, 0], ends[:, 1])), shape=(n, n))
     how = PublicTrainingSteps(p.epochs, p.training_rate, p.weight_decay)
-    train = gcn.train_gcn_scores if p.network == "gcn" else graphsage.train_graphsage_scores
+    train = whole_graph.train_gcn if p.network == "gcn" else whole_graph.train_graphsage
     scores = train(plan.made, adjacency, p.hidden, how, np.random.default_rng(state.memory.seed))
     return base.State({}, Memory(state.memory.seed, scores, adjacency if adjacency.nnz <= _KEPT else None))
 

@@ -196,7 +196,7 @@ NEIGHBOUR_SUM_END = 1.0  # Δ₂ of one end of an undirected edge
 class NeighbourSums(SensitivityBound):
     """Rows [n, h] that are sums of at most ``max_terms`` vectors of norm at most 1.
 
-    The vectors are scaled where they are computed (``learning.propagation.aggregation.scale_to_unit_length``). ``enforce`` only
+    The vectors are scaled where they are computed (``learning.aggregation.scale_to_unit_length``). ``enforce`` only
     checks that each row is finite and of norm at most max_terms.
     """
 

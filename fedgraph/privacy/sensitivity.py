@@ -74,7 +74,7 @@ class ClippedSum(SensitivityBound):
         clip: largest L2 norm of a row, in data units, finite and > 0.
         num_rows: largest number of rows in the sum.
         kernel: full name of the function that clips (``kernel_name``), e.g.
-            ``fedgraph.learning.clipping.per_sample.clipped_sum``; empty: none.
+            ``fedgraph.learning.per_sample.clipped_sum``; empty: none.
     """
 
     additive: ClassVar[bool] = True

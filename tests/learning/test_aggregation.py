@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.propagation import aggregation
+from fedgraph.learning import aggregation, neighbour_limits
 from fedgraph.types import Graph
 from tests.refills import refill_sensitivity
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.propagation import aggregation, walks
+from fedgraph.learning import aggregation, walks
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing
 from tests.objectives import changes_of_density
 

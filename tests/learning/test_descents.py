@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph.learning.optimisers import descents
-from fedgraph.learning.optimisers.descents import Descent, StatefulDescent
+from fedgraph.learning import Descent, StatefulDescent, descents
 
 
 @pytest.mark.parametrize(("momentum", "averaged"), [(0.9, 0.5), (0.0, 1.0), (0.5, 0.1)])

@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fedgraph.learning.layers import shared_gnn
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning import shared_gnn, unit_matrix_rows
 from fedgraph.types import Graph, GraphProvenance, plain_graph
 
 HERE = GraphProvenance("own", "test")

@@ -11,13 +11,17 @@ import scipy.sparse as sp
 import torch
 
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping import aggregated_rows, per_sample
-from fedgraph.learning.clipping.per_sample import PER_SAMPLE_SPREAD
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import FeatureMatrix
-from fedgraph.learning.own_networks import example_gradients, rooted
-from fedgraph.learning.own_networks.example_gradients import NetworkExamples
-from fedgraph.learning.own_networks.own_network import NetworkSpec
+from fedgraph.learning import (
+    FeatureMatrix,
+    Layout,
+    NetworkExamples,
+    NetworkSpec,
+    aggregated_rows,
+    example_gradients,
+    per_sample,
+    rooted,
+)
+from fedgraph.learning.per_sample import SPREAD
 
 LAYOUTS = [Layout((12, 4)), Layout((12, 6, 4)), Layout((12, 7, 5, 4)), Layout((12, 6, 4), bias_scale=0.3)]
 N = 12
@@ -228,6 +232,6 @@ def test_what_rounding_costs_is_little_and_what_it_cannot_bound_is_refused() -> 
     assert [per_sample.room_for(n)[0] for n in (2_396, 4_097)] == [np.float32, np.float64]
     for n in (1, 100, 4_096, 4_097, 100_000, 1_000_000):
         assert 0.9990 < per_sample.room_for(n)[1] < 1
-        assert 0.94 < per_sample.room_for(n, PER_SAMPLE_SPREAD)[1] <= per_sample.room_for(n)[1]
+        assert 0.94 < per_sample.room_for(n, SPREAD)[1] <= per_sample.room_for(n)[1]
     with pytest.raises(DataError, match="100000000 rows"):
         per_sample.room_for(10**8)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.special import softmax
 
-from fedgraph.learning.propagation import mean_field as module
+from fedgraph.learning import mean_field as module
 
 LINE = sp.csr_array(np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]], dtype=np.float32))
 

@@ -10,8 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError
-from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss, ObjectiveLossName
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import LinearObjective, ObjectiveLoss, ObjectiveLossName, walks
 from fedgraph.privacy.mechanisms import objective_perturbation as gcon
 
 Edges = list[tuple[int, int]]

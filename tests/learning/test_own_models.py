@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.learning import own_models
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import DenseMatrix
+from fedgraph.learning import DenseMatrix, Layout, layouts, own_models
 from fedgraph.types import Graph
 
 

@@ -13,9 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.own_networks import example_gradients, isolation, own_network, rooted
-from fedgraph.learning.own_networks.example_gradients import NetworkExamples
-from fedgraph.learning.own_networks.own_network import NetworkSpec
+from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, isolation, own_network, rooted
 
 torch = pytest.importorskip("torch")
 pyg = pytest.importorskip("torch_geometric.nn")

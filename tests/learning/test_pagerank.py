@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.pagerank_oracle import optimality_gap, published_loop
 from fedgraph.errors import DataError
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import walks
 
 
 def random_graph(n: int, density: float, seed: int) -> sp.csr_array:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from fedgraph.learning import project_features
 from fedgraph.learning import projection as module
-from fedgraph.learning.projection import project_features
 from fedgraph.types import Graph
 
 

@@ -9,14 +9,11 @@ import pytest
 import scipy.sparse as sp
 from scipy.linalg import subspace_angles
 
-from fedgraph.learning import projection
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
+from fedgraph.learning import projection, unit_matrix_rows, walks
 from fedgraph.learning.projection import (
     has_projectable_words,
     project_features,
-    project_features_sparsely,
 )
-from fedgraph.learning.propagation import walks
 from fedgraph.types import Graph
 
 
@@ -43,7 +40,6 @@ def test_coordinates_are_row_by_row(library: Graph, public: Graph) -> None:
     whole = project_features(library.features, basis)
     for rows in ([5], [200, 7, 130]):
         assert np.allclose(project_features(library.features[rows], basis), whole[rows], atol=1e-6)
-    assert np.allclose(project_features_sparsely(library.features, basis).toarray(), whole)
 
 
 def test_rows_outside_the_public_span_and_empty_rows_become_zero(public: Graph) -> None:
@@ -78,4 +74,4 @@ def test_same_public_graph_same_basis_and_never_more_than_the_rank(public: Graph
     again = dataclasses.replace(public)
     assert np.array_equal(projection.basis_of(public, 8, rarity=0.75), projection.basis_of(again, 8, rarity=0.75))
     low = np.outer(np.ones(80), np.arange(1.0, 21)) + np.outer(np.arange(80), np.ones(20))
-    assert projection.basis_of(with_features(public, low), 16, 1.0, 0).shape == (20, 2)
+    assert projection.basis_of(with_features(public, low), 16, steps=0).shape == (20, 2)

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fedgraph.learning import public_cache
-from fedgraph.learning.optimisers import public_training
+from fedgraph.learning import public_cache, public_training
 from fedgraph.types import Graph
 
 

@@ -15,9 +15,7 @@ import scipy.sparse as sp
 import fedgraph
 from fedgraph import plugins, privacy, seeds
 from fedgraph.errors import DataError, PrivacyError, ScenarioError, UnboundedValueError
-from fedgraph.learning import links
-from fedgraph.learning.propagation import aggregation, walks
-from fedgraph.learning.propagation.aggregation import aggregate_hop
+from fedgraph.learning import aggregate_hop, aggregation, links, walks
 from fedgraph.methods import gap_edge, link_hops, sage_edge
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicCutEdgeFacts, PublicFacts, method_kinds
 from fedgraph.partition import base, ego

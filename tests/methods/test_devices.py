@@ -12,7 +12,7 @@ import torch
 
 from fedgraph import plugins
 from fedgraph.federation.rounds import RoundsOutcome
-from fedgraph.learning.layers import torch_matrices
+from fedgraph.learning import tensors
 from fedgraph.methods.base import method_kinds
 from fedgraph.types import Graph
 from tests.trainings import planned, train
@@ -24,7 +24,7 @@ HAS_GPU = torch.cuda.is_available()
 def trained_on(device: str, name: str, graph: Graph, monkeypatch: pytest.MonkeyPatch) -> tuple[RoundsOutcome, float | None]:
     """(what the first situation of the method gives there, accuracy where it names classes)."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: device == "cuda")
-    assert torch_matrices.torch_device().type == device
+    assert tensors.torch_device().type == device
     method = method_kinds.load(name)
     plan, partition, asked = planned(name, 0, method.OFFERS.situations[0].trusted[0], graph, 4.0)
     out = train(plan, partition)

@@ -14,10 +14,7 @@ from scipy import stats
 from benchmarks.pagerank_oracle import published_loop
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping import aggregated_rows
-from fedgraph.learning.layers.torch_matrices import unit_matrix_rows
-from fedgraph.learning.optimisers.descents import StatefulDescent
+from fedgraph.learning import StatefulDescent, aggregated_rows, unit_matrix_rows
 from fedgraph.methods import dpar
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.privacy import sensitivity
@@ -109,7 +106,7 @@ def test_without_noise_it_is_the_plain_algorithm() -> None:
     order = streams.generator("sample").choice(60, 60, replace=False)
     view = graph.induced(order)
     vectors = np.array([np.clip(published_loop(view.adjacency, s), 0, 0.02) for s in range(60)])
-    chosen = neighbour_limits.choose_largest(vectors, 2)
+    chosen = aggregated_rows.choose_largest(vectors, 2)
     pi = np.zeros((60, 60))
     pi[np.arange(60)[:, None], chosen] = 0.5
     columns = np.abs(pi * (1 - np.eye(60))).sum(axis=0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph.learning.own_networks.example_gradients import OuterGradients
+from fedgraph.learning.example_gradients import OuterGradients
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.mechanisms.objective_perturbation import ObjectivePerturbation
 from fedgraph.runtime.serial import SerialRuntime

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from fedgraph import seeds
-from fedgraph.learning.projection import project_features
-from fedgraph.learning.propagation import mean_field
+from fedgraph.learning import mean_field, project_features
 from fedgraph.methods import features
 from fedgraph.methods.base import Budget, Plan, PublicFacts, State
 from fedgraph.privacy.units import Viewer

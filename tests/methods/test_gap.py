@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fedgraph.errors import DataError
 from fedgraph.federation import rounds
-from fedgraph.learning.propagation.aggregation import aggregate_hop, scale_to_unit_length
+from fedgraph.learning import aggregate_hop, scale_to_unit_length
 from fedgraph.methods import gap_edge, gap_node
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Assumption, Viewer

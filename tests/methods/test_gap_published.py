@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fedgraph import data
-from fedgraph.learning.baselines import gap_networks
+from fedgraph.learning import gap_networks
 from fedgraph.methods import gap_edge
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
@@ -28,13 +28,13 @@ def accuracy(graph: Graph, protocol: protocols.Protocol, epsilon: float, **setti
 
 
 def test_encoded_rows_are_signed_and_of_norm_one(library: Graph) -> None:
-    parameters = gap_networks.train_gap_network_encoder(library, 16, 30, np.random.default_rng(0))
-    rows = gap_networks.encode_with_gap_network(parameters, library, 16)
+    parameters = gap_networks.train_encoder(library, 16, 30, np.random.default_rng(0))
+    rows = gap_networks.encode(parameters, library, 16)
     assert np.allclose(np.linalg.norm(rows, axis=1), 1.0, atol=1e-5)
     assert (rows < 0).mean() > 0.2
     alike = (rows @ rows.T)[np.triu_indices(len(rows), 1)].mean()
     assert alike < 0.5, "rows after a ReLU would look much alike"
-    assert np.array_equal(parameters, gap_networks.train_gap_network_encoder(library, 16, 30, np.random.default_rng(0)))
+    assert np.array_equal(parameters, gap_networks.train_encoder(library, 16, 30, np.random.default_rng(0)))
 
 
 @pytest.mark.parametrize("protocol", ["transductive", "inductive-edges"])

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import PrivacyError
 from fedgraph.federation import Federation
-from fedgraph.learning.optimisers.objective import LinearObjective
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import LinearObjective, walks
 from fedgraph.methods import gcon
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.mechanisms import objective_perturbation as perturbing

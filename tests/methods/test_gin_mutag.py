@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold
 
 from fedgraph import data
-from fedgraph.learning.layers import layouts, shared_gnn
+from fedgraph.learning import layouts, shared_gnn
 from fedgraph.methods.local_dp import Params, Work, train_locally
 from fedgraph.types import Graph, GraphCollection, plain_graph
 

@@ -13,8 +13,7 @@ import scipy.sparse as sp
 from fedgraph import privacy, seeds
 from fedgraph.errors import BudgetExceededError, ScenarioError
 from fedgraph.federation import Federation, client, rounds
-from fedgraph.learning.propagation import meetings
-from fedgraph.learning.propagation.meetings import MeetingAnswers, MeetingReading
+from fedgraph.learning import MeetingAnswers, MeetingReading, meetings
 from fedgraph.methods import features, label_hop
 from fedgraph.methods.base import Budget, Plan, PlanInbox, State
 from fedgraph.methods.label_hop import answering_at

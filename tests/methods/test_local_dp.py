@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from fedgraph import seeds
 from fedgraph.errors import ScenarioError
 from fedgraph.federation import rounds
-from fedgraph.learning.layers import layouts
+from fedgraph.learning import layouts
 from fedgraph.methods import local_dp
 from fedgraph.methods.base import Budget, Plan, PlanStreams, PublicFacts
 from fedgraph.partition import ego
@@ -98,7 +98,7 @@ def test_the_server_keeps_what_all_clients_were_sent() -> None:
 
 def test_clients_weigh_as_many_nodes_as_they_hold(library: Graph) -> None:
     """FedAvg of one step each (McMahan et al. 2017), where clients differ in size."""
-    from fedgraph.learning.layers import shared_gnn
+    from fedgraph.learning import shared_gnn
 
     partition = ego.split(library, ego.Params(clients=4), seeds.seeded_generator(0, "ego"))
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
@@ -185,7 +185,7 @@ def test_partial_rounds_average_over_those_who_train() -> None:
     (who,) = plan.made.attendance.training[0]
     partition, _ = collection()
     work = local_dp.prepare(plan, partition.subgraphs[who])
-    from fedgraph.learning.layers import shared_gnn
+    from fedgraph.learning import shared_gnn
 
     begin = local_dp.start(plan, seeds.seeded_generator(0, "common", "start")).model["parameters"]
     vector = layouts.to_device(begin[work.where])

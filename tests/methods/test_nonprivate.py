@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from fedgraph import data
 from fedgraph.federation import rounds
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.networks import Network, NetworkShape, sparse_network_rows
+from fedgraph.learning import Network, NetworkShape, fitting
+from fedgraph.learning.networks import sparse_rows
 from fedgraph.methods import nonprivate
 from fedgraph.methods.base import Budget, PublicFacts, State
 from fedgraph.methods.nonprivate import Params
@@ -114,7 +114,7 @@ def test_clients_weigh_as_many_labels_as_they_have(library: Graph) -> None:
 
 
 def test_sparse_rows_give_what_dense_rows_give(library: Graph) -> None:
-    x = sparse_network_rows(library.features)
+    x = sparse_rows(library.features)
     dense = torch.tensor(library.features.toarray(), dtype=torch.float32)
     edges = fitting.prepare_fitting_inputs(library).edges
     for model in ("gcn", "gat", "sage", "gprgnn", "torch_geometric.nn.GIN", "torch_geometric.nn.SAGEConv"):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from fedgraph import seeds
 from fedgraph.errors import PrivacyError, ScenarioError
-from fedgraph.learning.own_networks import rooted
+from fedgraph.learning import rooted
 from fedgraph.methods import own_model
 from fedgraph.methods.base import Budget, PlanStreams, occurrences
 from fedgraph.methods.sage_node.published import claimed_sage_epsilon, claimed_sage_subgraphs

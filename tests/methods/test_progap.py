@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.learning.propagation.aggregation import aggregate_hop
+from fedgraph.learning import aggregate_hop
 from fedgraph.methods import progap_edge
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Viewer

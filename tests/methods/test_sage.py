@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 from fedgraph.errors import DataError
-from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, own_network, rooted
-from fedgraph.learning.layers import graphsage
+from fedgraph.learning import (
+    NetworkExamples,
+    NetworkSpec,
+    PublicTrainingSteps,
+    example_gradients,
+    own_network,
+    rooted,
+    whole_graph,
+)
 from fedgraph.methods import sage_edge, sage_node
 from fedgraph.methods.base import Budget
 from fedgraph.privacy.units import Viewer
@@ -67,8 +74,8 @@ def test_without_noise_the_server_trains_on_the_true_graph(library: Graph) -> No
     setting, partition, facts = deal(library, "transductive", Viewer.CURATOR_TRUSTED)
     plan = sage_edge.plan(sage_edge.Params(epochs=40), facts, Budget(np.inf, 1e-5))
     state = train(plan, partition).state
-    how = graphsage.PublicTrainingSteps(40, 0.01, 5e-4)
-    own = graphsage.train_graphsage_scores(
+    how = PublicTrainingSteps(40, 0.01, 5e-4)
+    own = whole_graph.train_graphsage(
         setting.public_attributes, library.adjacency, 32, how, np.random.default_rng(state.memory.seed)
     )
     assert np.allclose(state.memory.scores, own, atol=1e-4)

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from fedgraph import plugins, seeds
 from fedgraph.errors import PrivacyError, RuntimeFailure
-from fedgraph.learning.optimisers import descents
+from fedgraph.learning import descents
 from fedgraph.methods.base import Budget, MethodReads, Plan, PlanStreams, State, method_kinds
 from fedgraph.privacy import events, ledger
 from fedgraph.privacy.accounting.accountant import price
@@ -549,10 +549,10 @@ def test_every_kernel_that_a_plan_names_is_run_here(trainings: Trainings) -> Non
     assert (
         named
         == {
-            "fedgraph.learning.clipping.aggregated_rows.clipped_sum",
-            "fedgraph.learning.clipping.per_sample.clipped_sum",
+            "fedgraph.learning.aggregated_rows.clipped_sum",
+            "fedgraph.learning.per_sample.clipped_sum",
             "fedgraph_zoo.staged.clip_staged_gradients",
-            "fedgraph.learning.own_networks.example_gradients.clipped_sum",
+            "fedgraph.learning.example_gradients.clipped_sum",
             "fedgraph.learning.pair_scorer.clipped_sum",
         }
         & named
@@ -565,7 +565,7 @@ def test_a_sensitivity_of_one_and_a_half_priced_as_one_is_caught(
     larger: float, library: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The learner clips to 1.5 times the clip that is priced: the check above must see it."""
-    from fedgraph.learning.clipping import per_sample
+    from fedgraph.learning import per_sample
 
     honest = per_sample.clipped_sum
 

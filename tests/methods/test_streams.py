@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from pydantic import ValidationError
 
 from fedgraph.documents.settings import Settings
-from fedgraph.learning.optimisers.public_training import PublicTrainingEncoder, PublicTrainingSteps
+from fedgraph.learning import PublicTrainingSteps
+from fedgraph.learning.public_training import PublicTrainingEncoder
 from fedgraph.methods import features, link_owners
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Viewer

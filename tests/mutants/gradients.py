@@ -1,4 +1,4 @@
-"""Sums of clipped gradients whose rows read neighbours (``learning.clipping.neighbour_rows``): how far a hub moves all others.
+"""Sums of clipped gradients whose rows read neighbours (``learning.neighbour_limits``): how far a hub moves all others.
 
 Worst case: the ring of ``mutants.sums`` whose hub knows everybody, and parameters that anybody may have broadcast, so
 large that a small move of a row turns its answer around. The kernel has to project them on the ball that the proof speaks of;
@@ -12,9 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.audit import lower_bound
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.clipping import neighbour_rows
-from fedgraph.learning.own_networks import example_gradients
+from fedgraph.learning import example_gradients, neighbour_limits
 from fedgraph.privacy import neighbour_sums
 from fedgraph.privacy.accounting import calibrate
 from fedgraph.privacy.events import Gaussian
@@ -38,7 +36,7 @@ def cases() -> Iterator[BenchCase]:
     present, absent = noisy_sum_worlds(_sum(True), _sum(False), std)
     sound = BenchCase("neighbour-gradients", relation, claim, present, absent, lower_bound.gaussian(), runs=_RUNS)
     yield sound
-    with mock.patch.object(neighbour_rows, "limit_weights", lambda vector, inputs, bound: vector):
+    with mock.patch.object(neighbour_limits, "limit_weights", lambda vector, inputs, bound: vector):
         yield sound.broken("parameters not projected", *noisy_sum_worlds(_sum(True), _sum(False), std))
 
 
@@ -48,8 +46,8 @@ def _sum(there: bool) -> np.ndarray:
     factors = priced_log_cap(RING_OF_SUMS + 1).factors
     weights = [neighbour_limits.log_weights(audited_sums_hub(there), factors) for there in (True, False)]
     features = [sp.csr_array(np.append(np.ones(RING_OF_SUMS), own)[:, None]) for own in (1.0, 0.0)]
-    both = [neighbour_rows.make(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
+    both = [neighbour_limits.rows(f, w, _SCALE) for f, w in zip(features, weights, strict=True)]
     middle = (both[0][0, 1] + both[1][0, 1]) / 2  # between what a row reads with the hub and without it
     reads = _LARGE * np.array([[0.0, 0.0], [1.0, -1.0]])
-    vector = neighbour_rows.limit_weights(np.concatenate([reads.T.ravel(), -middle * reads[1]]), 2, _BOUND)
+    vector = neighbour_limits.limit_weights(np.concatenate([reads.T.ravel(), -middle * reads[1]]), 2, _BOUND)
     return example_gradients.outer(vector, both[0 if there else 1], labels, 2, _CLIP).total()

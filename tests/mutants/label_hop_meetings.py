@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph import data
-from fedgraph.learning.propagation import meetings
+from fedgraph.learning import meetings
 from fedgraph.methods import label_hop
 from fedgraph.methods.base import PlanStreams
 from fedgraph.privacy.desk import Desk, Released

@@ -14,10 +14,7 @@ from scipy.stats import binom, norm
 
 from fedgraph import data, seeds
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import neighbour_limits
-from fedgraph.learning.own_networks import contents, example_gradients, isolation, own_network, rooted
-from fedgraph.learning.own_networks.example_gradients import NetworkExamples
-from fedgraph.learning.own_networks.own_network import NetworkSpec
+from fedgraph.learning import NetworkExamples, NetworkSpec, example_gradients, isolation, neighbour_limits, own_network, rooted
 from fedgraph.methods import own_model
 from fedgraph.methods.base import Budget, Plan, PlanStreams, occurrences
 from fedgraph.privacy import MentionedGaussian, PoissonGaussian, Viewer, events
@@ -191,7 +188,7 @@ def _stops_at_a_row() -> list[tuple[object, str, object]]:
 
 
 def _memory_is_not_looked_for() -> list[tuple[object, str, object]]:
-    return [(contents, "changed", lambda before, after: ""), (isolation, "_looked_at", {})]
+    return [(isolation, "_require_nothing_kept", lambda spec, before, module: None), (isolation, "_looked_at", {})]
 
 
 def _all_get_the_room_of_the_largest() -> list[tuple[object, str, object]]:

@@ -11,7 +11,7 @@ from unittest import mock
 import numpy as np
 
 from fedgraph import data, plugins, seeds
-from fedgraph.learning.optimisers import descents
+from fedgraph.learning import descents
 from fedgraph.methods.base import PlanStreams, method_kinds
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.trust import Trust

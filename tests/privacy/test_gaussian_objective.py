@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from fedgraph.errors import PrivacyError
-from fedgraph.learning.optimisers.objective import LinearObjective, ObjectiveLoss
+from fedgraph.learning import LinearObjective, ObjectiveLoss
 from fedgraph.privacy.events import ApproxDP
 from fedgraph.privacy.mechanisms import objective_perturbation as calibration
 from fedgraph.privacy.mechanisms.objective_perturbation import OUTPUT_SHARE, ObjectivePerturbation

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.stats import binomtest
 
 from fedgraph.errors import UnboundedValueError
-from fedgraph.learning.propagation import meetings
+from fedgraph.learning import meetings
 from fedgraph.privacy.mechanisms.local_bits import MASKED_LABEL, MaskedResponse
 from fedgraph.privacy.private_counts import MeetingCounts
 from fedgraph.privacy.units import Relation

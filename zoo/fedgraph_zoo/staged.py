@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph.learning import TorchMatrix, layouts, per_sample, torch
-from fedgraph.learning.clipping.per_sample import HiddenUnits, PerSampleGradients
+from fedgraph.learning.per_sample import HiddenUnits, PerSampleGradients
 
 _ALPHA, _SCALE = 1.6732632423543772, 1.0507009873554805  # of SELU (Klambauer et al. 2017)
 

@@ -41,7 +41,7 @@ def test_published_noise_counts_one_row_of_two(library: Graph, epsilon: float) -
 
 def test_an_edge_turns_two_rows(library: Graph) -> None:
     rng, clip = np.random.default_rng(0), 0.7
-    sums, rows = EndsClippedSum(clip, 9, "fedgraph.learning.clipping.per_sample.clipped_sum"), EndsSimplexRows(9)
+    sums, rows = EndsClippedSum(clip, 9, "fedgraph.learning.per_sample.clipped_sum"), EndsSimplexRows(9)
     there, away = rng.dirichlet(np.full(4, 0.01), (2, 9))
     away[2:] = there[2:]
     moved = np.linalg.norm(rows.enforce(there) - rows.enforce(away))

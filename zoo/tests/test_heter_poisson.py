@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, kstest, norm
 
 from fedgraph.errors import DataError
-from fedgraph.learning.own_networks import example_gradients
+from fedgraph.learning import example_gradients
 from fedgraph.methods.base import Budget, Plan, PlanStreams
 from fedgraph.privacy.accounting import calibrate, gaussian, pld
 from fedgraph.privacy.accounting.accountant import price

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.layers.torch_matrices import DenseMatrix
+from fedgraph.learning import DenseMatrix, per_sample
 from fedgraph.methods.base import Budget, Plan
 from fedgraph.privacy.units import Viewer
 from fedgraph.types import Graph, Partition, graph_without_edges

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from fedgraph.learning.layers.torch_matrices import DenseMatrix
+from fedgraph.learning import DenseMatrix
 from fedgraph_zoo import staged
 
 STAGES = [staged.ClippedStage(6, 4, 3, hops) for hops in (0, 2)]

@@ -179,7 +179,7 @@ def sparse_rows(graph: Graph, basis: np.ndarray | None) -> sp.csr_array:
     """``rows_of`` as CSR [n, k]."""
     if basis is None:
         return learning.unit_matrix_rows(graph.features)
-    return learning.project_features_sparsely(graph.features, basis)
+    return sp.csr_array(learning.project_features(graph.features, basis))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fedgraph.learning import Descended, neighbour_rows, own_network
+from fedgraph.learning import Descended, neighbour_limits, own_network
 from fedgraph.methods import base
 from fedgraph.methods.base import examples, node_caps, occurrences
 from fedgraph.methods.sage_node import caps
@@ -78,7 +78,7 @@ def _limited(plan: Planned, vector: np.ndarray) -> np.ndarray:
     """Parameters within the ball that the proof of the log cap needs, whatever was broadcast."""
     if plan.made.cap is None:
         return vector
-    return neighbour_rows.limit_weights(vector, plan.made.network.inputs, plan.params.bound)
+    return neighbour_limits.limit_weights(vector, plan.made.network.inputs, plan.params.bound)
 
 
 def client(

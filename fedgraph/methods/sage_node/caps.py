@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from pydantic import Field, model_validator
 
 from fedgraph.documents import Settings
-from fedgraph.learning import neighbour_rows, rooted, walks
+from fedgraph.learning import neighbour_limits, rooted, walks
 from fedgraph.methods.base import Budget, PublicFacts, examples, node_caps, occurrences
 from fedgraph.privacy import Assumption, PricedDegreeCap, Relation, neighbour_sums
 from fedgraph.types import Graph
@@ -78,7 +78,7 @@ class Made(examples.ExamplesMade):
         """
         if self.cap is not None:
             weights = node_caps.edge_weights(graph.adjacency, self.cap)
-            return neighbour_rows.make(node_caps.sparse_rows(graph, self.basis), weights, self.scale), graph.adjacency
+            return neighbour_limits.rows(node_caps.sparse_rows(graph, self.basis), weights, self.scale), graph.adjacency
         adjacency, own = self.bounded(graph.adjacency, ids, held), self.rows(graph)
         if not self.joined:
             return own, adjacency

@@ -26,7 +26,7 @@ from pydantic import Field
 
 from fedgraph.documents import Settings
 from fedgraph.errors import ScenarioError
-from fedgraph.learning import PublicTrainingSteps, aggregation, gcn
+from fedgraph.learning import PublicTrainingSteps, aggregation, whole_graph
 from fedgraph.methods import base
 from fedgraph.privacy import (
     Desk,
@@ -215,7 +215,7 @@ def _placed(parts: list[sp.csr_array], members: tuple[np.ndarray, ...], num_node
 
 def _learnt(plan: Planned, adjacency: sp.csr_array, seed: int) -> np.ndarray:
     how = PublicTrainingSteps(plan.params.epochs, plan.params.training_rate, plan.params.weight_decay)
-    return gcn.train_gcn_scores(plan.made.attributes, adjacency, plan.params.hidden, how, np.random.default_rng(seed))
+    return whole_graph.train_gcn(plan.made.attributes, adjacency, plan.params.hidden, how, np.random.default_rng(seed))
 
 
 def predict(plan: Planned, state: base.State[Memory], graph: Graph) -> np.ndarray:

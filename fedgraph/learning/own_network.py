@@ -7,35 +7,44 @@ a private training takes its place.
 **Loops.** A layer that adds self-loops by a boolean mask has another shape for each graph, which ``torch.func.vmap`` refuses.
 Such layers (``add_self_loops`` true: GCN, GAT, APPNP, SGC …) are told not to, and get the loops with their edges. On a graph
 without self-loops, as all graphs here are, that is the same network.
+
+**What it holds** beside its weights (``contents``): what its layers keep, and what the code of its classes asks for (closures,
+defaults, and the globals that it names), as far as it is not that of an installed package. Every copy of a network shares what
+is found there. So a table among it is asked about as weights are; what is another thing after the network was run is a memory
+of examples, which no copy takes away; and a class that was edited since is looked at again. What code does beside it (files,
+clocks, other processes) is not seen.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import hashlib
 import importlib
 import inspect
 import io
 import json
 import random
+import sys
+import types
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import DataError, ScenarioError
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import torch_device
-from fedgraph.learning.optimisers.descents import descend_by_adam
-from fedgraph.learning.optimisers.public_training import PublicTrainingSteps
-from fedgraph.learning.own_networks import contents
+from fedgraph.learning.descents import descend_by_adam
+from fedgraph.learning.public_training import PublicTrainingSteps
+from fedgraph.learning.tensors import torch, torch_device
 
 HELD_NETWORK = "held:"  # before the digest of a module that is in the memory of this process
 _INPUTS, _CLASSES = "$inputs", "$classes"  # in arguments: numbers that the data say
+_ALLOWED = "allowed: torch_geometric.nn.GCN, or mypackage.nets:Net"  # of names, at the end of errors
 _MOST = 4096  # rows that are answered at once, at most
 _NOBODY_DREW = 101  # in a tensor of whole numbers, or of true and false, before its layers draw it
 _held: dict[str, tuple[torch.nn.Module, dict[str, object]]] = {}  # each with its ``contents`` as it came
@@ -73,7 +82,7 @@ def hold(module: torch.nn.Module) -> str:
             "with torch.nn.utils.parametrizations in the place of hooks that make weights"
         ) from error
     digest = hashlib.sha256(repr(module).encode() + buffer.getvalue()).hexdigest()[:16]
-    made_of, name = contents.contents(module), digest
+    made_of, name = contents(module), digest
     while name in _held and _held[name][1] != made_of:
         name = f"{digest}-{int(name[17:] or 1) + 1}"
     _held.setdefault(name, (copied, made_of))
@@ -84,17 +93,15 @@ def require(model: str, arguments: Mapping[str, object]) -> None:
     """Refuses what names no class of modules, or arguments that it does not take.
 
     Settings are also read from a model's file, which may be a stranger's: so only ``torch_geometric.nn`` is imported here.
-    Whether another name is a class of modules is seen when it is built.
-
-    Raises:
-        ValueError: One line that says what is allowed.
+    Whether another name is a class of modules is seen when it is built. Raises ``ValueError``: one line that says what is
+    allowed.
     """
     if model.startswith(HELD_NETWORK):
         _held_module(model)
         return
     place, _, name = model.replace(":", ".").rpartition(".")
     if not all(part.isidentifier() for part in (*place.split("."), name)):
-        raise ValueError(f"model: {model!r} is no dotted name; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
+        raise ValueError(f"model: {model!r} is no dotted name; {_ALLOWED}")
     if place.partition(".")[0] != "torch_geometric":
         return
     made = _class_of(model)
@@ -122,10 +129,9 @@ def _class_of(model: str) -> type[torch.nn.Module]:
             found = getattr(importlib.import_module(place), name)
     except (Exception, SystemExit) as error:  # of the module, such as a script that reads its arguments
         said = f"{type(error).__name__}: {error}"
-        raise ValueError(f"model: {model!r} is no class that can be imported ({said}); allowed: torch_geometric.nn.GCN, "
-                         "or mypackage.nets:Net") from None  # fmt: skip
+        raise ValueError(f"model: {model!r} is no class that can be imported ({said}); {_ALLOWED}") from None
     if not (inspect.isclass(found) and issubclass(found, torch.nn.Module)):
-        raise ValueError(f"model: {model} is no class of torch modules; allowed: torch_geometric.nn.GCN, or mypackage.nets:Net")
+        raise ValueError(f"model: {model} is no class of torch modules; {_ALLOWED}")
     return found
 
 
@@ -156,9 +162,7 @@ def as_it_came(spec: NetworkSpec) -> torch.nn.Module:
 
 def build(spec: NetworkSpec) -> torch.nn.Module:
     """The network as it came, every layer with its size, in evaluation mode, on the processor.
-
-    Raises:
-        ScenarioError: It cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
+    Raises ``ScenarioError``: it cannot be built, cannot be run on a small graph, or gives no row of scores for each node.
     """
     try:
         if not spec.model.startswith(HELD_NETWORK):
@@ -206,10 +210,7 @@ def _asks_edges(module: torch.nn.Module) -> bool:
 
 def drawn(spec: NetworkSpec, seed: int) -> tuple[torch.nn.Module, list[str]]:
     """The network with its first weights; and what no layer drew, so that it is what the network came with.
-
-    Args:
-        spec: Of the network.
-        seed: Of the first weights; the global generators of torch, numpy and Python are left as they were.
+    seed: of the first weights; the global generators of torch, numpy and Python are left as they were.
     """
     with _seeded(seed):
         module = build(spec)
@@ -259,7 +260,7 @@ def hidden_modules(module: torch.nn.Module) -> list[tuple[str, str, str]]:
         for name, part in module.named_modules()
         for holder in (part, *_own_classes(part))
         for attribute, value in vars(holder).items()
-        if attribute not in contents.TORCHS and any(id(one) not in found for one in _modules_in(value))
+        if attribute not in _TORCHS and any(id(one) not in found for one in _modules_in(value))
     ]
 
 
@@ -332,13 +333,7 @@ def _named(module: torch.nn.Module, values: torch.Tensor) -> dict[str, torch.Ten
 
 def fit(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, labels: np.ndarray, how: PublicTrainingSteps) -> np.ndarray:
     """Parameters after full-batch Adam on the labelled rows of a graph without edges, none of it private: float32 [p].
-
-    Args:
-        spec: Of the network.
-        vector: float [p], where it begins.
-        x: float [n, d], public or released.
-        labels: int64 [n], −1 where unknown; public.
-        how: Steps of Adam.
+    vector: float [p], where it begins. x: float [n, d], public or released. labels: int64 [n], −1 where unknown; public.
     """
     known, place = np.flatnonzero(labels >= 0), torch_device()
     if not known.size:
@@ -354,18 +349,13 @@ def fit(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, labels: np.ndarray
     return descend_by_adam(begun, torch.func.grad(loss), how.epochs, how.rate, how.decay).cpu().numpy()
 
 
-@lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=16)
 def ready(spec: NetworkSpec) -> torch.nn.Module:
     """The network that is copied for each call: look at it, and run the copy (``filled``)."""
-    return with_given_loops(drawn(spec, 0)[0])
+    return _with_given_loops(drawn(spec, 0)[0])
 
 
-def forget() -> None:
-    """Build networks anew, since the code of one is another one than it was."""
-    ready.cache_clear()
-
-
-def with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
+def _with_given_loops(module: torch.nn.Module) -> torch.nn.Module:
     """``module`` with layers that get their self-loops with the edges, and do not add them; changed in place."""
     for part in module.modules():
         if vars(part).get("add_self_loops") is True and _asks_edges(part):
@@ -408,12 +398,7 @@ def with_weights(spec: NetworkSpec, vector: np.ndarray) -> torch.nn.Module:
 
 def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
     """float32 [n, c]: the scores of all nodes of a graph, each of which reads all its neighbours.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        x: float [n, d].
-        adjacency: CSR [n, n], symmetric, without self-loops.
+    vector: float [p]. x: float [n, d]. adjacency: CSR [n, n], symmetric, without self-loops.
     """
     module, parameters = filled(spec, vector, torch.float32)
     coo = adjacency.tocoo()
@@ -426,12 +411,8 @@ def scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, adjacency: sp.c
 
 def own_scores(spec: NetworkSpec, vector: np.ndarray, x: np.ndarray, loops: bool) -> np.ndarray:
     """float32 [n, c]: the scores of nodes of which each reads itself alone, and is shown to the network by itself.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        x: float [n, d].
-        loops: Whether one is taken after another, each with a copy of the network of its own, since vmap cannot run it.
+    vector: float [p]. x: float [n, d]. loops: whether one is taken after another, each with a copy of the network of its own,
+    since vmap cannot run it.
     """
     rows, place = torch.tensor(x, dtype=torch.float32, device=torch_device()), torch_device()
     nobody = torch.zeros((2, 0), dtype=torch.int64, device=place)
@@ -449,3 +430,188 @@ def _finite(spec: NetworkSpec, found: torch.Tensor) -> np.ndarray:
     if not bool(torch.isfinite(found).all()):
         raise DataError(f"{spec.called}: gives scores that are not finite; allowed: a smaller learning rate, or other layers")
     return np.asarray(found.cpu().numpy(), dtype=np.float32)
+
+
+_FEW = 16  # numbers with a point that a list may hold before it is taken as data
+_DEEP = 3  # packages within packages that are looked into for what code names there
+_LONG = 1000  # things of a list that are looked at one by one
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_TORCHS = ("_parameters", "_buffers", "_modules")  # where torch keeps what it finds
+_NOT_RUN = ("__init__", "reset_parameters")  # code that has come to its end before there are examples
+
+
+@dataclass(frozen=True, eq=False)
+class _This:
+    """A thing that is the same as itself alone."""
+
+    thing: object
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _This) and self.thing is other.thing
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def contents(module: torch.nn.Module) -> dict[str, object]:
+    """What is found, by its place; parameters and buffers are left out. Two that are equal hold the same things."""
+    return {place: _mark(value) for place, value in _found(module)}
+
+
+def tables(module: torch.nn.Module) -> list[str]:
+    """Places of tensors, arrays, tables, graphs and long lists of numbers, which no layer draws and which forward may read."""
+    known = {id(part) for part in module.modules()}
+    return [
+        place for place, value in _found(module) if _is_table(value)
+        or (isinstance(value, torch.nn.Module) and id(value) not in known and _has_weights(value))
+    ]  # fmt: skip
+
+
+def _is_table(value: object) -> bool:
+    """Whether it is data that no layer draws."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > _FEW and all(isinstance(one, float) for one in value)
+    if isinstance(value, (type, types.FunctionType, torch.nn.Module)):
+        return False
+    return any(hasattr(value, name) for name in ("dtype", "dtypes", "edge_index", "adjacency", "adj"))
+
+
+def _has_weights(module: torch.nn.Module) -> bool:
+    return next(iter([*module.parameters(), *module.buffers()]), None) is not None
+
+
+def _mark(value: object) -> object:
+    """What can be compared with what is found there later."""
+    if isinstance(value, (torch.Tensor, np.ndarray, np.generic)):
+        numbers = np.asarray(value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value)
+        return numbers.shape, hashlib.sha256(np.ascontiguousarray(numbers).data).hexdigest()
+    if isinstance(value, (list, tuple)):
+        return tuple(one if isinstance(one, _PLAIN) else _kind(one) for one in value)
+    if isinstance(value, functools._lru_cache_wrapper):
+        return value.cache_info().currsize
+    return value if isinstance(value, (*_PLAIN, types.CodeType)) else _kind(value)
+
+
+def _kind(value: object) -> _This:
+    return _This(value if callable(value) and not isinstance(value, torch.nn.Module) else type(value))
+
+
+def _found(module: torch.nn.Module) -> Iterator[tuple[str, object]]:
+    seen: dict[int, object] = {}  # kept, so that no other thing gets the number of one that went
+    own = {_package(type(part).__module__) for part in module.modules()} - {"torch", "torch_geometric"}
+    parts = {id(part) for part in module.modules()}
+
+    def written_here(place: str | None) -> bool:
+        """Whether code is followed: not that of Python and of installed packages, but for the network's own."""
+        name = _package(place or "builtins")
+        origin = str(vars(sys.modules.get(name, types)).get("__file__"))
+        return name in own or not (
+            name in sys.stdlib_module_names or "site-packages" in origin or name in ("torch", "fedgraph")
+        )
+
+    def attributes(place: str, held: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+        for name, value in list(held.items()):
+            if not name.startswith("__") or callable(value):
+                yield from walk(_within(place, f".{name}") if place else name, value)
+
+    def names_of(code: types.CodeType) -> Iterator[str]:
+        yield from code.co_names
+        for inner in code.co_consts:
+            if isinstance(inner, types.CodeType):
+                yield from names_of(inner)
+
+    def code(place: str, function: types.FunctionType) -> Iterator[tuple[str, object]]:
+        yield f"{place} (code)", function.__code__
+        if function.__name__ in _NOT_RUN:
+            return
+        names = list(names_of(function.__code__))
+        asked = {name: function.__globals__[name] for name in names if name in function.__globals__}
+        files = {id(value): (name, value) for name, value in asked.items() if isinstance(value, types.ModuleType)}
+        for _ in range(_DEEP):  # attributes of modules are asked for by their names
+            inside = {f"{name}.{one}": vars(file)[one] for name, file in files.values() for one in names if one in vars(file)}
+            asked |= inside
+            files = {id(value): (name, value) for name, value in inside.items() if isinstance(value, types.ModuleType)}
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            asked[name] = _inside(cell)
+        asked |= {f"default {number}": value for number, value in enumerate(function.__defaults__ or ())}
+        asked |= function.__kwdefaults__ or {}
+        for name, value in asked.items():
+            yield from walk(f"{name} of {place}", value)
+        yield from attributes(place, vars(function))
+
+    def walk(place: str, value: object) -> Iterator[tuple[str, object]]:
+        if isinstance(value, _PLAIN):
+            yield place, value
+        if isinstance(value, (*_PLAIN, types.ModuleType)) or id(value) in seen:
+            return
+        seen[id(value)] = value
+        if isinstance(value, torch.nn.Module):
+            yield place, value
+            if id(value) in parts:
+                usual = {"training", "_is_full_backward_hook", *_TORCHS}
+                yield from attributes(place, {k: v for k, v in vars(value).items() if k not in usual})
+            yield from walk(type(value).__qualname__.rpartition(".")[2], type(value))
+        elif isinstance(value, type):
+            yield place, value
+            if not (issubclass(value, torch.nn.Module) or written_here(value.__module__)):
+                return
+            for made in value.__mro__:
+                if written_here(made.__module__):
+                    yield from attributes(made.__qualname__.rpartition(".")[2], vars(made))
+                elif made not in torch.nn.Module.__mro__:
+                    yield f"{made.__qualname__} (code)", tuple(vars(made).values())
+        elif isinstance(value, types.FunctionType):
+            if written_here(value.__module__):
+                yield from code(place, value)
+            else:
+                yield place, value
+        elif isinstance(value, (staticmethod, classmethod)):
+            yield from walk(place, value.__func__)
+        elif isinstance(value, types.MethodType):
+            yield from walk(place, [value.__func__, value.__self__])
+        elif isinstance(value, property):
+            yield from walk(place, value.fget)
+        elif isinstance(value, functools.cached_property):
+            yield from walk(place, value.func)
+        elif isinstance(value, functools.partial):
+            yield from walk(place, [value.func, value.args, value.keywords])
+        elif isinstance(value, functools._lru_cache_wrapper):
+            yield f"{place} (its cache)", value
+            yield from walk(place, value.__wrapped__)
+        elif isinstance(value, types.GeneratorType):
+            yield from walk(place, inspect.getgeneratorlocals(value))
+        elif isinstance(value, (list, tuple, set, frozenset, deque, Mapping)):
+            yield place, list(value)
+            for key, one in islice(list(value.items()) if isinstance(value, Mapping) else enumerate(value), _LONG):
+                yield from walk(_within(place, f"[{key!s:.40}]"), one)
+        else:
+            yield place, value
+            if written_here(type(value).__module__) and not _is_table(value):
+                yield from attributes(place, _held_by(value))
+                yield from walk(type(value).__qualname__, type(value))
+
+    for name, part in module.named_modules():
+        yield from walk(name, part)
+
+
+def _within(place: str, part: str) -> str:
+    """``part`` of what stands at ``place``: kept[3] of Net.forward."""
+    what, of, holder = place.partition(" of ")
+    return f"{what}{part}{of}{holder}"
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _held_by(value: object) -> Mapping[str, object]:
+    try:
+        return vars(value)
+    except TypeError:  # it has slots, or nothing
+        return {}
+
+
+def _inside(cell: types.CellType) -> object:
+    try:
+        return cell.cell_contents
+    except ValueError:  # it is empty yet
+        return None

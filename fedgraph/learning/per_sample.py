@@ -18,7 +18,7 @@ number of rows: norms and sums are in double precision, and rows are clipped to 
 
 **Rounding**, here and in the other files of this folder: rows are clipped to a share of C (``room_for``), so that sums
 stored in single (up to 4,096 rows) or double precision differ by at most C. κ bounds the lengths of a row's products in units
-of its clip: 1 where its gradient is one outer product per layer, ``PER_SAMPLE_SPREAD`` where several may cancel. The theorem
+of its clip: 1 where its gradient is one outer product per layer, ``SPREAD`` where several may cancel. The theorem
 and what it assumes: ``docs/proofs.md``.
 
 **Edge cases.** More rows than the theorem has room for (``room_for`` below one half: 4·10⁷ rows at κ = 1, 5·10⁶ at κ =
@@ -35,14 +35,13 @@ from typing import TypeAlias
 import numpy as np
 
 from fedgraph.errors import DataError
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout, forward_layout
-from fedgraph.learning.layers.torch_matrices import TorchMatrix
+from fedgraph.learning import layouts
+from fedgraph.learning.layouts import Layout
+from fedgraph.learning.tensors import TorchMatrix, torch
 
-PER_SAMPLE_SPREAD = 64.0
+SPREAD = 64.0
 _SINGLE = 4096  # rows up to which a sum is stored in single precision
-PER_SAMPLE_NORM_ROUNDING = 2.0**-34  # what covers the rounding of a squared norm, in squared lengths of all its products
+NORM_ROUNDING = 2.0**-34  # what covers the rounding of a squared norm, in squared lengths of all its products
 _ROW = 2.0**-20  # of the clip, for the rounding of a row's own scale
 
 
@@ -50,7 +49,7 @@ def room_for(num_rows: int, spread: float = 1.0) -> tuple[type, float]:
     """(type in which the sum of at most ``num_rows`` clipped rows is stored, the share of the clip that a row may have).
     num_rows: a public number. spread: κ.
 
-    >>> room_for(1000)[1] > 0.999, room_for(10**6)[1] > 0.999, room_for(10**6, PER_SAMPLE_SPREAD)[1] > 0.94
+    >>> room_for(1000)[1] > 0.999, room_for(10**6)[1] > 0.999, room_for(10**6, SPREAD)[1] > 0.94
     (True, True, True)
     """
     operations = (2 * num_rows + 64) * 2.0**-53
@@ -159,7 +158,7 @@ _Errors: TypeAlias = "Sequence[torch.Tensor]"
 
 def _errors(layout: Layout, vector: torch.Tensor, x: TorchMatrix, labels: torch.Tensor) -> tuple[_Inputs, _Errors]:
     layers = layout.layers(vector)
-    units, scores = forward_layout(layers, x)
+    units, scores = layouts.forward(layers, x)
     errors = [layouts.output_errors(scores, labels)]
     for level in range(len(layers) - 1, 0, -1):
         errors.append(layouts.relu_errors(errors[-1] @ layers[level][0].T, units[level - 1]))

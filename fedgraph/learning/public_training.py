@@ -14,14 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedgraph import seeds
-from fedgraph.learning import public_cache
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import DenseMatrix, FeatureMatrix, TorchMatrix, torch_device, unit_matrix_rows
-from fedgraph.learning.optimisers.descents import descend_by_adam
-from fedgraph.learning.propagation.aggregation import scale_to_unit_length
+from fedgraph.learning import layouts, per_sample, public_cache
+from fedgraph.learning.aggregation import scale_to_unit_length
+from fedgraph.learning.descents import descend_by_adam
+from fedgraph.learning.layouts import Layout
+from fedgraph.learning.tensors import DenseMatrix, FeatureMatrix, TorchMatrix, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 
@@ -66,20 +63,17 @@ def hidden_units(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarr
 
 @dataclass(frozen=True)
 class PublicTrainingEncoder:
-    """How public features become the rows that are aggregated. No edge is read.
+    """How public features become the rows that are aggregated. No edge is read. ``output`` is what a row is:
 
-        * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
-        * ``hidden``: hidden units after ReLU;
-        * ``published``: signed unit rows of the network that GAP's released code trains;
-        * ``none``: the features themselves.
-    hidden: Units of the hidden layer.
-    folds: For ``classes``; 1: none.
-    how: Steps of Adam.
+    * ``classes``: centred class probabilities; a labelled node's own row is out of fold;
+    * ``hidden``: hidden units after ReLU;
+    * ``published``: signed unit rows of the network that GAP's released code trains;
+    * ``none``: the features themselves.
     """
 
-    output: str  # What a row is:
-    hidden: int
-    folds: int
+    output: str
+    hidden: int  # units of the hidden layer
+    folds: int  # for ``classes``; 1: none
     how: PublicTrainingSteps
 
     @property
@@ -122,9 +116,9 @@ def encode(public: Graph, encoder: PublicTrainingEncoder) -> PublicTrainingEncod
 
 def _encode(public: Graph, encoder: PublicTrainingEncoder, rng: np.random.Generator) -> PublicTrainingEncoded:
     if encoder.output == "published":
-        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+        from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-        trained = gap_networks.train_gap_network_encoder(public, encoder.hidden, encoder.how.epochs, rng)
+        trained = gap_networks.train_encoder(public, encoder.hidden, encoder.how.epochs, rng)
     elif encoder.output != "none":
         x, layout = _network(public, encoder)
         trained = _fit_network(layout, x, public.labels, encoder.how, rng)
@@ -159,9 +153,9 @@ def encode_after(parameters: np.ndarray, encoder: PublicTrainingEncoder, graph: 
     if encoder.output == "none":
         return unit_matrix_rows(graph.features).toarray()
     if encoder.output == "published":
-        from fedgraph.learning.baselines import gap_networks  # not before it is used: it imports torch
+        from fedgraph.learning import gap_networks  # not before it is used: it imports torch
 
-        return scale_to_unit_length(gap_networks.encode_with_gap_network(parameters, graph, encoder.hidden))
+        return scale_to_unit_length(gap_networks.encode(parameters, graph, encoder.hidden))
     x, layout = _network(graph, encoder)
     if encoder.output == "hidden":
         return scale_to_unit_length(hidden_units(layout, parameters, x))

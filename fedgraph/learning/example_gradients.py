@@ -19,12 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import torch_device
-from fedgraph.learning.own_networks import own_network
-from fedgraph.learning.own_networks.own_network import NetworkSpec
-from fedgraph.learning.own_networks.rooted import RootedSamples
+from fedgraph.learning import own_network, per_sample
+from fedgraph.learning.own_network import NetworkSpec
+from fedgraph.learning.rooted import RootedSamples
+from fedgraph.learning.tensors import torch, torch_device
 
 _MOST = 1 << 24  # numbers in the gradients of one chunk of examples
 _CHUNK = 256
@@ -78,13 +76,7 @@ class OuterGradients:
 
 def outer(vector: np.ndarray, rows: np.ndarray, labels: np.ndarray, classes: int, limit: float) -> OuterGradients:
     """The gradients of a ``torch.nn.Linear``, each scaled to a norm of at most ``limit``; one that is not finite is zero.
-
-    Args:
-        vector: float [(d + 1)·c].
-        rows: float [b, d].
-        labels: int64 [b]; an example labelled −1 is zero.
-        classes: c.
-        limit: C, or a little less.
+    vector: float [(d + 1)·c]. rows: float [b, d]. labels: int64 [b]; an example labelled −1 is zero. limit: C, or a bit less.
     """
     theta, inputs = vector.astype(np.float64), rows.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -97,13 +89,7 @@ def outer(vector: np.ndarray, rows: np.ndarray, labels: np.ndarray, classes: int
 
 
 def vmapped(spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples) -> torch.Tensor:
-    """float64 [b, p]: the gradient of each example.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        examples: b of them.
-    """
+    """float64 [b, p]: the gradient of each example. vector: float [p]."""
     module, parameters = own_network.filled(spec, vector, torch.float64)
 
     def gradient(*example: torch.Tensor) -> dict[str, torch.Tensor]:
@@ -139,13 +125,7 @@ def weighed_rows(
 
     An example whose norm is not finite is a row of zeros. Those of a chunk ask for the same room, so that no network sees in
     the empty places of an example how large others are.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        examples: b of them.
-        limit: C, or a little less.
-        loops: Whether examples are taken one after another.
+    vector: float [p]. limit: C, or a little less. loops: whether examples are taken one after another.
     """
     chunk = chunk_of(vector)
     rooms = examples.samples.rooms()
@@ -176,17 +156,8 @@ def clipped_sum(
     spec: NetworkSpec, vector: np.ndarray, examples: NetworkExamples, clip: float, num_rows: int, loops: bool = False
 ) -> np.ndarray:
     """Σ_examples clip(∇ cross-entropy of the root, C): flat [p], stored as ``per_sample.room_for`` says.
-
-    Args:
-        spec: Of the network.
-        vector: float [p].
-        examples: b of them, at most ``num_rows``.
-        clip: C.
-        num_rows: The most examples that a sum may have, a public number.
-        loops: Whether examples are taken one after another.
-
-    Raises:
-        DataError: There may be more rows than ``room_for`` allows.
+    vector: float [p]. num_rows: the most examples that a sum may have, a public number. loops: whether examples are taken one
+    after another. Raises ``DataError``: there may be more rows than ``room_for`` allows.
     """
     dtype, share = per_sample.room_for(num_rows)
     if own_network.is_linear(spec):

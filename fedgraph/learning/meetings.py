@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from fedgraph.learning.neighbour_limits import draw_neighbour_limit_coins
+from fedgraph.learning.neighbour_limits import coins_of
 
 _KEPT, _SIDE = 1, 0  # name the public coins that keep an edge, and that put a node on a side
 
@@ -36,11 +36,11 @@ def count(adjacency: sp.csr_array, labels: np.ndarray, ids: np.ndarray, counted:
     int64 [n], public. They name the coins: an edge is kept where a hash of its two ids is below the rate, whatever others are.
     Returns float64 [length], in the order that the first sentence names.
     """
-    sides = draw_neighbour_limit_coins(ids, ids, _SIDE) >> np.uint64(63)
+    sides = coins_of(ids, ids, _SIDE) >> np.uint64(63)
     one, two = adjacency.nonzero()
     between = (sides[one] == 0) & (sides[two] == 1) & (labels[one] >= 0) & (labels[two] >= 0)
     one, two = one[between], two[between]
-    coins = draw_neighbour_limit_coins(ids[one], ids[two], _KEPT)
+    coins = coins_of(ids[one], ids[two], _KEPT)
     found = list(np.bincount(labels[labels >= 0], minlength=counted.num_classes))
     low, high = np.minimum(labels[one], labels[two]), np.maximum(labels[one], labels[two])
     kinds = [low == high, low != high]

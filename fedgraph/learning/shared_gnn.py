@@ -27,11 +27,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers import layouts
-from fedgraph.learning.layers.layouts import Layout
-from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device, unit_matrix_rows
-from fedgraph.learning.propagation import walks
+from fedgraph.learning import layouts, walks
+from fedgraph.learning.layouts import Layout
+from fedgraph.learning.tensors import multiply, to_torch_matrix, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 SharedGnnModel = Literal["gcn", "gin"]
@@ -96,7 +94,7 @@ def make(
     return SharedGnn(model, GinLayout(widths, norms=2 * layers if norm == "batch" else 0), layers, pooling, norm)
 
 
-class RowPool:
+class _RowPool:
     """The mean (or ``total``: the sum) of each graph's rows; graphs of these sizes follow one another. A sum sees sizes."""
 
     def __init__(self, sizes: Sequence[int], total: bool = False) -> None:
@@ -118,7 +116,7 @@ class SharedGnnInputs:
     around: torch.Tensor  # [n, n], symmetric: Â of a GCN, A + I of a GIN; sparse, or dense where it is one small graph
     labels: torch.Tensor  # int64 of nodes or of pooled graphs, −1 where unknown
     columns: np.ndarray  # which features ``x`` holds
-    pool: RowPool | None = None  # None where labels belong to nodes
+    pool: _RowPool | None = None  # None where labels belong to nodes
 
 
 _one_graph: WeakKeyDictionary[Graph, SharedGnnInputs] = WeakKeyDictionary()  # every training of a client asks for the same
@@ -137,7 +135,7 @@ def prepare(net: SharedGnn, graph: Graph, sizes: tuple[int, ...] | None) -> Shar
     known = _one_graph.get(graph) if alone else None
     if known is not None and known.x.device.type == torch_device().type:
         return known
-    pool = RowPool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
+    pool = _RowPool(sizes, net.pooling == "sum") if sizes and net.pooling != "none" else None
     labels = graph.labels if pool is None or sizes is None else graph.labels[_first_rows(sizes)]
     rows = unit_matrix_rows(graph.features)
     columns = np.unique(rows.indices)
@@ -173,7 +171,7 @@ class SharedGnnBatches:
     def _part(self, whole: SharedGnnInputs, chosen: np.ndarray) -> SharedGnnInputs:
         starts = _first_rows(self.sizes)
         rows = np.concatenate([np.arange(starts[g], starts[g] + self.sizes[g]) for g in chosen])
-        pool = None if whole.pool is None else RowPool(tuple(self.sizes[g] for g in chosen), whole.pool.total)
+        pool = None if whole.pool is None else _RowPool(tuple(self.sizes[g] for g in chosen), whole.pool.total)
         labels = whole.labels[torch.tensor(rows if pool is None else chosen, device=torch_device())]
         x = whole.x[torch.tensor(rows, device=torch_device())]
         return SharedGnnInputs(x, _with_loops(self.adjacency[rows][:, rows]), labels, whole.columns, pool)
@@ -181,8 +179,11 @@ class SharedGnnBatches:
 
 def select_inputs(net: SharedGnn, given: SharedGnnInputs) -> tuple[SharedGnn, np.ndarray]:
     """The network over the features in use: (the smaller network, where its parameters sit in the full vector)."""
-    layout, where = layouts.select_columns(net.layout, given.columns)
-    return replace(net, layout=layout), where
+    inputs, width = net.layout.widths[:2]
+    first = (given.columns[:, None] * width + np.arange(width)).reshape(-1)
+    rest = np.arange(inputs * width, net.layout.num_parameters)
+    layout = replace(net.layout, widths=(given.columns.size, *net.layout.widths[1:]))
+    return replace(net, layout=layout), np.concatenate([first, rest])
 
 
 _Seen: TypeAlias = "list[torch.Tensor]"  # while training: mean and variance [2, hidden] of every batch norm, as it is met
@@ -192,8 +193,6 @@ def _around(given: SharedGnnInputs, rows: torch.Tensor) -> torch.Tensor:
     """around · rows."""
     if given.around.layout == torch.strided:
         return given.around @ rows
-    from fedgraph.learning.layers.products import multiply  # not before it is used: it imports torch
-
     return multiply(given.around, given.around, rows)
 
 
@@ -238,9 +237,13 @@ def gradient(net: SharedGnn, vector: torch.Tensor, given: SharedGnnInputs, seen:
     known, and of running statistics.
     net: over the columns of ``given``. seen: takes what batch norms met, for ``moved_statistics``.
     """
-    if not bool((given.labels >= 0).any()):
+    known = given.labels >= 0
+    if not bool(known.any()):
         return torch.zeros_like(vector)
-    found = layouts.gradient(lambda leaf: layouts.cross_entropy(_scores(net, leaf, given, seen), given.labels), vector)
+    leaf = vector.detach().requires_grad_(True)
+    scores = _scores(net, leaf, given, seen)
+    total = torch.nn.functional.cross_entropy(scores, given.labels, ignore_index=-1, reduction="sum")
+    (found,) = torch.autograd.grad(total / known.sum(), leaf)
     if isinstance(net.layout, GinLayout) and net.layout.norms:
         net.layout.statistics(found)[:, 2:] = 0.0
     return found

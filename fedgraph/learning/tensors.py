@@ -1,14 +1,31 @@
-"""What a network reads, on the learner's device: sparse features, dense rows after an aggregation, pools of a graph's rows."""
+"""torch, imported when something of it is first used, and matrices on the learner's device with the products of a network.
+
+A driver and a server that only plan, merge and write never need torch. So a file that takes ``torch`` from here postpones its
+annotations (``from __future__ import annotations``), and makes no class, default or constant of torch's at its top.
+"""
 
 from __future__ import annotations
 
+import importlib
 import warnings
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.late import torch
+if TYPE_CHECKING:
+    import torch as torch
+else:
+
+    class _Torch:
+        """Stands for the module; the import lock makes threads that use it at once wait for one import."""
+
+        def __getattr__(self, name: str) -> object:
+            vars(self).update(vars(importlib.import_module("torch")))
+            return vars(self)[name]
+
+    torch = _Torch()
 
 
 def torch_device() -> torch.device:
@@ -82,18 +99,36 @@ class DenseMatrix(TorchMatrix):
         return self.transposed.to(torch.float64).contiguous()  # the same products in less time
 
 
-def unit_matrix_rows(matrix: sp.csr_array) -> sp.csr_array:
-    """Each row divided by its own L2 norm (zero rows stay zero): no statistic crosses rows.
-    matrix: CSR [n, d]. Returns CSR [n, d], float32.
+def unit_matrix_rows(matrix: sp.csr_array, norm: Literal["L1", "L2"] = "L2") -> sp.csr_array:
+    """Each row divided by its own norm (zero rows stay zero): no statistic crosses rows.
+    matrix: CSR [n, d]. norm: ``L1``, as GCN and GAT were published, adds up absolute entries. Returns CSR [n, d], float32.
     """
-    return _divide_rows(matrix, np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel()))
-
-
-def sum_matrix_rows_to_one(matrix: sp.csr_array) -> sp.csr_array:
-    """Each row divided by the sum of its absolute entries (zero rows stay zero), as GCN and GAT were published."""
-    return _divide_rows(matrix, np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel())
-
-
-def _divide_rows(matrix: sp.csr_array, lengths: np.ndarray) -> sp.csr_array:
+    if norm == "L1":
+        lengths = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64).ravel()
+    else:
+        lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths, dtype=np.float64), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale).astype(np.float32) @ matrix.astype(np.float32))
+
+
+def multiply(forwards: object, backwards: object, x: torch.Tensor) -> torch.Tensor:
+    """A x, [n, h], which autograd follows: torch's own backward pass of a sparse product is ten times slower.
+    forwards, backwards: A and its transpose, whatever ``@`` multiplies; x: [m, h].
+    """
+    found: torch.Tensor = _product().apply(x, forwards, backwards)  # type: ignore[no-untyped-call]
+    return found
+
+
+@cache
+def _product() -> type[torch.autograd.Function]:
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(context: Any, x: torch.Tensor, forwards: Any, backwards: Any) -> torch.Tensor:
+            context.backwards = backwards
+            return torch.as_tensor(forwards @ x.contiguous())
+
+        @staticmethod
+        def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+            return context.backwards @ gradients[0].contiguous(), None, None
+
+    return Product

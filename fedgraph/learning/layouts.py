@@ -6,14 +6,12 @@ noised, summed over clients and averaged, so that is how it is kept; layers are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import TorchMatrix, torch_device
+from fedgraph.learning.tensors import TorchMatrix, torch, torch_device
 
 
 @dataclass(frozen=True)
@@ -64,17 +62,6 @@ def cut_layers(vector: torch.Tensor, shapes: Sequence[tuple[int, int]]) -> list[
     return found
 
 
-_Laid = TypeVar("_Laid", bound=Layout)
-
-
-def select_columns(layout: _Laid, columns: np.ndarray) -> tuple[_Laid, np.ndarray]:
-    """(the layout over ``columns`` of the input only, where its parameters sit in the full vector)."""
-    inputs, width = layout.widths[:2]
-    first = (columns[:, None] * width + np.arange(width)).reshape(-1)
-    rest = np.arange(inputs * width, layout.num_parameters)
-    return replace(layout, widths=(columns.size, *layout.widths[1:])), np.concatenate([first, rest])
-
-
 def to_device(vector: np.ndarray) -> torch.Tensor:
     """A float32 copy of ``vector`` on the learner's device (the source may be read-only)."""
     return torch.tensor(np.asarray(vector, dtype=np.float32), device=torch_device())
@@ -82,20 +69,7 @@ def to_device(vector: np.ndarray) -> torch.Tensor:
 
 def logits(layout: Layout, vector: np.ndarray, x: TorchMatrix) -> np.ndarray:
     """Scores before the softmax: float32 [n, c]. vector: [num_parameters]. x: rows [n, d]."""
-    return forward_layout(layout.layers(to_device(vector)), x)[1].cpu().numpy()
-
-
-def gradient(loss: Callable[[torch.Tensor], torch.Tensor], vector: torch.Tensor) -> torch.Tensor:
-    """Autograd's gradient of ``loss`` (parameters → a number) at ``vector``, flat."""
-    leaf = vector.detach().requires_grad_(True)
-    (found,) = torch.autograd.grad(loss(leaf), leaf)
-    return found
-
-
-def cross_entropy(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean over the rows with a label; 0 where there is none. scores: [n, c]; labels: int64 [n], −1 where unknown."""
-    total = torch.nn.functional.cross_entropy(scores, labels, ignore_index=-1, reduction="sum")
-    return total / (labels >= 0).sum().clamp(min=1)
+    return forward(layout.layers(to_device(vector)), x)[1].cpu().numpy()
 
 
 def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False) -> torch.Tensor:
@@ -108,9 +82,7 @@ def output_errors(scores: torch.Tensor, labels: torch.Tensor, mean: bool = False
     return error.mul_((known / known.sum().clamp(min=1) if mean else known)[:, None])
 
 
-def forward_layout(
-    layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: TorchMatrix
-) -> tuple[list[torch.Tensor], torch.Tensor]:
+def forward(layers: Sequence[tuple[torch.Tensor, torch.Tensor]], x: TorchMatrix) -> tuple[list[torch.Tensor], torch.Tensor]:
     """(units of every hidden layer after its ReLU, [n, width] each; scores [n, c])."""
     units: list[torch.Tensor] = []
     out = (x @ layers[0][0]).add_(layers[0][1])

@@ -35,7 +35,7 @@ import scipy.sparse as sp
 from fedgraph.compiled import compiled, compiled_constant
 from fedgraph.compiled import compiled_types as nt
 from fedgraph.errors import DataError
-from fedgraph.learning.propagation import aggregation
+from fedgraph.learning import aggregation
 
 
 def random_matrix(adjacency: sp.csr_array) -> sp.csr_array:

@@ -67,16 +67,10 @@ def subgraphs(
     coin: int,
 ) -> RootedSamples:
     """The subgraphs of ``roots``.
-
-    Args:
-        adjacency: CSR [n, n], symmetric, without self-loops.
-        ids: int64 [n], public names of the nodes.
-        roots: int64 [b], numbers of nodes, each once.
-        allowed: (roots int64 [m], nodes int64 [m]), both as numbers → bool [m]: whether a root may read a node. It must
-            say the same of a pair whatever else it is asked.
-        cap: the most neighbours that one reader reads, at least 1.
-        hops: how far a root reads; 0: itself alone.
-        coin: a public number that names the order in which neighbours are taken.
+    adjacency: CSR [n, n], symmetric, without self-loops. ids: int64 [n], public names of the nodes. roots: int64 [b], numbers
+    of nodes, each once. allowed: (roots int64 [m], nodes int64 [m]), both as numbers → bool [m]: whether a root may read a
+    node; it must say the same of a pair whatever else it is asked. cap: the most neighbours that one reader reads, at least 1.
+    hops: how far a root reads; 0: itself alone. coin: a public number that names the order in which neighbours are taken.
     """
     n, count = adjacency.shape[0], len(roots)
     if not hops:
@@ -111,7 +105,7 @@ def _taken(
     subgraph = readers[0][reader]
     kept = (node != roots[subgraph]) & allowed(roots[subgraph], node)
     reader, node, subgraph = reader[kept], node[kept], subgraph[kept]
-    place = neighbour_limits.draw_neighbour_limit_coins(ids[roots[subgraph]], ids[node], coin)
+    place = neighbour_limits.coins_of(ids[roots[subgraph]], ids[node], coin)
     order = np.lexsort((node, place, reader))
     reader, node, subgraph = reader[order], node[order], subgraph[order]
     rank = np.arange(reader.size) - np.searchsorted(reader, reader)

@@ -1,7 +1,11 @@
-"""Clipped gradients of rows that aggregate the logits of several nodes, without a per-row gradient in memory.
+"""Rows that aggregate the logits of several nodes: the matrix Π that names the nodes, and sums of clipped gradients.
 
-Row i of a sparse matrix Π names K nodes. With a two-layer perceptron H = relu(XW₁ + b₁)W₂ + b₂ its loss
-is the cross-entropy of softmax(Σ_k Π_ik H_k) (DPAR, WWW 2024, Equation 1). Write δ = ∂loss/∂logits [c],
+**Π** (``matrix_of``) has column limits, fallbacks, and rows without a choice. It reads released indices and values, public ids
+and public coins, so it is post-processing. A *choice* is [S, K] indices with [S, K] weights, one row per source; −1 marks an
+entry that was cut.
+
+**Gradients**, without one per row in memory. Row i of Π names K nodes. With a two-layer perceptron H = relu(XW₁ + b₁)W₂ + b₂
+its loss is the cross-entropy of softmax(Σ_k Π_ik H_k) (DPAR, WWW 2024, Equation 1). Write δ = ∂loss/∂logits [c],
 ā = Σ_k Π_ik relu_k [h], s = Σ_k Π_ik and ε_k = Π_ik·(W₂δ ⊙ relu'_k) [h]. The row's gradient is
 
     W₂: ā ⊗ δ,   b₂: s·δ,   W₁: Σ_k x_k ⊗ ε_k,   b₁: Σ_k ε_k,
@@ -28,7 +32,7 @@ arrays; x_start, x_column, x_value those of the features; ``slot`` says where a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,9 +40,87 @@ import scipy.sparse as sp
 from fedgraph.compiled import compiled, compiled_constant
 from fedgraph.compiled import compiled_types as nt
 from fedgraph.errors import DataError
-from fedgraph.learning.clipping import per_sample
-from fedgraph.learning.clipping.per_sample import PER_SAMPLE_NORM_ROUNDING, PER_SAMPLE_SPREAD
-from fedgraph.learning.layers.layouts import Layout
+from fedgraph.learning import per_sample
+from fedgraph.learning.layouts import Layout
+from fedgraph.learning.per_sample import NORM_ROUNDING, SPREAD
+
+
+def choose_largest(values: np.ndarray, k: int) -> np.ndarray:
+    """The places of the k largest entries of each row, largest first; equal ones go by their place.
+    values: float [rows, columns]. k: 1 … columns. Returns int64 [rows, k].
+    """
+    count = values.shape[1]
+    if k == count or values.shape[0] == 0:
+        return np.argsort(-values, axis=1, kind="stable")[:, :k].astype(np.int64)
+    edge = -np.partition(-values, k - 1, axis=1)[:, k - 1 : k]
+    out = np.empty((values.shape[0], k), np.int64)
+    for row, line in enumerate(values):
+        candidates = np.flatnonzero(line >= edge[row])
+        out[row] = candidates[np.argsort(-line[candidates], kind="stable")[:k]]
+    return out
+
+
+def limit_mentions(sources: np.ndarray, chosen: np.ndarray, most: int, priority: np.ndarray) -> np.ndarray:
+    """Choices in which a node is named by few rows.
+
+    It is a function of Π and coins alone, so which entries survive tells nothing that Π does not.
+    sources: int [S], the node of each row. chosen: int [S, K], best first. most: how many *other* rows may name a node. A row
+    may always name its own node. priority: public coins [S]. First choices go before second ones, and among equals the smaller
+    coin wins. Returns ``chosen`` with −1 where a node was named too often.
+    """
+    kept = chosen.copy()
+    rows, ranks = np.nonzero((chosen >= 0) & (chosen != sources[:, None]))
+    columns = chosen[rows, ranks]
+    order = np.lexsort((priority[rows], ranks, columns))
+    sorted_columns = columns[order]
+    first = np.searchsorted(sorted_columns, sorted_columns, side="left")
+    beyond = order[np.arange(order.size) - first >= most]
+    kept[rows[beyond], ranks[beyond]] = -1
+    return kept
+
+
+def matrix_of(
+    num_nodes: int,
+    sources: np.ndarray,
+    chosen: np.ndarray,
+    weights: np.ndarray,
+    tail: np.ndarray,
+    tau: float,
+    columns: Literal["clip", "normalise", "none"],
+) -> sp.csr_array:
+    """The matrix Π of chosen rows: CSR [n, n]; rows of neither a source nor the tail are empty.
+
+    A source whose choices were all cut, or weigh nothing, falls back on its own node.
+    sources: int [S], the nodes that chose. chosen: int [S, K], the nodes that they chose; −1 for an entry that was cut.
+    weights: float [S, K]. tail: int [t], nodes with a one-hot row. tau: the limit of a column's L1 norm. columns: of the chosen
+    rows:
+
+        * ``clip``: entries off the diagonal are scaled to L1 norm at most tau (DPAR, Algorithm 2, line 3);
+        * ``normalise``: all of a column is scaled to exactly tau, as the released code does;
+        * ``none``: they stay.
+    """
+    rows, ranks = np.nonzero(chosen >= 0)
+    entries = (weights[rows, ranks], (sources[rows], chosen[rows, ranks]))
+    pi = sp.csr_array(sp.coo_array(entries, shape=(num_nodes, num_nodes)))
+    pi = _scale_columns(pi, tau, columns)
+    pi.eliminate_zeros()
+    empty = sources[np.diff(pi.indptr)[sources] == 0]
+    alone = np.concatenate([tail, empty])
+    return sp.csr_array(pi + sp.csr_array((np.ones(alone.size), (alone, alone)), shape=pi.shape))
+
+
+def _scale_columns(pi: sp.csr_array, tau: float, columns: Literal["clip", "normalise", "none"]) -> sp.csr_array:
+    """Columns of ``pi`` with their L1 norm limited; see ``matrix_of``."""
+    if columns == "none":
+        return pi
+    coo = pi.tocoo()
+    row, column = coo.coords
+    counted = (row != column) | (columns == "normalise")
+    mass = np.bincount(column, np.abs(coo.data) * counted, minlength=pi.shape[1])
+    scale = np.where(mass > 0, tau / np.maximum(mass, 1e-300), 1.0)
+    scale = np.where(counted, np.minimum(scale, 1.0 if columns == "clip" else np.inf)[column], 1.0)
+    return sp.csr_array(sp.coo_array((coo.data * scale, (row, column)), shape=pi.shape))
+
 
 _INTS, _SINGLES = compiled_constant(nt.int64), compiled_constant(nt.float32)
 _DOUBLES, _DOUBLE = compiled_constant(nt.float64), nt.Array(nt.float64, 1, "C")
@@ -159,11 +241,7 @@ def _row_norm(start, node, weight, row, slot, pre, gram_start, gram, mass, mean,
             share = np.float64(weight[first + k]) * weight[first + other] * inner * gram[gram_start[row] + k * count + other]
             total += share if k == other else 2 * share
             length += np.sqrt(share) if k == other else 0.0
-    return (
-        max(np.sqrt(max(total, 0.0) + PER_SAMPLE_NORM_ROUNDING * length * length), length / PER_SAMPLE_SPREAD)
-        if total == total
-        else np.inf
-    )
+    return max(np.sqrt(max(total, 0.0) + NORM_ROUNDING * length * length), length / SPREAD) if total == total else np.inf
 
 
 @compiled(nt.void(*_FEATURES, *_PI, _INTS, _INTS, _DOUBLES, _INTS, _SINGLES, nt.int64, nt.int64, nt.float64, _DOUBLE))
@@ -268,7 +346,7 @@ def clipped_sum(layout: Layout, vector: np.ndarray, rows: AggregatedRows, batch:
     _, hidden, classes = layout.widths
     gram = np.zeros(0) if rows.gram is None else rows.gram
     out = np.zeros(layout.num_parameters)
-    dtype, share = per_sample.room_for(max(rows.num_rows, rows.features.start.size - 1), PER_SAMPLE_SPREAD)
+    dtype, share = per_sample.room_for(max(rows.num_rows, rows.features.start.size - 1), SPREAD)
     limit = np.inf if clip is None else float(clip) * share
     _gradient_sum(
         *rows.features,

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedgraph.compiled import compiled, compiled_constant
 from fedgraph.compiled import compiled_types as nt
-from fedgraph.learning.late import torch
+from fedgraph.learning.tensors import torch
 
 
 def descend_by_adam(

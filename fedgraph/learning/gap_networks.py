@@ -28,10 +28,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedgraph.learning.baselines import fitting
-from fedgraph.learning.baselines.network_shapes import HopNetworkShape
-from fedgraph.learning.baselines.networks import sparse_network_rows
-from fedgraph.learning.layers.torch_matrices import torch_device, unit_matrix_rows
+from fedgraph.learning import fitting
+from fedgraph.learning.network_shapes import HopNetworkShape
+from fedgraph.learning.networks import sparse_rows
+from fedgraph.learning.tensors import torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 _VALIDATION = 0.1  # share of the labelled nodes that choose the step
@@ -73,14 +73,14 @@ class _ClassifierNetwork(nn.Module):
         return found
 
 
-def train_gap_network_encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
+def train_encoder(public: Graph, hidden: int, epochs: int, rng: np.random.Generator) -> np.ndarray:
     """Parameters of the trained encoder, flat float32."""
     make = functools.partial(_EncoderNetwork, public.num_features, hidden, public.num_classes)
-    seed, chooses = int(rng.integers(2**31)), split_for_gap_network(public.labels, rng)
-    return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
+    seed, chooses = int(rng.integers(2**31)), draw_validation(public.labels, rng)
+    return _train_best(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
 
 
-def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
+def encode(parameters: np.ndarray, public: Graph, hidden: int) -> np.ndarray:
     """float32 [n, hidden], of norm 1: the rows of any graph with the same features."""
     network = _EncoderNetwork(public.num_features, hidden, public.num_classes).to(torch_device())
     fitting.load_vector(network, parameters)
@@ -89,15 +89,15 @@ def encode_with_gap_network(parameters: np.ndarray, public: Graph, hidden: int) 
         return np.asarray(network.rows(_feature_inputs(public).x).cpu().numpy())
 
 
-def score_with_gap_network(trained: HopNetworkShape, inputs: Sequence[np.ndarray]) -> np.ndarray:
+def score(trained: HopNetworkShape, inputs: Sequence[np.ndarray]) -> np.ndarray:
     """Scores of every node, float32 [n, c].
-    trained: of ``train_gap_network_classifier``. inputs: the hops, float [n, h] each.
+    trained: of ``train_classifier``. inputs: the hops, float [n, h] each.
     """
     network = _ClassifierNetwork(trained.widths, trained.hidden, trained.num_classes).to(torch_device())
     return fitting.score_after_fitting(network, trained.parameters, _side_by_side(inputs))
 
 
-def train_gap_network_classifier(
+def train_classifier(
     inputs: Sequence[np.ndarray], labels: np.ndarray, hidden: int, num_classes: int, epochs: int, rng: np.random.Generator
 ) -> HopNetworkShape:
     """The classifier, trained on the labelled nodes.
@@ -107,7 +107,7 @@ def train_gap_network_classifier(
     widths = tuple(rows.shape[1] for rows in inputs)
     make = functools.partial(_ClassifierNetwork, widths, hidden, num_classes)
     seed = int(rng.integers(2**31))
-    found = train_best_gap_network(make, _side_by_side(inputs), labels, split_for_gap_network(labels, rng), epochs, seed)
+    found = _train_best(make, _side_by_side(inputs), labels, draw_validation(labels, rng), epochs, seed)
     return HopNetworkShape(widths, hidden, num_classes, found)
 
 
@@ -117,7 +117,7 @@ def _side_by_side(inputs: Sequence[np.ndarray]) -> fitting.FittingInputs:
 
 
 def _feature_inputs(public: Graph) -> fitting.FittingInputs:
-    return _inputs(sparse_network_rows(unit_matrix_rows(public.features)))
+    return _inputs(sparse_rows(unit_matrix_rows(public.features)))
 
 
 def _inputs(x: torch.Tensor) -> fitting.FittingInputs:
@@ -125,19 +125,19 @@ def _inputs(x: torch.Tensor) -> fitting.FittingInputs:
     return fitting.FittingInputs(x, torch.zeros((2, 0), dtype=torch.int64, device=torch_device()))
 
 
-def split_for_gap_network(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def draw_validation(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draw the labelled nodes that choose the step: bool [n].
     labels: int64 [n], −1 where unknown. rng: draws each with chance ``_VALIDATION``.
     """
     return (rng.random(labels.size) < _VALIDATION) & (labels >= 0)
 
 
-def train_best_gap_network(
+def _train_best(
     make: Callable[[], nn.Module], given: fitting.FittingInputs, labels: np.ndarray, chooses: np.ndarray, epochs: int, seed: int
 ) -> np.ndarray:
     """The parameters after the step that is best on the nodes that ``chooses`` names (the first of equals); the last where it
     names none. seed: of the initial parameters that ``make`` draws."""
-    network = fitting.build_for_fitting(make, seed)
+    network = fitting.build(make, seed)
     training = np.where(chooses, -1, labels)
     vector = fitting.vector_of(network)
     now = fitting.FittingProgress(vector, np.zeros((2, vector.size), np.float32))
@@ -201,7 +201,7 @@ def train_progressive_stage(
                 mine.load_state_dict(theirs.state_dict())
         return network
 
-    return train_best_gap_network(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
+    return _train_best(make, _feature_inputs(public), public.labels, chooses, epochs, seed)
 
 
 def progressive_rows(parameters: np.ndarray, public: Graph, sums: Sequence[np.ndarray], hidden: int) -> np.ndarray:

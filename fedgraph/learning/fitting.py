@@ -6,20 +6,19 @@ training that is cut into rounds is the same, bit for bit, as training in one go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.learning.baselines.network_shapes import NetworkShape
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import seed_learner, sum_matrix_rows_to_one, torch_device, unit_matrix_rows
+from fedgraph.learning.network_shapes import NetworkShape
+from fedgraph.learning.tensors import seed_learner, torch, torch_device, unit_matrix_rows
 from fedgraph.types import Graph
 
 if TYPE_CHECKING:
-    from fedgraph.learning.baselines.networks import Network
+    from fedgraph.learning.networks import Network
 
 _Built = TypeVar("_Built", bound="torch.nn.Module")
 
@@ -60,19 +59,18 @@ def prepare_fitting_inputs(graph: Graph, rows: FittingScaling = "unit", labels: 
     a node's own label is never in its own row.
     """
     edges = torch.tensor(np.stack(graph.adjacency.tocoo().coords).astype(np.int64), device=torch_device())
-    scale = {"unit": unit_matrix_rows, "sum": sum_matrix_rows_to_one, "columns": sp.csr_array}[rows]
-    x = scale(graph.features)
+    x = sp.csr_array(graph.features) if rows == "columns" else unit_matrix_rows(graph.features, "L1" if rows == "sum" else "L2")
     if labels is not None:
         known = sp.csr_array(labels[:, None] == np.arange(graph.num_classes), dtype=np.float32)
-        x = sp.csr_array(sp.hstack([x, sum_matrix_rows_to_one(sp.csr_array(graph.adjacency @ known))]), dtype=np.float32)
+        x = sp.csr_array(sp.hstack([x, unit_matrix_rows(sp.csr_array(graph.adjacency @ known), "L1")]), dtype=np.float32)
     if rows == "columns":
         return FittingInputs(torch.tensor(x.toarray(), dtype=torch.float32, device=torch_device()), edges)
-    from fedgraph.learning.baselines.networks import sparse_network_rows  # not before it is used: it imports torch
+    from fedgraph.learning.networks import sparse_rows  # not before it is used: it imports torch
 
-    return FittingInputs(sparse_network_rows(x), edges)
+    return FittingInputs(sparse_rows(x), edges)
 
 
-def build_for_fitting(make: Callable[[], _Built], seed: int) -> _Built:
+def build(make: Callable[[], _Built], seed: int) -> _Built:
     """What ``make`` makes, with the initial parameters of ``seed``; torch's global stream is left as it was."""
     with torch.random.fork_rng(), torch.device(torch_device()):
         seed_learner(seed)
@@ -81,9 +79,9 @@ def build_for_fitting(make: Callable[[], _Built], seed: int) -> _Built:
 
 def build_network_for_fitting(shape: NetworkShape, seed: int) -> Network:
     """The network with its initial parameters, on the learner's device."""
-    from fedgraph.learning.baselines.networks import Network  # not before it is used: it imports torch
+    from fedgraph.learning.networks import Network  # not before it is used: it imports torch
 
-    return build_for_fitting(lambda: Network(shape), seed)
+    return build(lambda: Network(shape), seed)
 
 
 def vector_of(network: torch.nn.Module) -> np.ndarray:
@@ -127,27 +125,13 @@ def continue_fitting(
             seed_learner(seed_of(step))
             loss = torch.nn.functional.cross_entropy(network(given.x, given.edges)[known], target)
             gradients = torch.autograd.grad(loss, learnt, allow_unused=True)
-            with torch.no_grad():
-                take_fitting_step(learnt, gradients, firsts, seconds, step, how)
+            with torch.no_grad():  # Adam (Kingma & Ba 2015, β = 0.9 and 0.999), in place
+                for p, found, first, second in zip(learnt, gradients, firsts, seconds, strict=True):
+                    g = (torch.zeros_like(p) if found is None else found) + how.decay * p
+                    first.mul_(0.9).add_(g, alpha=0.1)
+                    second.mul_(0.999).addcmul_(g, g, value=0.001)
+                    p -= how.rate * (first / (1 - 0.9**step)) / ((second / (1 - 0.999**step)).sqrt() + 1e-8)
     return FittingProgress(vector_of(network), np.stack([_joined(network, firsts), _joined(network, seconds)]))
-
-
-def take_fitting_step(
-    learnt: Sequence[torch.Tensor],
-    gradients: Sequence[torch.Tensor | None],
-    firsts: Sequence[torch.Tensor],
-    seconds: Sequence[torch.Tensor],
-    step: int,
-    how: FittingSteps,
-) -> None:
-    """One step of Adam (Kingma & Ba 2015, β = 0.9, 0.999), in place.
-    gradients: of the loss alone; None stands for zeros. step: its number, from 1. how: rate and decay.
-    """
-    for i, (p, found) in enumerate(zip(learnt, gradients, strict=True)):
-        g = (torch.zeros_like(p) if found is None else found) + how.decay * p
-        firsts[i].mul_(0.9).add_(g, alpha=0.1)
-        seconds[i].mul_(0.999).addcmul_(g, g, value=0.001)
-        p -= how.rate * (firsts[i] / (1 - 0.9**step)) / ((seconds[i] / (1 - 0.999**step)).sqrt() + 1e-8)
 
 
 def score_after_fitting(network: torch.nn.Module, vector: np.ndarray, given: FittingInputs) -> np.ndarray:

@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from fedgraph.errors import ScenarioError
-from fedgraph.learning.late import torch
-from fedgraph.learning.own_networks import contents, example_gradients, own_network, rooted
-from fedgraph.learning.own_networks.example_gradients import NetworkExamples
-from fedgraph.learning.own_networks.own_network import NetworkSpec
-from fedgraph.learning.own_networks.rooted import RootedSamples
+from fedgraph.learning import example_gradients, own_network, rooted
+from fedgraph.learning.example_gradients import NetworkExamples
+from fedgraph.learning.own_network import NetworkSpec
+from fedgraph.learning.rooted import RootedSamples
+from fedgraph.learning.tensors import torch
 
 _ROUNDING = 2.0**-36  # of the norm of a gradient
 _NODE_NORM = "torch_geometric.nn.LayerNorm(mode='node')"
@@ -56,27 +56,22 @@ _looked_at: dict[NetworkSpec, tuple[dict[str, object], IsolatedNetwork]] = {}  #
 
 def require(spec: NetworkSpec) -> IsolatedNetwork:
     """Look at a network, again if its code is another one than it was.
-
-    Args:
-        spec: Of the network.
-
-    Raises:
-        ScenarioError: One line that names the layer, what it does, and what to use.
+    Raises ``ScenarioError``: one line that names the layer, what it does, and what to use.
     """
     try:
         came = own_network.as_it_came(spec)
     except Exception:  # of the network, in its own words
         own_network.build(spec)  # which says them in one line
         raise
-    now = contents.contents(came)
+    now = own_network.contents(came)
     if spec not in _looked_at or _looked_at[spec][0] != now:
-        own_network.forget()
+        own_network.ready.cache_clear()  # its code may be another one than it was
         _looked_at[spec] = now, _look(spec, came)
     return _looked_at[spec][1]
 
 
 def _look(spec: NetworkSpec, came: torch.nn.Module) -> IsolatedNetwork:
-    before = contents.contents(came)
+    before = own_network.contents(came)
     module, undrawn = own_network.drawn(spec, 0)
     _require_nothing_kept(spec, before, came)
     for name, attribute, kind in own_network.hidden_modules(module):
@@ -95,7 +90,7 @@ def _look(spec: NetworkSpec, came: torch.nn.Module) -> IsolatedNetwork:
             f"{spec.called}: no seed gives {', '.join(unlike[:3])} again, so what answers is another network than was trained; "
             "use torch.randn and torch.nn.init, which follow from the seed"
         )
-    before = contents.contents(copied)
+    before = own_network.contents(copied)
     failure: Exception | None = None
     try:
         _require_still(spec, module)
@@ -105,7 +100,7 @@ def _look(spec: NetworkSpec, came: torch.nn.Module) -> IsolatedNetwork:
     _require_nothing_kept(spec, before, copied)
     if isinstance(failure, ScenarioError):
         raise failure
-    _require_drawn(spec, [f"what it keeps as {place}" for place in contents.tables(came) if spec.weights != "public"])
+    _require_drawn(spec, [f"what it keeps as {place}" for place in own_network.tables(came) if spec.weights != "public"])
     if failure is None:
         return found
     raise ScenarioError(
@@ -124,7 +119,9 @@ def _require_drawn(spec: NetworkSpec, undrawn: list[str]) -> None:
 
 def _require_nothing_kept(spec: NetworkSpec, before: dict[str, object], module: torch.nn.Module) -> None:
     """What copies of ``module`` share is what it was before they were run."""
-    if kept := contents.changed(before, contents.contents(module)):
+    after, gone = own_network.contents(module), object()
+    kept = next((place for place in {**before, **after} if before.get(place, gone) != after.get(place, gone)), "")
+    if kept:
         raise ScenarioError(
             f"{spec.called}: keeps something in {kept} when it is run, which every call shares, so one example's gradient "
             "is not its own; use what forward computes anew in each call, or register_buffer for numbers that never change"

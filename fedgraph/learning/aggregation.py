@@ -19,8 +19,7 @@ import scipy.sparse as sp
 
 from fedgraph.compiled import compiled
 from fedgraph.errors import DataError
-from fedgraph.learning.late import torch
-from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device
+from fedgraph.learning.tensors import to_torch_matrix, torch, torch_device
 
 _SLACK = 1e-6  # rows are scaled to 1 − SLACK, so that rounding in float32 cannot push a norm above 1
 _SINGLE = 2**16  # below so many nodes a hop is stored in single precision, and rounding costs less than 1 % of the rows' length

@@ -24,9 +24,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from fedgraph.learning.baselines.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape
-from fedgraph.learning.layers.products import multiply
-from fedgraph.learning.layers.torch_matrices import to_torch_matrix, torch_device
+from fedgraph.learning.network_shapes import NETWORK_SHAPE_PREFIX, NetworkShape
+from fedgraph.learning.tensors import multiply, to_torch_matrix, torch_device
 
 _SHAPE = {  # what may be asked without making the dense matrix
     torch.Tensor.dim, torch.Tensor.size, torch.Tensor.shape.__get__, torch.Tensor.dtype.__get__,  # type: ignore[attr-defined]
@@ -64,7 +63,7 @@ class _SparseRows(torch.Tensor):
             return self.forwards.to_dense()
 
 
-def sparse_network_rows(matrix: sp.csr_array) -> _SparseRows:
+def sparse_rows(matrix: sp.csr_array) -> _SparseRows:
     """``matrix`` as a tensor."""
     places = sp.csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape).T.tocsr().data
     with torch._C.DisableTorchFunctionSubclass():

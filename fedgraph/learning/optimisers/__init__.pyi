@@ -1,2 +1,0 @@
-from . import descents as descents
-from . import public_training as public_training
