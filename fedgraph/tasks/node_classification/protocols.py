@@ -50,12 +50,10 @@ class PublicSet(Settings):
     share: float | None = Field(None, gt=0, lt=1, description="share of all nodes, taken at random from those that would train")
     mask: Path | None = Field(None, description="file of node ids: text, one a line, or .npy (ids, or one boolean per node)")
     dataset: str | None = Field(None, description="family/dataset with the same feature columns")
-    root: Path | None = Field(None, description="folder of that data set; default as for every data set")
-    name: str = Field("", description="its name in tables; default what was given")
 
     @model_validator(mode="after")
     def _one(self) -> PublicSet:
-        given = [key for key, value in dict(self).items() if key in ("share", "mask", "dataset") and value is not None]
+        given = [key for key, value in dict(self).items() if value is not None]
         if len(given) != 1:
             raise ValueError(f"a public set is one of share, mask and dataset, found {' and '.join(given) or 'none of them'}")
         return self
@@ -63,7 +61,7 @@ class PublicSet(Settings):
     @property
     def called(self) -> str:
         """Its name in tables and in ``results.csv``."""
-        return self.name or (f"share {self.share:g}" if self.share is not None else str(self.mask or self.dataset))
+        return f"share {self.share:g}" if self.share is not None else str(self.mask or self.dataset)
 
 
 PublicSetChoice = Literal["test-graph", "nothing"] | PublicSet
@@ -224,7 +222,7 @@ def _ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Ge
 def _graph_of(public: PublicSet, like: Graph) -> Graph:
     """The public data set, without labels. ``DataError`` if its number of feature columns is not that of ``like``."""
     stand_in = like.provenance.source == "synthetic"
-    found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)
+    found = data.load(str(public.dataset), stand_in=stand_in)
     if not isinstance(found, Graph):
         raise DataError(f"{public.dataset} is a collection of graphs; a public set of nodes needs one graph")
     if found.num_features != like.num_features:

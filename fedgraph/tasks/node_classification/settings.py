@@ -17,19 +17,30 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Federation, Split
 from fedgraph.methods import Budget, PublicCalibrationFact
 from fedgraph.privacy import Trust
-from fedgraph.tasks import base
 from fedgraph.tasks.base import grid
-from fedgraph.tasks.node_classification import attendance, protocols
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, graph_without_edges, graph_without_labels
 
 
 class RowKeys(grid.RowKeys):
     """The keys of a row: those of every grid, and private choices and accuracies."""
 
-    select: base.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
+    select: grid.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
     publish_accuracy: float | None = Field(
         None, gt=0, description="ε, of the row's, with which a noisy accuracy on private people is released"
     )
+
+
+class Participation(documents.Settings):
+    """Which clients take part in a round; by default all."""
+
+    share: float = Field(
+        1.0, gt=0, le=1, description="share of the clients that a round asks: a fixed number, drawn anew for each round"
+    )
+
+    def answering(self, num_clients: int) -> int | None:
+        """Number of clients that answer in each round, at least one; None if all do."""
+        return None if self.share == 1 else max(1, round(self.share * num_clients))
 
 
 _Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
@@ -40,8 +51,8 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[documents.SettingsSpec, AfterValidator(base.check_row_keys(RowKeys))]], grid.Rows] = (
-        Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: Annotated[list[Annotated[documents.SettingsSpec, AfterValidator(grid.check_keys(RowKeys))]], grid.Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], documents.PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
@@ -69,9 +80,7 @@ class Params(grid.Grid):
         description="sums: how many clients may pool with the server what they know of their own noise; "
         "each client's noise grows with it",
     )
-    federation: attendance.Participation = Field(
-        attendance.Participation(), description="which share of the clients a round asks"
-    )
+    federation: Participation = Field(Participation(), description="which share of the clients a round asks")
     curve: int = Field(0, ge=0, le=1000, description="draw the accuracy after so many of the rounds (0: none)")
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
@@ -226,7 +235,7 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _chooses_where_it_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "select" in spec):
-            name, trusted = grid.label_of(spec), grid.list_row_trust(spec, self.trust)
+            name, trusted = grid.label_of(spec), grid.trust_of(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 seen = f"row {name}: a server sees every trial of a choice"
@@ -240,7 +249,7 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _buys_what_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "publish_accuracy" in spec):
-            name, trusted = grid.label_of(spec), grid.list_row_trust(spec, self.trust)
+            name, trusted = grid.label_of(spec), grid.trust_of(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 why = f"row {name}: in a federation no one party holds all answers"
