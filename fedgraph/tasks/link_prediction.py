@@ -261,7 +261,7 @@ def _setting(held: Graph) -> Federation:
 
 def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
     """As ``deal_to_owners``; ``ScenarioError`` if the partition reads edges, since it would see the hidden ones."""
-    found = cell_training.deal_to_owners(cell_training.graph_of(context), params.partition, context)
+    found = cell_training.deal_to_owners(params, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {params.partition['partition']!r} follows edges, "

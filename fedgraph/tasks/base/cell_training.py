@@ -148,7 +148,7 @@ def deal_federation(whole: Federation, params: Grid, key: tuple[Hashable, ...], 
     def make() -> Federation:
         if not params.owners:
             return whole.dealt(_deal(whole.held, params.partition, seed, context), params.cut_edges)
-        dealt = deal_to_owners(graph_of(context), params.partition, context)[1]
+        dealt = deal_to_owners(params, context)[1]
         return whole.dealt_to_owners(whole.held.owner_names, dealt, params.cut_edges)
 
     return context.cached(("together", *key, partition_key(params.partition), params.cut_edges), make)
@@ -180,16 +180,11 @@ def held_key(params: Grid, cell: Cell, client: int = 0) -> Hashable:
     return (cell.dataset, cell.world.holding, dealt, cell.seed, client if cell.world.kind is WorldKind.ALONE else None)
 
 
-def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
-    """Deals nodes to clients that stay the same for all seeds.
+def deal_to_owners(params: Grid, context: CellContext) -> tuple[Graph, Partition]:
+    """(the context's graph with the owner of each node, the partition), the same for all seeds.
 
-    Args:
-        partition: The settings of the partition, its name included.
-        context: Has the root of the random streams, and caches the result.
-
-    Returns:
-        (the graph with the owner of each node, the partition). If the partition keeps the owners of the data, clients have
-        their names; otherwise they are called ``client 1``, ``client 2``, …
+    If the partition keeps the owners of the data, clients have their names; otherwise they are called ``client 1``, ``client
+    2``, …
 
     Raises:
         ScenarioError: The partition is unknown, overlaps, or gives no ``Partition``.
@@ -197,7 +192,8 @@ def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) 
     """
 
     def make() -> tuple[Graph, Partition]:
-        found = _deal(graph, partition, "owners", context)
+        graph = graph_of(context)
+        found = _deal(graph, params.partition, "owners", context)
         owner = np.zeros(graph.num_nodes, dtype=np.int64)
         for share in found.subgraphs:
             owner[share.nodes] = share.client
@@ -212,7 +208,7 @@ def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) 
             raise DataError(f"{graph.name}: {called}; allowed: any other name")
         return replace(graph, owner=owner, owner_names=names), found
 
-    return context.cached(("owned", context.dataset, partition_key(partition)), make)
+    return context.cached(("owned", context.dataset, partition_key(params.partition)), make)
 
 
 def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:

@@ -49,8 +49,7 @@ def unscaled(params: Params, seed: int, nobody: bool, context: CellContext) -> F
     """All nodes at one curator, with columns as they are; with ``owners`` each node has its owner."""
 
     def make() -> Federation:
-        graph = cell_training.graph_of(context)
-        graph = cell_training.deal_to_owners(graph, params.partition, context)[0] if params.owners else graph
+        graph = cell_training.deal_to_owners(params, context)[0] if params.owners else cell_training.graph_of(context)
         return params.divide(graph, seed, seeds.seeded_generator(context.root, "split", context.dataset, seed))
 
     return context.cached(("unscaled", *_split_key(params, seed, nobody, context)), make)
