@@ -14,7 +14,7 @@ the encoder applied to embeddings that are ½ everywhere.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
@@ -36,7 +36,6 @@ from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
 _KERNEL, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 _Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
-_Plan = methods.Plan[Any, methods.EmbedderMethodMade]
 
 
 def _label(method: SettingsSpec) -> str:
@@ -131,11 +130,6 @@ def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     return [(("partition",), "partition", params.partition), *base.nest_methods(params.methods, _RowKeys)]
 
 
-def _refuses(params: Params, name: str) -> str | None:
-    """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_misfit(name, "embedder", "collection")
-
-
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows without a model, then every model, budget and encoder."""
     collection = _collection(params, context)
@@ -174,7 +168,7 @@ def _cell(context: CellContext, method: str, row: graphs.Row, smallest: int, see
     return graphs.name_cell(context, method, row, 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon, seed)
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> _Plan | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> graphs.EmbedderPlan | None:
     """The method's plan from public facts; None for a row without a model."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
@@ -188,7 +182,7 @@ class _Dealt:
     sizes: tuple[tuple[int, ...], ...]  # for each client, the number of nodes of each of its graphs
 
 
-def _planned(params: Params, cell: Cell, context: CellContext) -> tuple[_Plan, _Dealt, ClassifySplit]:
+def _planned(params: Params, cell: Cell, context: CellContext) -> tuple[graphs.EmbedderPlan, _Dealt, ClassifySplit]:
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
     spec = grid.without_keys(entry, _RowKeys)
@@ -434,11 +428,6 @@ def _has_features(context: CellContext) -> bool:
     return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
 
 
-def _clients(params: Params, cell: Cell, context: CellContext) -> Partition:
-    """Each client's graphs, as one graph of several parts."""
-    return _planned(params, cell, context)[1].partition
-
-
 def _in_order(received: list[np.ndarray | None], dealt: _Dealt, width: int) -> list[np.ndarray]:
     """One embedding per graph of the collection; ½ everywhere for graphs of a client that never sent one."""
     found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
@@ -452,7 +441,7 @@ def _in_order(received: list[np.ndarray | None], dealt: _Dealt, width: int) -> l
 
 
 def _measure_model(
-    made: _Plan,
+    made: graphs.EmbedderPlan,
     state: methods.State[methods.EmbedderMethodMemory],
     dealt: _Dealt,
     collection: GraphCollection,
@@ -500,7 +489,7 @@ def _facts(params: Params, context: CellContext, dealt: _Dealt, split: ClassifyS
 
 def _bound(
     facts: GraphClassificationCellFacts,
-    made: _Plan,
+    made: graphs.EmbedderPlan,
     dealt: _Dealt,
     collection: GraphCollection,
 ) -> GraphClassificationCellFacts:
@@ -540,4 +529,8 @@ def _judge(
     return metrics | votes
 
 
-TASK: base.TaskOffers[Params] = base.TaskOffers(row_keys=_RowKeys, refuses=_refuses, clients=_clients)
+TASK: base.TaskOffers[Params] = base.TaskOffers(
+    row_keys=_RowKeys,
+    refuses=lambda params, name: method_kinds.explain_misfit(name, "embedder", "collection"),
+    clients=lambda params, cell, context: _planned(params, cell, context)[1].partition,
+)

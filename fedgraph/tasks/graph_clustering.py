@@ -164,11 +164,6 @@ def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     return [*base.nest_methods(params.methods, _RowKeys), (("partition",), "partition", params.partition)]
 
 
-def _refuses(params: Params, name: str) -> str | None:
-    """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_misfit(name, "embedder", "ego")
-
-
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows that read no embedding of a graph, then every entry, budget, encoder and comparison."""
     found: list[Cell] = []
@@ -194,12 +189,12 @@ def _row(params: Params, cell: Cell) -> _Row:
     return next(r for r in _rows(params) if (r.variant, r.index) == (cell.variant, cell.entry))
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> graphs.EmbedderPlan | None:
     """The method's plan from public facts; None for a row without a release."""
     return None if cell.method in graphs.LEAKING else _planned(params, cell, context)
 
 
-def _planned(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade]:
+def _planned(params: Params, cell: Cell, context: CellContext) -> graphs.EmbedderPlan:
     graph, row = _find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = deal(params, cell.seed, context)
@@ -233,14 +228,12 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     partition = deal(params, cell.seed, context)
     truth = _find_classes(params, cell.seed, context)
     k = params.clusters or _find_one(params, context).num_classes
-    if cell.method in graphs.LEAKING:
-        return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
+    if cell.method in (*graphs.LEAKING, graphs.CONSTANT):
+        found = _compare_unreleased(params, cell, context, partition, k)
+        metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _find_one(params, context).num_nodes
+        by_edges = not isinstance(context.data, GraphCollection)
+        return graphs.price_untrained(cell, delta, metrics, _facts(partition, found), by_edges=by_edges)
     made = _planned(params, cell, context)
-    if cell.method == graphs.CONSTANT:
-        rng = seeds.seeded_generator(context.root, *cell.path, "constant")
-        spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
-        found = compare_spaces(params, spaces, k, None, cell, context)
-        return _unreleased(params, cell, context, partition, truth, found)
     done = graphs.train(made, partition, None, (_PLAIN, cell.world.stream_word), cell, context)
     row, received = _row(params, cell), _known(done.outcome.state.memory.embeddings, made)
     if row.how in _OF_VECTORS:
@@ -274,7 +267,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
     return metrics
 
 
-def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, methods.EmbedderMethodMade]) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: graphs.EmbedderPlan) -> list[np.ndarray]:
     """What each client sent; ½ everywhere, or a uniform histogram, for a client that never sent anything."""
     width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.clients
@@ -283,21 +276,18 @@ def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, method
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
 
 
-def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> _Compared:
+def _compare_unreleased(params: Params, cell: Cell, context: CellContext, partition: Partition, k: int) -> _Compared:
+    """Clusters of public sizes, of raw degrees, or of encoded embeddings that were ½ everywhere."""
+    if cell.method == graphs.CONSTANT:
+        made, rng = _planned(params, cell, context), seeds.seeded_generator(context.root, *cell.path, "constant")
+        spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
+        return compare_spaces(params, spaces, k, None, cell, context)
     rng, held = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
     if cell.method == graphs.SIZE:
         found = cluster.by_size(np.array([graph.num_nodes for graph in held]), k, rng)
     else:
         found = cluster.spectrally(graphs.of_degrees(held), k, rng)
     return _Compared(np.zeros((0, 0)), found.labels, comparison.SolverFacts())
-
-
-def _unreleased(
-    params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: _Compared
-) -> Result:
-    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _find_one(params, context).num_nodes
-    by_edges = not isinstance(context.data, GraphCollection)
-    return graphs.price_untrained(cell, delta, metrics, _facts(partition, found), by_edges=by_edges)
 
 
 def _facts(partition: Partition, found: _Compared) -> GraphClusteringCellFacts:
@@ -318,11 +308,6 @@ def _artefacts(params: Params, cell: Cell, context: CellContext, found: _Compare
         places = cluster.tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
     distances = found.distances.astype(np.float32)
     return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
-
-
-def _clients(params: Params, cell: Cell, context: CellContext) -> Partition:
-    """Who holds what: one small graph each."""
-    return deal(params, cell.seed, context)
 
 
 def _find_collection(params: Params, context: CellContext) -> GraphCollection | None:
@@ -546,4 +531,9 @@ def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.G
     return {"accuracy": by_kernel.mean, f"knn{_NEIGHBOURS}": nearest.mean}
 
 
-TASK: base.TaskOffers[Params] = base.TaskOffers(row_keys=_RowKeys, refuses=_refuses, one_method=True, clients=_clients)
+TASK: base.TaskOffers[Params] = base.TaskOffers(
+    row_keys=_RowKeys,
+    refuses=lambda params, name: method_kinds.explain_misfit(name, "embedder", "ego"),
+    one_method=True,
+    clients=lambda params, cell, context: deal(params, cell.seed, context),
+)

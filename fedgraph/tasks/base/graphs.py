@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,10 +36,11 @@ from fedgraph.comparison import (
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import JOINED_WORLD, rounds
-from fedgraph.methods import Plan, column_ranks
+from fedgraph.methods import column_ranks
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid
 from fedgraph.types import Graph, GraphCollection, Partition, plain_graph
 
+EmbedderPlan: TypeAlias = methods.Plan[Any, methods.EmbedderMethodMade]
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
 # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
 _CAREFUL_WORK = 2e8
@@ -195,7 +196,7 @@ def public_facts(
 
 
 def train(
-    made: Plan[Any, methods.EmbedderMethodMade], partition: Partition, key: Hashable, named: tuple[str | int, ...], cell: Cell,
+    made: EmbedderPlan, partition: Partition, key: Hashable, named: tuple[str | int, ...], cell: Cell,
     context: CellContext,
 ) -> cell_training.SettledPlan:  # fmt: skip
     """All rounds at the clients, and their price. key: names the partition at the workers. named: the model, in names of shared
