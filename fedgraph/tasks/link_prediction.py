@@ -160,7 +160,7 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
 def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_linker(spec["method"])
-    known = world.clear_facts if grid.never_private(spec) else world.facts
+    known = world.clear_facts if method.OFFERS.never_private else world.facts
     settings = method.Params(**grid.without_keys(spec, ROW))
     budget = methods.Budget(cell.epsilon, params.delta)
     return cell_training.plan(method, settings, known, budget, world)

@@ -83,22 +83,11 @@ def nest_methods(methods: Sequence[SettingsSpec], row: type[TaskRowKeys]) -> lis
 
 
 def nest_attacks(named: Sequence[SettingsSpec]) -> list[NestedTaskPlugin]:
-    """Attacks by name as nested plugins, for the reader of scenarios.
-
-    Args:
-        named: The entries of ``attack.named``; their labels are left out.
-    """
+    """The entries of ``attack.named`` as nested plugins, without their labels."""
     given = [{k: v for k, v in attack.items() if k != "label"} for attack in named]
     return [(("attack", "named", index), "attacks", attack) for index, attack in enumerate(given)]
 
 
 def load(kind: str) -> Task:
-    """A task by its name.
-
-    Args:
-        kind: The name of its file or folder in ``fedgraph/tasks``.
-
-    Raises:
-        ScenarioError: There is no such task.
-    """
+    """The task of a file or folder in ``fedgraph/tasks``; ``ScenarioError`` if there is none."""
     return cast(Task, plugins.load("tasks", kind))

@@ -96,12 +96,9 @@ class TrainedCell(SettledPlan):
     said: tuple[str, ...] = ()  # sentences for the public report about what was released beside the training
 
     def facts(self, kind: type[_Facts], protocol: str, **own: Any) -> _Facts:
-        """The task's record of facts, with the facts about clients that all tasks share.
+        """The task's record of facts, of the class ``kind``, with the facts about clients that all tasks share.
 
-        Args:
-            kind: Class of the record.
-            protocol: How test nodes are asked.
-            own: The task's own facts, which may replace the shared ones.
+        protocol: how test nodes are asked. own: the task's own facts, which may replace the shared ones.
         """
         partition = self.federation.partition
         usual: dict[str, Any] = {
@@ -157,13 +154,8 @@ def deal_federation(whole: Federation, params: Grid, key: tuple[Hashable, ...], 
 def world_of(
     whole: Federation, params: Grid, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
 ) -> Federation:
-    """The federation of a cell, in the cell's world.
-
-    Args:
-        whole: All nodes at one curator.
-        params: Who is a client, and what becomes of edges between clients.
-        key: Cache key of ``whole``.
-        client: Number of the client, in a world where each client trains alone.
+    """The federation of a cell, in the cell's world. whole: all nodes at one curator. key: cache key of ``whole``. client: its
+    number, in a world where each client trains alone.
     """
 
     def make() -> Federation:

@@ -176,12 +176,8 @@ def public_facts(
 ) -> methods.PublicFacts:
     """What is public where clients hold small graphs.
 
-    Args:
-        partition: Who holds what.
-        sizes: For each client the number of nodes of each of its graphs; empty where a client is one part of one graph.
-        num_features: Columns of every node.
-        num_classes: Of the labels that train.
-        said: Facts that differ from the usual ones.
+    sizes: for each client the number of nodes of each of its graphs; empty where a client is one part of one graph. said: facts
+    that differ from the usual ones.
     """
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     usual: dict[str, Any] = {

@@ -201,11 +201,6 @@ def ignores_budget(spec: SettingsSpec) -> bool:
     return not method_kinds.load(spec["method"]).OFFERS.is_private(spec)
 
 
-def never_private(spec: SettingsSpec) -> bool:
-    """Whether the row's method adds no noise under any settings (``Offers.never_private``)."""
-    return method_kinds.load(spec["method"]).OFFERS.never_private
-
-
 def label_of(spec: SettingsSpec) -> str:
     """The label of a row: its ``label``, ``model`` or ``variant``; else ``chosen`` or ``default``."""
     name = spec.get("label") or spec.get("model") or spec.get("variant")

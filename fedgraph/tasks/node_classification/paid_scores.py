@@ -285,12 +285,7 @@ class Bought:
         return self.whole.schedule.releases[-1]
 
     def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float]:
-        """Releases the accuracy of a training.
-
-        Args:
-            done: The training, of the plan ``training``.
-            cell: The cell that was trained.
-            root: Root of the random streams.
+        """Releases the accuracy of ``done``, a training of the plan ``training``.
 
         Returns:
             The training with the price of both releases and a sentence on the error of the accuracy; the noisy share of right

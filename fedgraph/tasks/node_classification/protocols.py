@@ -94,16 +94,11 @@ def divide(
 ) -> Federation:  # fmt: skip
     """The federation of a protocol, held by one curator; the same stream gives all protocols the same training nodes.
 
-    Args:
-        graph: the whole graph.
-        protocol: what is private, and who asks; see the module.
-        train_fraction: share of the nodes that train, if ``by`` is ``random``; strictly between 0 and 1.
-        rng: draws the split, and a public share.
-        by: ``random``; ``parts``, which has its own sizes; ``public``, a split that came with the data; or ``per-class``, so
-            many training and validation nodes of each class (Shchur et al. 2018), all other labelled ones tested.
-        public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means
-            nothing there).
-        sizes: of ``per-class`` and ``public``.
+    train_fraction: share of the nodes that train, if ``by`` is ``random``; strictly between 0 and 1. rng: draws the split, and
+    a public share. by: ``random``; ``parts``, which has its own sizes; ``public``, a split that came with the data; or
+    ``per-class``, so many training and validation nodes of each class (Shchur et al. 2018), all other labelled ones tested.
+    public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing
+    there). sizes: of ``per-class`` and ``public``.
 
     Raises:
         DataError: the graph cannot be split so, or a public set leaves nobody to train or to test.

@@ -107,27 +107,16 @@ class Params(grid.Grid):
         return self.public.mask if isinstance(self.public, protocols.PublicSet) else None
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
-        """What a cell may spend.
-
-        Args:
-            cell: Its ε, its reading, and the data set that δ may depend on.
-            num_train: Number of training nodes n; δ is 1/n if the scenario says ``1/n_train``.
-        """
+        """What a cell may spend. num_train: number of training nodes n; δ is 1/n if the scenario says ``1/n_train``."""
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
         reading: PublicCalibrationFact = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
     def divide(self, graph: Graph, seed: int, rng: np.random.Generator) -> Federation:
-        """The federation of one seed, held by one curator, with columns of numbers as they are.
+        """The federation of one seed, held by one curator, with columns of numbers as they are. rng: draws the split.
 
-        Args:
-            graph: The data; ``component`` may cut them to their largest component.
-            seed: Number of the repetition; it also chooses one of several published splits.
-            rng: Draws the split.
-
-        Raises:
-            DataError: No test node has a label, or the split cannot be made.
+        The seed also chooses one of several published splits. ``DataError`` if no test node has a label, or there is no split.
         """
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
         sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)

@@ -93,7 +93,7 @@ def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> P
         )
     if params.owners and "personalised" in params.participations and params.personalised in ("weights", "both"):
         _require_weights(method, cell)
-    known = federation.clear_facts if grid.never_private(cell.among(params.methods)) else federation.facts
+    known = federation.clear_facts if method.OFFERS.never_private else federation.facts
     facts = _with_answering(params, known, cell, method)
     everybody = whole(params, cell.seed, trusts_nobody(cell), context)  # δ is one for all worlds
     budget = params.budget(cell, everybody.num_train)
@@ -129,17 +129,8 @@ def _rounds_of_curve(points: int, plan: Plan) -> frozenset[int]:
 
 
 def draw_rounds(answering: int, num_clients: int, rounds: int, root: int, path: tuple[str | int, ...]) -> np.ndarray:
-    """Who answers in which round. Every round has a stream of its own, so a longer run begins like a shorter one.
-
-    Args:
-        answering: number of clients that answer in each round.
-        num_clients: number of clients.
-        rounds: number of rounds.
-        root: root of the public coins.
-        path: names their stream.
-
-    Returns:
-        bool [rounds, num_clients].
+    """bool [rounds, num_clients], who answers: ``answering`` clients in each round. Every round has a stream of its own, under
+    ``path``, so a longer run begins like a shorter one.
     """
     answered = np.zeros((rounds, num_clients), dtype=bool)
     for round_ in range(rounds):
@@ -149,15 +140,9 @@ def draw_rounds(answering: int, num_clients: int, rounds: int, root: int, path: 
 
 
 def who_answers(made: Plan, cell: Cell, context: CellContext) -> np.ndarray | None:
-    """Who answers in which round.
+    """bool [rounds, clients], who answers in which round of the plan; None if all clients do.
 
-    Args:
-        made: The plan; it has the number of rounds, and of clients that answer in each.
-        cell: Its data set and seed name the public coins, so that all rows of a table miss the same clients.
-        context: The root of the random streams.
-
-    Returns:
-        bool [rounds, clients]; None if all clients answer.
+    Data set and seed of the cell name the public coins, so all rows of a table miss the same clients.
     """
     if made.facts.answering is None:
         return None
