@@ -131,7 +131,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Trains the cell, prices its releases, and tests the model."""
     if params.owners:
         return owners.run(params, cell, context)
-    done, method = train(params, cell, context), training.method_of(params, cell)[0]
+    done, method = train(params, cell, context), method_kinds.load_classifier(cell.method)
     bought = paid_scores.accuracy_of(params, cell, context)
     paid: dict[str, float] = {}  # a noisy accuracy, which may leave
     if bought is not None:

@@ -8,7 +8,6 @@ aggregation each client adds a share of the noise, chosen for as many clients as
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -24,13 +23,6 @@ _NO_AMPLIFICATION = (
     "Whom a round asks is known to whoever runs it, so sampling clients buys no amplification: ε counts every release that was "
     "made, and none in rounds in which a client did not answer."
 )
-
-
-def method_of(params: Params, cell: Cell) -> tuple[method_kinds.ClassifierMethod, Any]:
-    """The method of a cell and its settings."""
-    spec = cell.among(params.methods)
-    module = method_kinds.load_classifier(spec["method"])
-    return module, module.Params(**grid.without_keys(spec, RowKeys))
 
 
 def trusts_nobody(cell: Cell) -> bool:
@@ -85,7 +77,7 @@ def federation_of(params: Params, cell: Cell, context: CellContext, client: int 
 def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> Plan:
     """The plan of one training. client: number of the client, if each trains alone."""
     federation = federation_of(params, cell, context, client)
-    method, settings = method_of(params, cell)
+    method, spec = method_kinds.load_classifier(cell.method), cell.among(params.methods)
     if not (federation.test_graph_public or federation.public_attributes is not None or method.OFFERS.private_test_nodes):
         raise ScenarioError(
             f"{cell.method} predicts on a public test graph, and here test nodes are private (public: {federation.public}, "
@@ -97,7 +89,7 @@ def plan(params: Params, cell: Cell, context: CellContext, client: int = 0) -> P
     facts = _with_answering(params, known, cell, method)
     everybody = whole(params, cell.seed, trusts_nobody(cell), context)  # δ is one for all worlds
     budget = params.budget(cell, everybody.num_train)
-    made = cell_training.plan(method, settings, facts, budget, federation)
+    made = cell_training.plan(method, method.Params(**grid.without_keys(spec, RowKeys)), facts, budget, federation)
     return made if made.facts.answering is None else replace(made, notes=(*made.notes, _NO_AMPLIFICATION))
 
 
