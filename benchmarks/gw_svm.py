@@ -23,7 +23,7 @@ from fedgraph import data
 from fedgraph.comparison import classify, gromov, metric_space
 from fedgraph.comparison.classify import ClassifySplit
 from fedgraph.comparison.metric_space import MetricSpace
-from fedgraph.tasks.base import graphs
+from fedgraph.tasks import graph_classification
 from fedgraph.types import GraphCollection
 
 COSTS, GAMMAS = tuple(10.0**k for k in range(-2, 4)), tuple(2.0**k for k in range(-10, 11, 2))
@@ -85,7 +85,7 @@ def main() -> None:
     ours = gromov.assemble_matrix(len(spaces), which, gromov.solve_pairs(spaces, which).value)
     theirs = ours if args.without_pot else gromov.assemble_matrix(len(spaces), which, by_pot(spaces, which))
     print(f"{args.set}, {len(spaces)} graphs, larger class {np.bincount(labels).max() / labels.size:.3f}")
-    splits = tuple(graphs.split_by_folds(labels, FOLDS, VALIDATION, 0, args.set, seed) for seed in range(FOLDS))
+    splits = tuple(graph_classification.split_by_folds(labels, FOLDS, VALIDATION, 0, args.set, seed) for seed in range(FOLDS))
     nested = tuple(
         ClassifySplit(np.sort(np.concatenate([s.train, s.validation])), np.zeros(0, np.int64), s.test) for s in splits
     )

@@ -16,9 +16,7 @@ import scipy.sparse as sp
 
 from fedgraph.errors import DataError
 
-GraphSource = Literal["real", "synthetic", "embedded", "own"]
-
-
+_Source = Literal["real", "synthetic", "embedded", "own"]
 WRITTEN_AFTER = "and may have been written after the fact: if so, leave it out (parameters, drop)"
 SOME_NO_TIES = "and all are read: leave out lines that are no tie"
 
@@ -29,7 +27,7 @@ class GraphProvenance:
 
     # ``real`` (published files, checked), ``synthetic`` (a generated stand-in), ``embedded`` (shipped with fedgraph) or ``own``
     # (the user's files, or a graph in memory)
-    source: GraphSource
+    source: _Source
     detail: str  # one sentence for the report
     checksums: dict[str, str] = field(default_factory=dict)  # file name → SHA-256 of the bytes that were read
 

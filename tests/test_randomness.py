@@ -26,7 +26,7 @@ SYSTEM = {
 # What makes a generator of a seed of its own. None of them decides who is in a sample that is priced, and none makes noise.
 STREAMS, PUBLIC, AFTER, CLEAR = "the streams", "public values or coins", "what was released", "no guarantee"
 SEEDED = {
-    "seeds/__init__.py seed_sequence": STREAMS,
+    "seeds/__init__.py _sequence": STREAMS,
     "seeds/__init__.py secret_seeded_generator": STREAMS,
     "seeds/__init__.py seeded_generator": STREAMS,
     "attacks/base/attack_scene.py start_model": STREAMS,
@@ -180,16 +180,16 @@ STATED = "the guarantee states what it was made from (split-from-labels, members
 PUBLISHED, MEASURED = "of public nodes", "of labels that only measure, in what stays with the data's holder"
 LISTS = {
     "tasks/base/graphs.py prepare": COUNTED,
-    "tasks/base/graphs.py split_by_folds": STATED,
-    "tasks/base/graphs.py split_by_clients": COUNTED,
+    "tasks/graph_classification.py split_by_folds": STATED,
+    "tasks/graph_classification.py split_by_clients": COUNTED,
     "tasks/base/graphs.py verify": SHARED,
     "tasks/graph_clustering.py _minima_variation": SHARED,
     "tasks/graph_clustering.py accuracy_of_folds": MEASURED,
     "tasks/graph_clustering.py draw_public.make": COUNTED,
-    "tasks/node_classification/chosen_settings.py split_judges": COUNTED,
+    "tasks/node_classification/paid_scores.py split_judges": COUNTED,
     "tasks/node_classification/__init__.py map_of_nodes": COUNTED,
     "tasks/node_classification/owners.py _as_asked": COUNTED,
-    "tasks/node_classification/attendance.py draw_rounds": SHARED,
+    "tasks/node_classification/training.py draw_rounds": SHARED,
     "tasks/node_classification/protocols.py _ids": COUNTED,
     "methods/dpar.py _view": PROVEN,
     "methods/dpar.py _choices": COUNTED,

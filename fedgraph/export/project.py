@@ -30,7 +30,7 @@ from fedgraph.privacy import PlannedRelease, Viewer
 from fedgraph.report import Line, SavedRun, load_saved_run, outside
 from fedgraph.runs import Console, experiment
 from fedgraph.scenario import ReadyScenario, read
-from fedgraph.tasks import Params, attendance
+from fedgraph.tasks import Params, training
 from fedgraph.tasks import base as tasks
 from fedgraph.types import Graph, GraphNames, Partition, graph_without_labels
 
@@ -83,7 +83,7 @@ def open_row(folder: Path, name: str, data_root: Path | None = None) -> ProjectS
                 )
             plan, partition = deployable.training_of(whole), clients(params, cell, stage.context)
             deployable.require(plan)
-            who = attendance.draw(plan, cell, stage.context) if isinstance(params, Params) else None
+            who = training.who_answers(plan, cell, stage.context) if isinstance(params, Params) else None
             cohorts = [] if who is None else [np.flatnonzero(here).tolist() for here in who]
             again = privacy.settle.of_releases(plan.guarantee, _attended(plan, cohorts)).epsilon
             said = head.epsilon_provable if plan is whole else head.paths[DEPLOYABLE_PATH]

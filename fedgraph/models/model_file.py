@@ -42,7 +42,7 @@ _NAMES = {np.dtype(code): name for name, code in _DTYPES.items()}
 
 def to_bytes(value: object) -> bytes:
     """The file of a tree of frozen records. ``TypeError`` for what no model may hold."""
-    writer = ModelFileWriter()
+    writer = _Writer()
     text = json.dumps(writer.tree(value), ensure_ascii=False, separators=(",", ":"))
     header: dict[str, object] = {}
     parts, at = [], 0
@@ -114,7 +114,7 @@ _DEEPEST = 60  # records inside records
 
 
 @dataclass
-class ModelFileWriter:
+class _Writer:
     """Turns values into trees."""
 
     # the arrays, which trees name by their places; each is there once
@@ -159,7 +159,7 @@ class ModelFileWriter:
 
 
 def _value_of(tree: _Tree, arrays: list[np.ndarray], depth: int = 0) -> object:
-    """Inverse of ``ModelFileWriter.tree``. ``DataError`` for anything else."""
+    """Inverse of ``_Writer.tree``. ``DataError`` for anything else."""
     if depth > _DEEPEST:
         raise DataError("records lie too deep in one another")
     if not isinstance(tree, dict):

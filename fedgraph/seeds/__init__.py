@@ -115,7 +115,7 @@ def public_seed(seed: int | str) -> int:
     return 0 if isinstance(seed, str) else seed
 
 
-def seed_sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
+def _sequence(root: int, *path: str | int | float) -> np.random.SeedSequence:
     """The ``SeedSequence`` named by ``path`` under ``root`` (a non-negative integer)."""
     if root < 0:
         raise ValueError(f"a root seed must be a non-negative integer, found {root}")
@@ -155,7 +155,7 @@ def seeded_generator(root: int, *path: str | int | float) -> np.random.Generator
         root: A non-negative integer.
         path: Names the stream.
     """
-    return np.random.default_rng(seed_sequence(root, *path))
+    return np.random.default_rng(_sequence(root, *path))
 
 
 def coins(root: int, *path: str | int | float, things: np.ndarray) -> np.ndarray:
@@ -201,7 +201,7 @@ def seeded_integer(root: int, *path: str | int | float) -> int:
         root: A non-negative integer.
         path: Names the stream.
     """
-    return int(seed_sequence(root, *path).generate_state(1, np.uint64)[0] >> np.uint64(1))
+    return int(_sequence(root, *path).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
 def _name(path: tuple[str | int | float, ...]) -> str:

@@ -12,33 +12,66 @@ Every table also has rows that read no embedding of a graph: ``graph size``, ``s
 the encoder applied to embeddings that are ½ everywhere.
 """
 
-from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
+from scipy.sparse.csgraph import shortest_path
 
 from fedgraph import comparison, documents, methods, seeds
 from fedgraph.attacks import canary_graphs
 from fedgraph.audit import operating_points
-from fedgraph.cells import GraphClassificationCellFacts
-from fedgraph.comparison import ClassifySplit, classify
+from fedgraph.cells import GraphClassificationCellFacts, require_distinct_cells
+from fedgraph.comparison import ClassifySplit, classify, gromov, metric_space
+from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
-from fedgraph.methods import EmbedderMethodMade, Plan, method_kinds
+from fedgraph.methods import method_kinds
+from fedgraph.partition import PartitionShares
 from fedgraph.partition import base as partitions
 from fedgraph.privacy import blocks
 from fedgraph.tasks import base
-from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, graphs, measures
-from fedgraph.tasks.base.graphs import RowKeys as ROW
-from fedgraph.types import GraphCollection, Partition
+from fedgraph.tasks.base import Cell, CellContext, Result, graphs, grid, measures
+from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
+_KERNEL, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 _Baseline = Literal["shortest-path kernel", "GW(A)", "FGW(A, X)"]
+
+
+def _label(method: SettingsSpec) -> str:
+    return str(method.get("label", method.get("model", "gcn")))
+
+
+class _RowKeys(grid.TaskRowKeys):
+    """The keys of a model that are the task's."""
+
+    epsilons: graphs.OwnEpsilons = Field(None, description="ε of this model; default the task's")
+    compare: bool | None = Field(None, description="false: only the model's own answers")
+    fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
+
+
+def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
+    require_distinct_cells("the model", [_label(m) for m in methods])
+    found = []
+    for m in methods:
+        budgets = [graphs.parse_epsilon(e) for e in m.get("epsilons", ())]
+        in_clear = "epsilons" in m and all(map(graphs.is_in_clear, budgets))
+        if "fused" in m and not in_clear:
+            raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
+        if not m.get("compare", True) and (m.get("pooling") == "none" or not in_clear):
+            raise ValueError("compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum")
+        found.append(m | ({"epsilons": ["inf" if graphs.is_in_clear(e) else e for e in budgets]} if "epsilons" in m else {}))
+    return found
+
+
+_Model = Annotated[graphs.Model, AfterValidator(grid.check_keys(_RowKeys))]
 
 
 class Params(graphs.CompareSettings):
     """Models, budgets, encoders, and how the server compares and classifies."""
 
-    methods: graphs.Models = Field(
+    methods: Annotated[list[_Model], AfterValidator(_checked)] = Field(
         min_length=1, description="shared models: method, label, settings, and if wanted own epsilons, compare: false, fused"
     )
     epsilons_of: Annotated[dict[str, graphs.Epsilons], documents.SettingNotes(infinite=True, per_dataset=True)] = Field(
@@ -67,11 +100,9 @@ class Params(graphs.CompareSettings):
     tuned_on_test: bool = Field(
         False, description="also accuracies with C, γ and the round picked on the test graphs: no result, what that would print"
     )
+    loss: Literal["square", "kl"] = Field("square", description="of two distances: square, or kl (divergence, POT's solvers)")
     handling: comparison.IndefiniteKernelHandling = Field(
         "clip", description="negative eigenvalues of the kernel: as_is, clip or shift"
-    )
-    max_graphs_of: Annotated[dict[str, Annotated[int, Field(ge=20)]], documents.PerDatasetSetting] = Field(
-        {}, description="max_graphs on single data sets, by name"
     )
     max_degree: int = Field(64, ge=1, description="largest one-hot degree, where nodes have no features (or degrees is true)")
     degrees: bool = Field(False, description="one-hot degrees before the features of nodes that have some")
@@ -86,6 +117,9 @@ class Params(graphs.CompareSettings):
             raise ValueError("classifier: neighbours skips far pairs by bounds for the square loss; write loss: square")
         return self
 
+    def options(self, alpha: float | None = None, sizes: Sequence[int] = ()) -> gromov.GromovOptions:
+        return replace(super().options(alpha, sizes), loss=self.loss)
+
     @property
     def only_nearest(self) -> int | None:
         """The largest k, if votes are all that is wanted of the distances."""
@@ -94,20 +128,15 @@ class Params(graphs.CompareSettings):
 
 def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     """The partition and the methods, for validation with their place in the file."""
-    return [(("partition",), "partition", params.partition), *base.nest_methods(params.methods, ROW)]
-
-
-def refuses(params: Params, name: str) -> str | None:
-    """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_misfit(name, "embedder", "collection")
+    return [(("partition",), "partition", params.partition), *base.nest_methods(params.methods, _RowKeys)]
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows without a model, then every model, budget and encoder."""
     collection = _collection(params, context)
-    graphs.require_classes(collection, params.folds)
+    _require_classes(collection, params.folds)
     smallest = min(g.num_nodes for g in collection.graphs)
-    rows = (*graphs.LEAKING, *(b for b in params.baselines if b != graphs.FUSED or _has_features(context)))
+    rows = (*graphs.LEAKING, *(b for b in params.baselines if b != FUSED or _has_features(context)))
     found: list[Cell] = []
     for seed in range(min(context.seeds, params.seeds_of.get(context.dataset, params.seeds or context.seeds))):
         found += [graphs.name_row_in_clear(context, row, seed) for row in rows]
@@ -121,8 +150,15 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
 
 
 def _rows(params: Params, context: CellContext) -> list[tuple[graphs.Row, ...]]:
-    budgets = params.epsilons_of.get(context.dataset, params.epsilons)
-    return list(graphs.list_rows(params.methods, budgets, params.encoders))
+    """The rows of every model, in order."""
+    usual, found = params.epsilons_of.get(context.dataset, params.epsilons), []
+    for index, method in enumerate(params.methods):
+        budgets = [graphs.parse_epsilon(e) for e in method.get("epsilons", usual)]
+        encoders = {value: ["none"] if graphs.is_in_clear(value) else params.encoders for value in budgets}
+        found.append(
+            tuple(graphs.Row(index, _label(method), encoder, value) for value in budgets for encoder in encoders[value])
+        )
+    return found
 
 
 def _row(params: Params, cell: Cell, context: CellContext) -> graphs.Row:
@@ -133,17 +169,24 @@ def _cell(context: CellContext, method: str, row: graphs.Row, smallest: int, see
     return graphs.name_cell(context, method, row, 1.0 / smallest if isinstance(row.epsilon, str) else row.epsilon, seed)
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> Plan[Any, EmbedderMethodMade] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> graphs.EmbedderPlan | None:
     """The method's plan from public facts; None for a row without a model."""
     return None if cell.variant == "baseline" else _planned(params, cell, context)[0]
 
 
-def _planned(
-    params: Params, cell: Cell, context: CellContext
-) -> tuple[Plan[Any, EmbedderMethodMade], graphs.TaskCollection, ClassifySplit]:
+@dataclass(frozen=True, eq=False)
+class _Dealt:
+    """A collection that was dealt to clients."""
+
+    partition: Partition  # each client's graphs as one block-diagonal graph
+    order: np.ndarray  # int64 [graphs], positions in the collection, client by client
+    sizes: tuple[tuple[int, ...], ...]  # for each client, the number of nodes of each of its graphs
+
+
+def _planned(params: Params, cell: Cell, context: CellContext) -> tuple[graphs.EmbedderPlan, _Dealt, ClassifySplit]:
     collection = _collection(params, context)
     row, entry = _row(params, cell, context), cell.among(params.methods)
-    spec = base.without_row_keys(entry, ROW)
+    spec = grid.without_keys(entry, _RowKeys)
     split, dealt = _dealt(params, cell.seed, context, on_nodes=spec.get("pooling") == "none")
     features, classes = collection.graphs[0].num_features, dealt.partition.subgraphs[0].graph.num_classes
     all_of_them = isinstance(context.data, GraphCollection) and len(context.data.graphs) == len(collection.graphs)
@@ -159,37 +202,79 @@ def _planned(
 
 def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """One row for one split."""
-    collection = _collection(params, context)
     if cell.variant == "baseline":
         split, dealt = _dealt(params, cell.seed, context)
         known = np.sort(np.concatenate([split.train, split.validation]))
-        chosen_by_folds = ClassifySplit(known, np.zeros(0, np.int64), split.test)
+        judged_by = ClassifySplit(known, np.zeros(0, np.int64), split.test)  # inner folds choose
         wanted = (params.alpha, _options(params, context), context, split, params.only_nearest, params.weights)
-        distances, asked = graphs.of_row(cell.method, collection, *wanted)
-        judged = _judged(params, cell, context, distances, chosen_by_folds)
-        return graphs.price_untrained(cell, params.delta, judged, replace(_facts(params, context, dealt, split), solver=asked))
-    return (_constant if cell.method == graphs.CONSTANT else _released)(params, cell, context)
+        distances, asked = of_row(cell.method, _collection(params, context), *wanted)
+    elif cell.method == graphs.CONSTANT:
+        made, dealt, split = _planned(params, cell, context)
+        judged_by, key = split, cell.path[:-1]  # nothing is trained, so one draw serves all splits
 
+        def spaces() -> list[comparison.MetricSpace]:
+            sizes = [g.num_nodes for g in _collection(params, context).graphs]
+            rng = seeds.seeded_generator(context.root, *key, "constant")
+            return graphs.constant_spaces(sizes, made.made.encoding, params.metric, rng)
 
-def _constant(params: Params, cell: Cell, context: CellContext) -> Result:
-    made, dealt, split = _planned(params, cell, context)
-    distances, asked = _constant_distances(params, cell, context, made, split)
+        options = _options(params, context)
+        distances, asked = graphs.solve_once(("constant", *key), spaces, options, context, split, params.only_nearest)
+    else:
+        return _released(params, cell, context)
     facts = replace(_facts(params, context, dealt, split), solver=asked)
-    return graphs.price_untrained(cell, params.delta, _judged(params, cell, context, distances, split), facts)
+    return graphs.price_untrained(cell, params.delta, _judged(params, cell, context, distances, judged_by), facts)
 
 
-def _constant_distances(
-    params: Params, cell: Cell, context: CellContext, made: Plan[Any, EmbedderMethodMade], split: ClassifySplit
+def of_row(
+    row: str,
+    collection: GraphCollection,
+    alpha: float,
+    options: gromov.GromovOptions,
+    context: CellContext,
+    split: ClassifySplit,
+    k: int | None,
+    weights: comparison.SpaceWeights = "uniform",
 ) -> tuple[np.ndarray, comparison.SolverFacts]:
-    """Distances of encoded embeddings that were ½ everywhere. Nothing is trained, so one draw serves all splits."""
-    key = cell.path[:-1]
+    """As ``graphs.solve_asked``, for a row that needs no model; results are kept for the other splits of this process."""
+    key = ("distances", row, context.dataset, alpha, options, weights)
+    if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
 
-    def spaces() -> list[comparison.MetricSpace]:
-        sizes = [g.num_nodes for g in _collection(params, context).graphs]
-        rng = seeds.seeded_generator(context.root, *key, "constant")
-        return graphs.constant_spaces(sizes, made.made.encoding, params.metric, rng)
+        def spaces() -> list[comparison.MetricSpace]:
+            of_nodes = (g.features.toarray() if row == FUSED else None for g in collection.graphs)
+            return [
+                metric_space.from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)
+            ]
 
-    return graphs.solve_once(("constant", *key), spaces, _options(params, context), context, split, params.only_nearest)
+        return graphs.solve_once(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
+    sizes = np.array([g.num_nodes for g in collection.graphs])
+    made: dict[str, Callable[[], np.ndarray]] = {
+        graphs.SIZE: lambda: graphs.scaled(np.subtract.outer(sizes, sizes).astype(float) ** 2),
+        graphs.DEGREES: lambda: graphs.of_degrees(collection.graphs),
+        _KERNEL: lambda: _shortest_path_distances(collection),
+    }
+    return context.cached(key, made[row]), comparison.SolverFacts()
+
+
+def _shortest_path_distances(collection: GraphCollection) -> np.ndarray:
+    """2 − 2K, K the normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
+
+    K of two graphs is the cosine of their histograms of shortest-path lengths, over all pairs of nodes that a path joins. A
+    node without edges is on no path; a graph without edges is like no other.
+    """
+    counts = [_path_length_counts(graph) for graph in collection.graphs]
+    histograms = np.zeros((len(counts), max((c.size for c in counts), default=0)))
+    for row, found in zip(histograms, counts, strict=True):
+        row[: found.size] = found
+    products = histograms @ histograms.T
+    norms = np.sqrt(np.outer(products.diagonal(), products.diagonal()))
+    kernel = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
+    return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(counts)))
+
+
+def _path_length_counts(graph: Graph) -> np.ndarray:
+    """int64 [longest + 1]: number of ordered pairs of different nodes whose shortest path has each length; none has 0."""
+    lengths = shortest_path(graph.adjacency, directed=False, unweighted=True)
+    return np.bincount(lengths[np.isfinite(lengths) & (lengths > 0)].astype(np.int64))
 
 
 def _released(params: Params, cell: Cell, context: CellContext) -> Result:
@@ -197,11 +282,11 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
     collection = _collection(params, context)
     row, own = _row(params, cell, context), cell.among(params.methods)
     on_nodes = made.params.pooling == "none"
-    trained = graphs.train(made, dealt.partition, on_nodes, (row.label,), cell, context)
+    done = graphs.train(made, dealt.partition, on_nodes, (row.label,), cell, context)
     metrics: dict[str, float] = {}
     asked = comparison.SolverFacts()
     if own.get("compare", True):
-        embeddings = _in_order(trained.state.memory.embeddings, dealt, made.made.encoding.width)
+        embeddings = _in_order(done.outcome.state.memory.embeddings, dealt, made.made.encoding.width)
         weights = params.weights if graphs.is_in_clear(cell.epsilon) else "uniform"
         spaces = graphs.embedded_spaces(embeddings, params.metric, collection.graphs, own.get("fused"), weights)
         options = _options(params, context, params.alpha if "fused" in own else None)
@@ -212,11 +297,10 @@ def _released(params: Params, cell: Cell, context: CellContext) -> Result:
         if params.only_nearest is None:
             metrics["gw_mean"] = float(distances[np.triu_indices(len(spaces), 1)].mean())
     if not on_nodes:
-        metrics |= measure_model(made, trained.state, dealt, collection, split, params.tuned_on_test)
-    measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, trained.state)
+        metrics |= _measure_model(made, done.outcome.state, dealt, collection, split, params.tuned_on_test)
+    measured = canary_graphs.measure(params.attack, made, cell, context, dealt.partition, done.outcome.state)
     facts = _bound(_facts(params, context, dealt, split), made, dealt, collection)
     facts = replace(facts, solver=asked, attack=measured.attack, rounds=made.schedule.rounds)
-    done = cell_training.settle_plan(made, dealt.partition, trained)
     return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon)
 
 
@@ -230,10 +314,23 @@ def _judged(params: Params, cell: Cell, context: CellContext, distances: np.ndar
     return dict(context.runtime.on_server(_judge, distances, labels_of, split, rng, params))
 
 
-def _dealt(
-    params: Params, seed: int, context: CellContext, on_nodes: bool = False
-) -> tuple[ClassifySplit, graphs.TaskCollection]:
-    def make() -> tuple[ClassifySplit, graphs.TaskCollection]:
+def _require_classes(collection: GraphCollection, num_folds: int) -> None:
+    """``ScenarioError`` if a class has fewer than two graphs, or the largest class has fewer graphs than there are folds."""
+    counts = np.bincount(collection.labels, minlength=collection.num_classes)
+    names = collection.classes or tuple(map(str, range(collection.num_classes)))
+    if counts.size < 2 or int(counts.min()) < 2:
+        few = int(counts.argmin())
+        raise ScenarioError(
+            f"{collection.name}: {counts.size} class(es), of which {names[few]!r} has {counts[few]} graph(s); allowed: two "
+            "classes or more of two graphs or more, since some train and others test"
+        )
+    if int(counts.max()) < num_folds:
+        allowed = f"at most {counts.max()}, the graphs of the largest class"
+        raise ScenarioError(f"{collection.name}: folds is {num_folds}; allowed: {allowed}")
+
+
+def _dealt(params: Params, seed: int, context: CellContext, on_nodes: bool = False) -> tuple[ClassifySplit, _Dealt]:
+    def make() -> tuple[ClassifySplit, _Dealt]:
         collection = _collection(params, context)
         offers, settings = partitions.chosen(params.partition)
         if offers.deal is None:
@@ -241,14 +338,80 @@ def _dealt(
         rng = seeds.seeded_generator(context.root, "partition", context.label, context.dataset, seed)
         shares = offers.deal(collection, settings, rng)
         how = (params.folds, params.validation, context.root, context.dataset, seed)
-        if params.held_out == "clients":
-            split = graphs.split_by_clients(shares, *how)
-        else:
-            split = graphs.split_by_folds(collection.labels, *how)
+        split = split_by_clients(shares, *how) if params.held_out == "clients" else split_by_folds(collection.labels, *how)
         kinds = graphs.node_kinds(collection) if on_nodes else None
-        return split, graphs.deal(collection, shares, split.train, kinds)
+        return split, deal(collection, shares, split.train, kinds)
 
     return context.cached(("dealt", context.label, context.dataset, seed, on_nodes), make)
+
+
+def split_by_folds(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> ClassifySplit:
+    """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
+    test every graph once. Of the others, ``validation`` (a share of all graphs) are validation graphs, the rest train.
+    """
+    from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
+
+    turn, which = divmod(seed, num_folds)
+    rng = seeds.seeded_generator(root, "folds", name, turn)
+    model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    rest, test = list(model.split(np.zeros(labels.size), labels))[which]
+    order = seeds.seeded_generator(root, "validation", name, seed).permutation(rest)
+    held = round(validation * labels.size)
+    return ClassifySplit(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
+
+
+def split_by_clients(
+    shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
+) -> ClassifySplit:
+    """Every client keeps about 1/``num_folds`` of its own graphs for the test and a share ``validation`` for validation (Jin &
+    Chen, §4: 10 % and 20 %). ``ScenarioError`` if no graph is left to test or to train.
+    """
+    test, held, rest = [], [], []
+    for client, members in enumerate(shares.members):
+        order = seeds.seeded_generator(root, "own parts", name, seed, client).permutation(members)
+        asked, choosing = round(order.size / num_folds), round(validation * order.size)
+        test.append(order[:asked])
+        held.append(order[asked : asked + choosing])
+        rest.append(order[asked + choosing :])
+    train, validated, tested = (np.sort(np.concatenate(parts)) for parts in (rest, held, test))
+    if not train.size or not tested.size:
+        raise ScenarioError(
+            f"{name}: of {len(shares.members)} clients none holds graphs enough to keep 1/{num_folds} of them for a test; "
+            "allowed: fewer clients, fewer folds, or held_out: folds"
+        )
+    return ClassifySplit(train, validated, tested)
+
+
+def deal(
+    collection: GraphCollection,
+    shares: PartitionShares,
+    train: np.ndarray,
+    kinds: tuple[tuple[np.ndarray, ...], int] | None = None,
+) -> _Dealt:
+    """The collection dealt to clients; labels of graphs outside ``train`` are hidden (−1).
+
+    A node's label is that of its graph, or its own kind if ``kinds`` are given (as ``graphs.node_kinds`` returns them).
+    """
+    shown = np.full(collection.labels.size, -1, dtype=np.int64)
+    shown[train] = collection.labels[train]
+    seen = set(train.tolist())
+    classes = collection.num_classes if kinds is None else kinds[1]
+    first, subgraphs, sizes = 0, [], []
+    for client, members in enumerate(shares.members):
+        held = [collection.graphs[i] for i in members]
+        own = tuple(g.num_nodes for g in held)
+        labels = np.repeat(shown[members], own)
+        if kinds is not None:
+            own_kinds = (kinds[0][i] for i in members.tolist())
+            given = [k if i in seen else np.full(k.size, -1) for i, k in zip(members.tolist(), own_kinds, strict=True)]
+            labels = np.concatenate(given)
+        nodes = np.arange(first, first + sum(own), dtype=np.int64)
+        subgraphs.append(Subgraph(client, graphs.unite(collection.name, held, labels, classes), nodes))
+        sizes.append(own)
+        first += sum(own)
+    told = (shares.description, False, shares.from_labels, shares.natural)
+    partition = Partition(tuple(subgraphs), True, 0, *told)
+    return _Dealt(partition, np.concatenate(shares.members), tuple(sizes))
 
 
 def _collection(params: Params, context: CellContext) -> GraphCollection:
@@ -257,8 +420,7 @@ def _collection(params: Params, context: CellContext) -> GraphCollection:
         raise ScenarioError(f"{context.dataset} is one graph; task graph_classification needs a collection, such as tu/mutag")
 
     def make() -> GraphCollection:
-        most = params.max_graphs_of.get(context.dataset, params.max_graphs)
-        return graphs.prepare(given, most, params.max_degree, context.root, params.degrees, params.attributes)
+        return graphs.prepare(given, params.max_graphs, params.max_degree, context.root, params.degrees, params.attributes)
 
     return context.cached(("collection", context.label, context.dataset), make)
 
@@ -267,12 +429,7 @@ def _has_features(context: CellContext) -> bool:
     return isinstance(context.data, GraphCollection) and context.data.graphs[0].num_features > 0
 
 
-def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
-    """Each client's graphs, as one graph of several parts."""
-    return _planned(params, cell, context)[1].partition
-
-
-def _in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, width: int) -> list[np.ndarray]:
+def _in_order(received: list[np.ndarray | None], dealt: _Dealt, width: int) -> list[np.ndarray]:
     """One embedding per graph of the collection; ½ everywhere for graphs of a client that never sent one."""
     found: list[np.ndarray] = [np.zeros(0)] * dealt.order.size
     at = 0
@@ -284,10 +441,10 @@ def _in_order(received: list[np.ndarray | None], dealt: graphs.TaskCollection, w
     return found
 
 
-def measure_model(
-    made: Plan[Any, EmbedderMethodMade],
+def _measure_model(
+    made: graphs.EmbedderPlan,
     state: methods.State[methods.EmbedderMethodMemory],
-    dealt: graphs.TaskCollection,
+    dealt: _Dealt,
     collection: GraphCollection,
     split: ClassifySplit,
     tuned: bool,
@@ -317,9 +474,7 @@ def measure_model(
     return found
 
 
-def _facts(
-    params: Params, context: CellContext, dealt: graphs.TaskCollection, split: ClassifySplit
-) -> GraphClassificationCellFacts:
+def _facts(params: Params, context: CellContext, dealt: _Dealt, split: ClassifySplit) -> GraphClassificationCellFacts:
     """Facts of every row: the clients, the graphs, and the sizes of the split."""
     collection, dealt_to = _collection(params, context), dealt.partition
     sizes = np.array([g.num_nodes for g in collection.graphs])
@@ -335,8 +490,8 @@ def _facts(
 
 def _bound(
     facts: GraphClassificationCellFacts,
-    made: Plan[Any, EmbedderMethodMade],
-    dealt: graphs.TaskCollection,
+    made: graphs.EmbedderPlan,
+    dealt: _Dealt,
     collection: GraphCollection,
 ) -> GraphClassificationCellFacts:
     """The facts with the ε of each graph's release, and the best accuracy of any classifier at it (pure ε only)."""
@@ -354,7 +509,7 @@ def _bound(
 
 
 def _judge(
-    distances: np.ndarray, labels: np.ndarray, split: classify.ClassifySplit, rng: np.random.Generator, how: Params
+    distances: np.ndarray, labels: np.ndarray, split: ClassifySplit, rng: np.random.Generator, how: Params
 ) -> dict[str, float]:
     """Metrics of the SVM on exp(−γD), or of the first vote if only votes are asked for; and each vote, ``knn<k>``.
 
@@ -369,10 +524,14 @@ def _judge(
     metrics["most_negative_eigenvalue"] = float(found.most_negative[0])
     if how.tuned_on_test:
         known = np.sort(np.concatenate([split.train, split.validation]))
-        picked = classify.ClassifySplit(known, split.test, split.test)
+        picked = ClassifySplit(known, split.test, split.test)
         found = classify.by_svm(distances, labels, (picked,), rng, how.handling)
         metrics["tuned_on_test"] = found.chosen[0]["validation"]
     return metrics | votes
 
 
-TASK: base.TaskOffers[Params] = base.TaskOffers(row_keys=ROW, refuses=refuses, clients=clients)
+TASK: base.TaskOffers[Params] = base.TaskOffers(
+    row_keys=_RowKeys,
+    refuses=lambda params, name: method_kinds.explain_misfit(name, "embedder", "collection"),
+    clients=lambda params, cell, context: _planned(params, cell, context)[1].partition,
+)

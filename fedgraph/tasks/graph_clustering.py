@@ -30,7 +30,7 @@ from scipy.spatial.distance import cdist
 
 from fedgraph import comparison, methods, seeds
 from fedgraph.attacks import canary_graphs
-from fedgraph.cells import GraphClusteringCellFacts
+from fedgraph.cells import GraphClusteringCellFacts, require_distinct_cells
 from fedgraph.comparison import MetricSpace, agreement, classify, cluster, gromov
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import ScenarioError
@@ -38,7 +38,7 @@ from fedgraph.methods import column_ranks, method_kinds
 from fedgraph.partition import base as partitions
 from fedgraph.privacy import Assumption
 from fedgraph.tasks import base
-from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, graphs
+from fedgraph.tasks.base import Cell, CellContext, Result, graphs, grid
 from fedgraph.types import Graph, GraphCollection, Partition, Subgraph
 
 _How = Literal["gw", "fgw", "mean", "histogram"]
@@ -51,7 +51,7 @@ _MOST_DEGREE = 64  # largest one-hot degree, where the nodes of a collection hav
 _PLAIN = "encoded"  # the variant of the paper's encoder at a plain ε
 
 
-class _RowKeys(base.TaskRowKeys):
+class _RowKeys(grid.TaskRowKeys):
     """The keys that an entry of ``methods`` may have beside the settings of its method."""
 
     epsilons: graphs.OwnEpsilons = Field(None, description="budgets of this row; default the task's")
@@ -60,7 +60,7 @@ class _RowKeys(base.TaskRowKeys):
     )
 
 
-_Entry = Annotated[graphs.Model, AfterValidator(base.check_row_keys(_RowKeys))]
+_Entry = Annotated[graphs.Model, AfterValidator(grid.check_keys(_RowKeys))]
 
 
 class Params(graphs.CompareSettings):
@@ -100,7 +100,7 @@ class Params(graphs.CompareSettings):
     @field_validator("methods")
     @classmethod
     def _entries(cls, methods: list[SettingsSpec]) -> list[SettingsSpec]:
-        base.require_distinct_cells("the model", [m.get("label", "") for m in methods])
+        require_distinct_cells("the model", [m.get("label", "") for m in methods])
         for m in methods:
             pooled = m.get("release", "rows") != "rows"
             for how in _compared(m):
@@ -123,10 +123,6 @@ class Params(graphs.CompareSettings):
     @model_validator(mode="after")
     def _can_be_solved(self) -> Params:
         self.options()
-        if self.loss != "square":
-            raise ValueError(
-                "loss: kl has no barycentres here, which k-means needs; allowed: square (kl: graph_classification)"
-            )
         return self
 
 
@@ -168,11 +164,6 @@ def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     return [*base.nest_methods(params.methods, _RowKeys), (("partition",), "partition", params.partition)]
 
 
-def refuses(params: Params, name: str) -> str | None:
-    """Why the method ``name`` cannot serve here, or None."""
-    return method_kinds.explain_misfit(name, "embedder", "ego")
-
-
 def cells(params: Params, context: CellContext) -> list[Cell]:
     """Per seed: the rows that read no embedding of a graph, then every entry, budget, encoder and comparison."""
     found: list[Cell] = []
@@ -198,12 +189,12 @@ def _row(params: Params, cell: Cell) -> _Row:
     return next(r for r in _rows(params) if (r.variant, r.index) == (cell.variant, cell.entry))
 
 
-def plan(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade] | None:
+def plan(params: Params, cell: Cell, context: CellContext) -> graphs.EmbedderPlan | None:
     """The method's plan from public facts; None for a row without a release."""
     return None if cell.method in graphs.LEAKING else _planned(params, cell, context)
 
 
-def _planned(params: Params, cell: Cell, context: CellContext) -> methods.Plan[Any, methods.EmbedderMethodMade]:
+def _planned(params: Params, cell: Cell, context: CellContext) -> graphs.EmbedderPlan:
     graph, row = _find_one(params, context), _row(params, cell)
     together = isinstance(context.data, GraphCollection)
     partition = deal(params, cell.seed, context)
@@ -217,7 +208,7 @@ def _planned(params: Params, cell: Cell, context: CellContext) -> methods.Plan[A
         features_from_edges=graph.features_from_edges,
     )  # fmt: skip
     entry = cell.among(params.methods)
-    spec, module = base.without_row_keys(entry, _RowKeys), method_kinds.load_embedder(entry["method"])
+    spec, module = grid.without_keys(entry, _RowKeys), method_kinds.load_embedder(entry["method"])
     value = cell.epsilon
     if row.how != "histogram":
         spec |= {"rectify": True} if row.how in ("fgw", "mean") else {}
@@ -237,16 +228,14 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     partition = deal(params, cell.seed, context)
     truth = _find_classes(params, cell.seed, context)
     k = params.clusters or _find_one(params, context).num_classes
-    if cell.method in graphs.LEAKING:
-        return _unreleased(params, cell, context, partition, truth, _by_counts(cell, context, partition, k))
+    if cell.method in (*graphs.LEAKING, graphs.CONSTANT):
+        found = _compare_unreleased(params, cell, context, partition, k)
+        metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _find_one(params, context).num_nodes
+        by_edges = not isinstance(context.data, GraphCollection)
+        return graphs.price_untrained(cell, delta, metrics, _facts(partition, found), by_edges=by_edges)
     made = _planned(params, cell, context)
-    if cell.method == graphs.CONSTANT:
-        rng = seeds.seeded_generator(context.root, *cell.path, "constant")
-        spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
-        found = compare_spaces(params, spaces, k, None, cell, context)
-        return _unreleased(params, cell, context, partition, truth, found)
-    trained = graphs.train(made, partition, None, (_PLAIN, cell.world.stream_word), cell, context)
-    row, received = _row(params, cell), _known(trained.state.memory.embeddings, made)
+    done = graphs.train(made, partition, None, (_PLAIN, cell.world.stream_word), cell, context)
+    row, received = _row(params, cell), _known(done.outcome.state.memory.embeddings, made)
     if row.how in _OF_VECTORS:
         found = compare_vectors(received, k, cell, context)
     else:
@@ -255,8 +244,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
         fused, alpha = ("embedding", params.alpha) if row.how == "fgw" else (None, None)
         spaces = graphs.embedded_spaces(received, params.metric, held, fused, weights)
         found = compare_spaces(params, spaces, k, alpha, cell, context)
-    measured = canary_graphs.measure(params.attack, made, cell, context, partition, trained.state)
-    done = cell_training.settle_plan(made, partition, trained)
+    measured = canary_graphs.measure(params.attack, made, cell, context, partition, done.outcome.state)
     embedding = done.settled.paths["embedding"]
     by_spectrum = cluster.spectrally(found.distances, k, seeds.seeded_generator(context.root, *cell.path, "spectral"))
     metrics = _scores(params, cell, context, truth, found)
@@ -270,7 +258,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     return done.as_result(cell, metrics | measured.metrics, facts, measured=measured.epsilon, artefacts=drawn)
 
 
-def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: Compared) -> dict[str, float]:
+def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray, found: _Compared) -> dict[str, float]:
     known = found.distances if found.distances.size else None
     metrics = cluster.scores(truth, found.labels, known)
     if params.classify and known is not None:
@@ -279,7 +267,7 @@ def _scores(params: Params, cell: Cell, context: CellContext, truth: np.ndarray,
     return metrics
 
 
-def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, methods.EmbedderMethodMade]) -> list[np.ndarray]:
+def _known(received: Sequence[np.ndarray | None], made: graphs.EmbedderPlan) -> list[np.ndarray]:
     """What each client sent; ½ everywhere, or a uniform histogram, for a client that never sent anything."""
     width, pooled = made.made.encoding.width, made.made.pooled
     sizes = made.facts.clients
@@ -288,24 +276,21 @@ def _known(received: Sequence[np.ndarray | None], made: methods.Plan[Any, method
     return [np.full((n, width), 0.5) if h is None else h for h, n in zip(received, sizes, strict=True)]
 
 
-def _by_counts(cell: Cell, context: CellContext, partition: Partition, k: int) -> Compared:
+def _compare_unreleased(params: Params, cell: Cell, context: CellContext, partition: Partition, k: int) -> _Compared:
+    """Clusters of public sizes, of raw degrees, or of encoded embeddings that were ½ everywhere."""
+    if cell.method == graphs.CONSTANT:
+        made, rng = _planned(params, cell, context), seeds.seeded_generator(context.root, *cell.path, "constant")
+        spaces = graphs.constant_spaces(made.facts.clients, made.made.encoding, params.metric, rng)
+        return compare_spaces(params, spaces, k, None, cell, context)
     rng, held = seeds.seeded_generator(context.root, *cell.path, "cluster"), [s.graph for s in partition.subgraphs]
     if cell.method == graphs.SIZE:
         found = cluster.by_size(np.array([graph.num_nodes for graph in held]), k, rng)
     else:
         found = cluster.spectrally(graphs.of_degrees(held), k, rng)
-    return Compared(np.zeros((0, 0)), found.labels, comparison.SolverFacts())
+    return _Compared(np.zeros((0, 0)), found.labels, comparison.SolverFacts())
 
 
-def _unreleased(
-    params: Params, cell: Cell, context: CellContext, partition: Partition, truth: np.ndarray, found: Compared
-) -> Result:
-    metrics, delta = _scores(params, cell, context, truth, found), 1.0 / _find_one(params, context).num_nodes
-    by_edges = not isinstance(context.data, GraphCollection)
-    return graphs.price_untrained(cell, delta, metrics, _facts(partition, found), by_edges=by_edges)
-
-
-def _facts(partition: Partition, found: Compared) -> GraphClusteringCellFacts:
+def _facts(partition: Partition, found: _Compared) -> GraphClusteringCellFacts:
     nodes, edges = (
         float(np.mean(counts))
         for counts in zip(*((s.graph.num_nodes, s.graph.num_edges) for s in partition.subgraphs), strict=True)
@@ -316,18 +301,13 @@ def _facts(partition: Partition, found: Compared) -> GraphClusteringCellFacts:
     )  # fmt: skip
 
 
-def _artefacts(params: Params, cell: Cell, context: CellContext, found: Compared, truth: np.ndarray) -> dict[str, np.ndarray]:
+def _artefacts(params: Params, cell: Cell, context: CellContext, found: _Compared, truth: np.ndarray) -> dict[str, np.ndarray]:
     if params.map == "mds":
         places = cluster.map_distances_by_mds(found.distances)
     else:
         places = cluster.tsne(found.distances, seeds.seeded_generator(context.root, *cell.path, "map"))
     distances = found.distances.astype(np.float32)
     return {"distances": distances, "truth": truth, "clusters": found.labels, "map": places} | found.pictured
-
-
-def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
-    """Who holds what: one small graph each."""
-    return deal(params, cell.seed, context)
 
 
 def _find_collection(params: Params, context: CellContext) -> GraphCollection | None:
@@ -439,7 +419,7 @@ def draw_public(params: Params, seed: int, context: CellContext) -> Graph | None
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class _Compared:
     """What the server computed from the releases."""
 
     distances: np.ndarray  # float64 [graphs, graphs]; [0, 0] if clusters were made without distances
@@ -449,7 +429,7 @@ class Compared:
     pictured: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-def compare_vectors(received: Sequence[np.ndarray], k: int, cell: Cell, context: CellContext) -> Compared:
+def compare_vectors(received: Sequence[np.ndarray], k: int, cell: Cell, context: CellContext) -> _Compared:
     """Squared Euclidean distances of one vector of each client, and k clusters of the vectors by k-means.
 
     received: for each client, float64 [n, h], its rows. The vector is their mean; a vector that was released is one row.
@@ -457,12 +437,12 @@ def compare_vectors(received: Sequence[np.ndarray], k: int, cell: Cell, context:
     points = np.stack([rows.mean(axis=0) for rows in received])
     rng = seeds.seeded_generator(context.root, *cell.path, "cluster")
     found = cluster.by_vectors(points, k, rng)
-    return Compared(cdist(points, points, "sqeuclidean"), found.labels, comparison.SolverFacts())
+    return _Compared(cdist(points, points, "sqeuclidean"), found.labels, comparison.SolverFacts())
 
 
 def compare_spaces(
     params: Params, made: Sequence[MetricSpace], k: int, alpha: float | None, cell: Cell, context: CellContext
-) -> Compared:
+) -> _Compared:
     """All discrepancies, k clusters by k-means with barycentres, and how much local minima vary. alpha: as in
     ``GromovOptions``.
     """
@@ -478,7 +458,7 @@ def compare_spaces(
     minima = _minima_variation(made, options, sample)
     pictured = {} if cell.seed else context.runtime.on_server(_matched_largest, tuple(made), options)
     facts = replace(solved, minima=minima, verified=checked, barycentres=centres)
-    return Compared(distances, found.labels, facts, pictured)
+    return _Compared(distances, found.labels, facts, pictured)
 
 
 def _matched_largest(made: Sequence[MetricSpace], options: gromov.GromovOptions) -> dict[str, np.ndarray]:
@@ -551,4 +531,9 @@ def accuracy_of_folds(distances: np.ndarray, truth: np.ndarray, rng: np.random.G
     return {"accuracy": by_kernel.mean, f"knn{_NEIGHBOURS}": nearest.mean}
 
 
-TASK: base.TaskOffers[Params] = base.TaskOffers(row_keys=_RowKeys, refuses=refuses, one_method=True, clients=clients)
+TASK: base.TaskOffers[Params] = base.TaskOffers(
+    row_keys=_RowKeys,
+    refuses=lambda params, name: method_kinds.explain_misfit(name, "embedder", "ego"),
+    one_method=True,
+    clients=lambda params, cell, context: deal(params, cell.seed, context),
+)

@@ -31,6 +31,7 @@ from fedgraph.tasks.base.grid import RowKeys as ROW
 from fedgraph.types import Graph, Partition, graph_without_edges
 
 _GIVEN = "links"
+_NEGATIVES = 10_000  # pairs without an edge that are asked beside them
 _Scores = Callable[[int, np.ndarray], np.ndarray]  # (client, pairs [m, 2] in the numbers of the whole graph) → [m]
 
 
@@ -39,7 +40,6 @@ class Params(grid.Grid):
 
     delta: float = Field(1e-6, gt=0, lt=1, description="δ of every guarantee; below one over the edges")
     test_share: float = Field(0.1, gt=0, lt=1, description="chance of each edge to be hidden and asked for")
-    negatives: int = Field(10_000, ge=1, description="pairs without an edge that are asked beside them")
     attack: whole_run.WholeRunAttack | None = Field(None, description="attacks by name on what predictions show; canaries: 0")
 
     @model_validator(mode="after")
@@ -55,9 +55,9 @@ def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
     return [*base.nest_methods(params.methods, ROW), (("partition",), "partition", params.partition), *attacks]
 
 
-def refuses(params: Params, name: str) -> str | None:
+def _refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    trusted = grid.list_method_trust(name, params.methods, params.trust)
+    trusted = grid.trust_of_method(name, params.methods, params.trust)
     return method_kinds.explain_misfit(name, "linker", _GIVEN, trusted)
 
 
@@ -72,7 +72,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
     for seed in range(context.seeds) if params.owners else ():
         for entry, spec in enumerate(params.methods):
             if seed < int(spec.get("seeds", context.seeds)):
-                found += grid.list_row_cells(params, ALONE_WORLD, entry, seed, context)
+                found += grid.cells_of(params, ALONE_WORLD, entry, seed, context)
     return found
 
 
@@ -91,12 +91,12 @@ def _everybody(params: Params, graph: Graph, public: Graph | None) -> Federation
     return _setting(replace(graph, adjacency=ties, masks=(), validation=None, names=replace(graph.names, ids=graph.ids)))
 
 
-def give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
+def _give_setting(params: Params, cell: Cell, context: CellContext, setting: Federation) -> None:
     """Makes ``cell`` train on ``setting`` instead of its own split. Call it before the context has made one."""
     context.cached(_split_key(params, cell.seed, context), lambda: (setting, np.zeros((0, 2), dtype=np.int64)))
 
 
-def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[methods.Plan, Guarantee]:
+def _priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[methods.Plan, Guarantee]:
     """The cell's plan and guarantee: what a budget is charged before it runs. ``ScenarioError`` for what has no price."""
     if params.attack is not None or params.owners or cell.world == ALONE_WORLD:
         raise ScenarioError("an attack, and clients alone, train in ways that no budget counts: leave attack and owners away")
@@ -124,7 +124,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     # negatives leave out every edge of the graph, held or hidden: they measure, and nothing learns from them
     rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed)
     held = world.held
-    against = links.draw_pairs(held.num_nodes, params.negatives, rng, cell_training.graph_of(context).adjacency)
+    against = links.draw_pairs(held.num_nodes, _NEGATIVES, rng, cell_training.graph_of(context).adjacency)
     scores = method.scores(made, done.outcome.state, np.concatenate([hidden, against]))
     told = named.measure_all(params.attack, made, cell, context, world.partition, held, held, done.settled.epsilon)
     results: tuple[ClientResultCellFacts, ...] = ()
@@ -136,7 +136,7 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
             return method.scores(made, done.outcome.state, pairs)
 
         results = _measure(cell.world, federation, questions, of_owner, prices, toward)
-    asked = {"tested": len(hidden), "negatives": params.negatives, "named": told.facts, "results": results}
+    asked = {"tested": len(hidden), "negatives": _NEGATIVES, "named": told.facts, "results": results}
     metrics = links.measure_scores(scores[: len(hidden)], scores[len(hidden) :])
     return done.as_result(cell, metrics | told.metrics, done.facts(LinkPredictionCellFacts, _GIVEN, **asked))
 
@@ -153,15 +153,15 @@ def _run_alone(params: Params, cell: Cell, context: CellContext) -> Result:
 
     questions, toward = _questions(params, cell, context), together.plan.guarantee.protection.viewer.words
     results = _measure(cell.world, federation, questions, scores, prices, toward)
-    asked = {"tested": results[0].tested, "negatives": params.negatives, "clients": len(names), "results": results}
+    asked = {"tested": results[0].tested, "negatives": _NEGATIVES, "clients": len(names), "results": results}
     return together.as_result(cell, {}, together.facts(LinkPredictionCellFacts, _GIVEN, **asked))
 
 
 def _plan(params: Params, cell: Cell, world: Federation) -> methods.Plan:
     spec = cell.among(params.methods)
     method = method_kinds.load_linker(spec["method"])
-    known = world.clear_facts if grid.never_private(spec) else world.facts
-    settings = method.Params(**base.without_row_keys(spec, ROW))
+    known = world.clear_facts if method.OFFERS.never_private else world.facts
+    settings = method.Params(**grid.without_keys(spec, ROW))
     budget = methods.Budget(cell.epsilon, params.delta)
     return cell_training.plan(method, settings, known, budget, world)
 
@@ -186,14 +186,13 @@ def _questions(params: Params, cell: Cell, context: CellContext) -> list[_Questi
         for share, name in zip(federation.partition.subgraphs, federation.names, strict=True):
             own, n = hidden[(owner[hidden] == share.client).all(axis=1)], share.nodes.size
             inside = graph.induced(share.nodes)
-            some = params.negatives if len(own) and inside.num_edges < n * (n - 1) // 2 else 0
+            some = _NEGATIVES if len(own) and inside.num_edges < n * (n - 1) // 2 else 0
             rng = seeds.seeded_generator(context.root, "negatives", context.dataset, cell.seed, "owner", name)
             pairs = links.draw_pairs(n, some, rng, inside.adjacency)
             found.append(_Question(own if some else own[:0], share.nodes[pairs] if some else own[:0]))
         return found
 
-    key = (*_split_key(params, cell.seed, context), params.negatives)
-    return context.cached(("questions", *key), make)
+    return context.cached(("questions", *_split_key(params, cell.seed, context)), make)
 
 
 def _measure(
@@ -262,7 +261,7 @@ def _setting(held: Graph) -> Federation:
 
 def _owned(params: Params, context: CellContext) -> tuple[Graph, Partition]:
     """As ``deal_to_owners``; ``ScenarioError`` if the partition reads edges, since it would see the hidden ones."""
-    found = cell_training.deal_to_owners(cell_training.graph_of(context), params.partition, context)
+    found = cell_training.deal_to_owners(params, context)
     if found[1].from_edges:
         raise ScenarioError(
             f"owners asks for clients that stay the same, and partition {params.partition['partition']!r} follows edges, "
@@ -285,7 +284,7 @@ def _world(params: Params, cell: Cell, context: CellContext, client: int = 0) ->
 
 TASK: base.TaskOffers[Params] = base.TaskOffers(
     row_keys=ROW,
-    refuses=refuses,
+    refuses=_refuses,
     alone=grid.computes_alone,
-    models=base.TaskModels(Params, _everybody, priced_plan, give_setting, train),
+    models=base.TaskModels(Params, _everybody, _priced_plan, _give_setting, train),
 )

@@ -268,7 +268,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_what_a_run_of_private_edges_hands_out_is_the_same_in_both_worlds(tmp_path: Path) -> None:
     """Two folders that differ in one edge: links are foreseen, and nodes are classified with noisy sums over neighbours."""
     tasks = [
-        {"task": "link_prediction", **NODES, "trust": ["own-client"], "negatives": 100,
+        {"task": "link_prediction", **NODES, "trust": ["own-client"],
          "methods": [{"method": "link_hops"}]},
         {"task": "node_classification", **NODES, "protocol": "transductive", "cut_edges": "protected",
          "trust": ["sums"], "methods": [{"method": "gap_edge", "epochs": 2, "hops": 1}]},
@@ -383,7 +383,7 @@ def test_runs_of_one_written_seed_that_hold_other_people_or_edges_share_no_noise
         asked = asked_of(tmp_path / "people") | {"seed": 987654321}
         asked["tasks"][0] |= {"trust": ["curator"], "train_fraction": 1 - share}
         if what != "who asks":
-            asked["tasks"] = [{"task": "link_prediction", **NODES, "trust": ["curator"], "negatives": 50, "test_share": share,
+            asked["tasks"] = [{"task": "link_prediction", **NODES, "trust": ["curator"], "test_share": share,
                                "methods": [{"method": "link_hops"}]}]  # fmt: skip
         tape = worlds.FirstWorld()
         with witness_desks(tape):

@@ -14,7 +14,7 @@ from fedgraph.methods.base import Budget
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.base import Runtime
-from fedgraph.tasks.node_classification import attendance
+from fedgraph.tasks.node_classification import training
 from fedgraph.types import Graph
 from tests.public_facts import public_facts
 
@@ -26,7 +26,7 @@ def test_workers_give_the_bits_of_one_process(clients: int, answering: int | Non
     sizes = tuple(s.graph.num_nodes for s in partition.subgraphs)
     facts = public_facts(library.num_nodes, library.num_features, library.num_classes, sizes, Viewer.SERVER)
     plan = features.plan(features.Params(steps=4), dataclasses.replace(facts, answering=answering), Budget(2.0, 1e-3))
-    who = None if answering is None else attendance.draw_rounds(answering, clients, plan.schedule.rounds, 0, ("x",))
+    who = None if answering is None else training.draw_rounds(answering, clients, plan.schedule.rounds, 0, ("x",))
     outs = []
     with runtime.start("serial") as serial:
         for engine in (serial, ray_engine):

@@ -17,8 +17,8 @@ from fedgraph.methods.base import Budget, PublicFacts
 from fedgraph.partition import uniform
 from fedgraph.privacy.units import Viewer
 from fedgraph.runtime.serial import SerialRuntime
-from fedgraph.tasks.node_classification import attendance
-from fedgraph.tasks.node_classification.attendance import Participation
+from fedgraph.tasks.node_classification import training
+from fedgraph.tasks.node_classification.settings import Participation
 from fedgraph.types import Graph, Partition
 from tests.public_facts import public_facts
 
@@ -51,10 +51,10 @@ def test_each_round_asks_a_fixed_number_by_fair_coins() -> None:
     assert Participation().answering(50) is None
     assert Participation(share=0.3).answering(50) == 15
     assert Participation(share=0.001).answering(50) == 1
-    answered = attendance.draw_rounds(15, 50, 200, 0, ("x",))
+    answered = training.draw_rounds(15, 50, 200, 0, ("x",))
     assert set(answered.sum(axis=1)) == {15}
     assert np.abs(answered.mean(axis=0) - 0.3).max() < 0.13
-    assert np.array_equal(attendance.draw_rounds(15, 50, 5, 0, ("x",)), answered[:5]), "a longer run begins as a shorter one"
+    assert np.array_equal(training.draw_rounds(15, 50, 5, 0, ("x",)), answered[:5]), "a longer run begins as a shorter one"
 
 
 def test_the_noise_of_a_secure_sum_covers_the_clients_that_answer(library: Graph, dealt: Partition) -> None:
@@ -82,7 +82,7 @@ def test_the_noise_of_a_secure_sum_covers_the_clients_that_answer(library: Graph
 def test_only_who_answered_has_spent(library: Graph, dealt: Partition, viewer: Viewer) -> None:
     """Every release in the ledger is one of an answer; the dearest client pays for its own answers, never more than planned."""
     plan = features.plan(features.Params(steps=12), facts_of(library, dealt, viewer, 10), Budget(2.0, 1e-3))
-    who = attendance.draw_rounds(10, 20, plan.schedule.rounds, 0, ("x",))
+    who = training.draw_rounds(10, 20, plan.schedule.rounds, 0, ("x",))
     engine = SerialRuntime()
     out = rounds.run(engine, engine.share("p", dealt), plan, 0, ("c",), ("s",), rounds.RoundPrefixes(), answered=who)
     assert sum(line.count for line in out.releases) == who.sum()

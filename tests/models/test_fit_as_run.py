@@ -35,7 +35,7 @@ PROTOCOLS = ("inductive", "inductive-edges", "transductive", "asking")
 TRUST = ["curator", "sums", "own-client"]
 SEED, EPSILON = 3, 16.0
 CALLED = "people"
-PAIRS = {"negatives": 500, "test_share": 0.1}
+PAIRS = {"test_share": 0.1}
 
 
 def drawn() -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -202,7 +202,7 @@ def test_a_model_of_links_is_the_runs_model(town: Town) -> None:
     edges = links.list_all(graph.adjacency)
     hidden = seeds.coins(SEED, "split", CALLED, 0, things=edges) < PAIRS["test_share"]
     rng = seeds.seeded_generator(SEED, "negatives", CALLED, 0)
-    none = links.draw_pairs(graph.num_nodes, int(PAIRS["negatives"]), rng, graph.adjacency)
+    none = links.draw_pairs(graph.num_nodes, 10_000, rng, graph.adjacency)
     ids = np.array(graph.ids)
     pairs = ids[np.concatenate([edges[hidden], none])]
     people = town.of(list(graph.ids))[0], pd.DataFrame(ids[edges[~hidden]], columns=["source", "target"])

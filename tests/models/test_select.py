@@ -28,7 +28,7 @@ from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base import CellContext
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.node_classification import chosen_settings, training
+from fedgraph.tasks.node_classification import paid_scores, training
 from fedgraph.types import Graph
 from tests.models.conftest import BOUNDS
 
@@ -120,7 +120,7 @@ def test_trials_on_a_secret_sample_are_priced_with_it(run: Run, place: Path) -> 
     assert any("SampledOnce(" in repr(one) for one in event.candidates)
 
 
-def a_choice(place: Path, row: dict[str, object], protocol: str) -> chosen_settings.Choice:
+def a_choice(place: Path, row: dict[str, object], protocol: str) -> paid_scores.Choice:
     """Of a row at one curator, where all of the people train or judge."""
     graph = fedgraph.read(place / "people", columns=BOUNDS).graph
     assert isinstance(graph, Graph)
@@ -129,20 +129,20 @@ def a_choice(place: Path, row: dict[str, object], protocol: str) -> chosen_setti
     context = CellContext("t", "d", graph, 0, 1, SerialRuntime())
     (cell,) = node_classification.cells(params, context)
     training.give_setting(params, cell, context, params.everybody(graph, None))
-    found = chosen_settings.choice_of(params, cell, context)
+    found = paid_scores.choice_of(params, cell, context)
     assert found is not None
     return found
 
 
 @pytest.fixture(scope="module")
-def chosen_cell(place: Path) -> Iterator[tuple[chosen_settings.Choice, TrainedCell]]:
+def chosen_cell(place: Path) -> Iterator[tuple[paid_scores.Choice, TrainedCell]]:
     """How a row of node level chooses among people whose names are known, and one training of it."""
     selects = a_choice(place, {"method": "features", "select": {"over": {"steps": [2, 4]}, "among": 2}}, "asking")
     with SerialRuntime() as engine:
         yield selects, training.train(selects.rows[0], selects.cell, selects.trial_context(engine))
 
 
-def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[chosen_settings.Choice, TrainedCell]) -> None:
+def test_one_judge_changes_the_score_by_at_most_one(chosen_cell: tuple[paid_scores.Choice, TrainedCell]) -> None:
     """Neighbouring people, each judged with the model as it is; and the noise is that of the price (a KS test rejects ⅔)."""
     selects, fitted = chosen_cell
     judges = selects.judges

@@ -25,7 +25,7 @@ from fedgraph.privacy import budget_book
 from fedgraph.privacy.accounting import selection
 from fedgraph.privacy.desk import Desk
 from fedgraph.privacy.units import Unit
-from fedgraph.tasks.node_classification import chosen_settings
+from fedgraph.tasks.node_classification import paid_scores
 from tests.mutants.code import CodeMutant
 
 _ROWS = {  # small trainings that release sums of rows, of nodes that are drawn and of neighbours: trials are one piece of code
@@ -89,7 +89,7 @@ def _one_noise_for_all_trials() -> list[tuple[object, str, object]]:
             changes["task"] = re.sub(r"trial \d+", "trial 0", changes["task"])
         return replace(record, **changes)
 
-    return [(chosen_settings, "replace", shared)]
+    return [(paid_scores, "replace", shared)]
 
 
 def _the_choice_is_secret() -> None:
@@ -112,7 +112,7 @@ def _public_choice() -> list[tuple[object, str, object]]:
     def public(root: int, *path: str | int | float) -> np.random.Generator:
         return (seeds.seeded_generator if path[0] == "choice" else seeds.secret_seeded_generator)(root, *path)
 
-    return [(chosen_settings, "seeds", SimpleNamespace(**{**vars(seeds), "secret_seeded_generator": public}))]
+    return [(paid_scores, "seeds", SimpleNamespace(**{**vars(seeds), "secret_seeded_generator": public}))]
 
 
 def _a_choice_is_charged() -> None:

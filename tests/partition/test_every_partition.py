@@ -53,8 +53,8 @@ def test_every_client_holds_the_subgraph_of_its_nodes_and_every_edge_is_held_or_
         assert (share.graph.adjacency != library.adjacency[share.nodes][:, share.nodes]).nnz == 0
         assert (share.graph.features != library.features[share.nodes]).nnz == 0
         assert np.array_equal(share.graph.labels, library.labels[share.nodes])
-    if asks_how_many(name) or name in ("whole", "natural"):
-        assert partition.num_clients == (1 if name == "whole" else CLIENTS)
+    if asks_how_many(name) or name == "natural":
+        assert partition.num_clients == CLIENTS
     assert partition.description
     held = set().union(*(keys(s.graph, s.nodes, library.num_nodes) for s in partition.subgraphs))
     assert partition.num_cut_edges == library.num_edges - len(held)
@@ -124,5 +124,5 @@ def test_the_smallest_graphs(nodes: int, edges: int, clients: int) -> None:
     for name in NAMES:
         found = split(name, graph, **({"clients": clients} if asks_how_many(name) or name == "natural" else {}))
         assert all(s.nodes.size for s in found.subgraphs), name
-        assert found.num_clients == (1 if name == "whole" else clients), name
+        assert found.num_clients == clients, name
         assert edges or found.num_cut_edges == 0, name

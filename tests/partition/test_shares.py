@@ -9,7 +9,7 @@ import pytest
 
 from fedgraph import data
 from fedgraph.errors import DataError
-from fedgraph.partition import dirichlet, uniform, whole
+from fedgraph.partition import dirichlet, uniform
 from fedgraph.types import GraphCollection
 
 
@@ -20,7 +20,7 @@ def collection() -> GraphCollection:
     return loaded
 
 
-@pytest.mark.parametrize("module", [whole, uniform, dirichlet])
+@pytest.mark.parametrize("module", [uniform, dirichlet])
 def test_every_graph_goes_to_one_client(module: object, collection: GraphCollection) -> None:
     shares = module.deal(collection, module.Params(), np.random.default_rng(0))
     assert np.array_equal(np.sort(np.concatenate(shares.members)), np.arange(200))

@@ -13,8 +13,8 @@ from fedgraph.privacy.trust import Trust
 from fedgraph.runtime.serial import SerialRuntime
 from fedgraph.tasks import node_classification
 from fedgraph.tasks.base.cell_training import TrainedCell
-from fedgraph.tasks.node_classification import bought_accuracy
-from fedgraph.tasks.node_classification.bought_accuracy import Bought
+from fedgraph.tasks.node_classification import paid_scores
+from fedgraph.tasks.node_classification.paid_scores import Bought
 from fedgraph.types import Graph
 
 EPSILON, PRICE = 2.0, 0.5
@@ -33,7 +33,7 @@ def trained(request: pytest.FixtureRequest) -> Iterator[tuple[TrainedCell, Bough
     with SerialRuntime() as engine:
         context = CellContext("t", "d", graph, 0, 1, engine)
         done = node_classification.train(params, cell, context)
-        bought = bought_accuracy.declare(params, cell, context)
+        bought = paid_scores.accuracy_of(params, cell, context)
         assert bought is not None
         yield done, bought, cell
 

@@ -76,26 +76,28 @@ def outcomes(task: Any, given: Any, where: CellContext, method: str | None = Non
 
 
 def test_every_graph_is_tested_once_and_nobody_tests_what_trained(mutag: GraphCollection) -> None:
-    splits = [graphs.split_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
+    splits = [graph_classification.split_by_folds(mutag.labels, 10, 0.2, 0, "x", seed) for seed in range(10)]
     assert np.array_equal(np.sort(np.concatenate([s.test for s in splits])), np.arange(188))
     for s in splits:
         assert np.array_equal(np.sort(np.concatenate([s.train, s.validation, s.test])), np.arange(188))
         assert s.validation.size == 38
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=4), np.random.default_rng(0))
-    split = graphs.split_by_clients(shares, 10, 0.2, 0, "x", 0)  # Jin & Chen, §4: 10 % and 20 % of each client's own
+    split = graph_classification.split_by_clients(
+        shares, 10, 0.2, 0, "x", 0
+    )  # Jin & Chen, §4: 10 % and 20 % of each client's own
     for members in shares.members:
         assert np.isin(members, split.test).sum() == round(members.size / 10)
         assert np.isin(members, split.validation).sum() == round(0.2 * members.size)
     with pytest.raises(ScenarioError, match="fewer clients"):
-        graphs.split_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
+        graph_classification.split_by_clients(replace(shares, members=tuple(m[:2] for m in shares.members)), 10, 0.2, 0, "x", 0)
 
 
 @pytest.mark.parametrize("on_nodes", [False, True])
 def test_only_training_labels_reach_the_clients(mutag: GraphCollection, on_nodes: bool) -> None:
-    split = graphs.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
+    split = graph_classification.split_by_folds(mutag.labels, 10, 0.2, 0, "x", 0)
     shares = dirichlet.deal(mutag, dirichlet.Params(clients=10), np.random.default_rng(0))
     kinds = graphs.node_kinds(mutag) if on_nodes else None
-    dealt = graphs.deal(mutag, shares, split.train, kinds)
+    dealt = graph_classification.deal(mutag, shares, split.train, kinds)
     assert sorted(dealt.order.tolist()) == list(range(188))
     at = 0
     for subgraph, sizes in zip(dealt.partition.subgraphs, dealt.sizes, strict=True):
@@ -286,7 +288,7 @@ def test_mutag_size_alone(data_root: Any) -> None:
     found = data.load("tu/mutag", root=data_root)
     assert isinstance(found, GraphCollection)
     nothing = ClassifySplit(np.arange(188), np.arange(0), np.arange(0))
-    distances = graphs.of_row(graphs.SIZE, found, 0.5, gromov.GromovOptions(), context(found), nothing, None)[0]
+    distances = graph_classification.of_row(graphs.SIZE, found, 0.5, gromov.GromovOptions(), context(found), nothing, None)[0]
     parts = StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(found.labels.size), found.labels)
     splits = tuple(ClassifySplit(train, np.zeros(0, np.int64), test) for train, test in parts)
     accuracy = classify.by_svm(distances, found.labels, splits, np.random.default_rng(0), costs=(10.0,), gammas=(0.25,)).mean
@@ -356,7 +358,6 @@ CLUSTERED = [
     ({"clusters": 11}, "allowed: at most 10"),
     ({"methods": [SPEC | {"compare": ["histogram"]}]}, "allowed: gw, fgw, mean"),
     ({"methods": [SPEC | {"release": "labels", "compare": ["gw"]}]}, "allowed: histogram"),
-    ({"solver": "pot", "loss": "kl"}, "no barycentres"),
 ]
 
 

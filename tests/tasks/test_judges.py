@@ -7,7 +7,7 @@ import pytest
 
 from fedgraph import seeds
 from fedgraph.federation import Federation
-from fedgraph.tasks.node_classification import chosen_settings, protocols
+from fedgraph.tasks.node_classification import paid_scores, protocols
 from fedgraph.types import Graph
 
 
@@ -15,7 +15,7 @@ def judges(graph: Graph, protocol: protocols.Protocol) -> tuple[set[str], Federa
     rng = seeds.seeded_generator(0, "split")
     public: str = "test-graph" if protocol in ("transductive", "inductive-edges") else "nothing"
     setting = protocols.divide(graph, protocol, 0.8, rng, public=public)  # type: ignore[arg-type]
-    left, found = chosen_settings.split_judges(setting, protocol, seeds.seeded_generator(0, "judges"))
+    left, found = paid_scores.split_judges(setting, protocol, seeds.seeded_generator(0, "judges"))
     return {found.graph.ids[row] for row in found.rows}, left
 
 

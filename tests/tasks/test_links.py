@@ -95,7 +95,7 @@ ROWS = [
 def scenario(folder: Path, **more: Any) -> dict[str, Any]:
     task = {
         "task": "link_prediction", "trust": ["curator", "sums", "own-client"], "epsilons": [4], "delta": 1e-4, "owners": True,
-        "methods": ROWS, "partition": {"partition": "uniform", "clients": 3}, "test_share": 0.3, "negatives": 2000,
+        "methods": ROWS, "partition": {"partition": "uniform", "clients": 3}, "test_share": 0.3,
     }  # fmt: skip
     data = [{"name": "own/csv", "label": "d", "path": str(folder), "parameters": {"label": "", "owner": "payer"}}]
     return {"name": "owners", "seeds": 2, "runtime": {"engine": "serial"}, "datasets": data, "tasks": [task | more]}

@@ -19,8 +19,9 @@ from fedgraph import seeds
 from fedgraph.comparison import gromov, metric_space
 from fedgraph.comparison.metric_space import MetricSpace, SpaceMetric, SpaceWeights
 from fedgraph.federation import JOINED_WORLD
-from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, no_plan, no_plugins
-from fedgraph.tasks.base.graphs import FUSED, SIZE, TOPOLOGY, SolverSettings
+from fedgraph.tasks.base import Cell, CellContext, NestedTaskPlugin, Result, TaskOffers
+from fedgraph.tasks.base.graphs import SIZE, SolverSettings
+from fedgraph.tasks.graph_classification import FUSED, TOPOLOGY
 from fedgraph.types import Graph
 
 GED, _EMBEDDED = "GED", "GW(H)"
@@ -41,7 +42,13 @@ class Params(SolverSettings, clear.ClearSampleSettings):
     restarts: int = Field(5, ge=0, description="random restarts of each Gromov-Wasserstein problem")
 
 
-plugins_of, plan = no_plugins, no_plan
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+    """Nothing of it is a plugin."""
+    return []
+
+
+def plan(params: Params, cell: Cell, context: CellContext) -> None:
+    """Nothing is released."""
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:

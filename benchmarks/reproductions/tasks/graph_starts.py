@@ -19,7 +19,7 @@ from benchmarks.reproductions import starts
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from fedgraph import seeds
 from fedgraph.federation import JOINED_WORLD
-from fedgraph.tasks.base import Cell, CellContext, Result, TaskOffers, distinct_values, no_plan, no_plugins
+from fedgraph.tasks.base import Cell, CellContext, NestedTaskPlugin, Result, TaskOffers, grid
 
 _LOWER = 1e-6  # what counts as lower, relative to the value from p qᵀ: well above the tolerance of a descent
 
@@ -48,12 +48,18 @@ class Params(clear.ClearSampleSettings):
     """Which graphs, which model, which noise."""
 
     pairs: int = Field(300, ge=1, description="random pairs of one repetition")
-    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], distinct_values("noise")] = Field(
+    noise: Annotated[list[Annotated[float, Field(gt=0, allow_inf_nan=False)]], grid.distinct_values("noise")] = Field(
         [0.01, 0.1, 1.0], min_length=1, description="standard deviations of the noise on embeddings in [0, 1]"
     )
 
 
-plugins_of, plan = no_plugins, no_plan
+def plugins_of(params: Params) -> list[NestedTaskPlugin]:
+    """Nothing of it is a plugin."""
+    return []
+
+
+def plan(params: Params, cell: Cell, context: CellContext) -> None:
+    """Nothing is released."""
 
 
 def cells(params: Params, context: CellContext) -> list[Cell]:

@@ -5,10 +5,9 @@ run at ε = ∞, and says how many nodes break the promise and what ε would be 
 """
 
 import functools
-import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,12 +18,11 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Federation, WorldKind, rounds, world_of_trust
 from fedgraph.methods import Plan, column_ranks, method_kinds
 from fedgraph.partition import base as partitions
+from fedgraph.tasks.base.grid import Grid
 from fedgraph.types import Graph, Partition
 
 _Facts = TypeVar("_Facts", bound=cells.TaskFacts)
-_Made = TypeVar("_Made")
 EVERYBODY = "all"  # name of the record about all clients together
-_HALVINGS = 9  # bisections of an interval of ε, at its geometric mean
 
 
 def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
@@ -42,7 +40,7 @@ def look_up_promises(made: Plan, partition: Partition) -> privacy.Guarantee:
 
 
 @dataclass(frozen=True, eq=False)
-class _Settled:
+class SettledPlan:
     """A plan whose rounds have run, and their price."""
 
     plan: Plan  # what was declared before the rounds
@@ -83,14 +81,14 @@ class _Settled:
         )
 
 
-def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> _Settled:
+def settle_plan(made: Plan, partition: Partition, outcome: rounds.RoundsOutcome) -> SettledPlan:
     """The rounds of ``made`` with their price; promises are compared with ``partition``."""
     guarantee = look_up_promises(made, partition)
-    return _Settled(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
+    return SettledPlan(made, outcome, guarantee, privacy.settle.of_releases(guarantee, outcome.releases))
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedCell(_Settled):
+class TrainedCell(SettledPlan):
     """A training in one world, and its price."""
 
     federation: Federation  # the federation that trained, with columns on one scale
@@ -98,12 +96,9 @@ class TrainedCell(_Settled):
     said: tuple[str, ...] = ()  # sentences for the public report about what was released beside the training
 
     def facts(self, kind: type[_Facts], protocol: str, **own: Any) -> _Facts:
-        """The task's record of facts, with the facts about clients that all tasks share.
+        """The task's record of facts, of the class ``kind``, with the facts about clients that all tasks share.
 
-        Args:
-            kind: Class of the record.
-            protocol: How test nodes are asked.
-            own: The task's own facts, which may replace the shared ones.
+        protocol: how test nodes are asked. own: the task's own facts, which may replace the shared ones.
         """
         partition = self.federation.partition
         usual: dict[str, Any] = {
@@ -125,7 +120,7 @@ def partition_key(partition: SettingsSpec) -> Hashable:
     return tuple(sorted((key, repr(value)) for key, value in partition.items()))
 
 
-def deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellContext) -> Partition:
+def _deal(held: Graph, partition: SettingsSpec, seed: int | str, context: CellContext) -> Partition:
     """The partition of a seed. ``ScenarioError`` if two clients would hold the same node."""
     offers, settings = partitions.chosen(partition)
     found = offers.split(held, settings, seeds.seeded_generator(context.root, "partition", context.dataset, seed))
@@ -144,41 +139,23 @@ def graph_of(context: CellContext) -> Graph:
     return context.data
 
 
-class _Deals(Protocol):
-    """The settings of a task about its clients (those of ``grid.Grid``, which imports this package)."""
-
-    @property
-    def partition(self) -> SettingsSpec: ...
-    @property
-    def cut_edges(self) -> methods.PublicCutEdgeFacts: ...
-    @property
-    def owners(self) -> bool: ...
-
-
-def deal_federation(
-    whole: Federation, params: _Deals, key: tuple[Hashable, ...], seed: int, context: CellContext
-) -> Federation:
+def deal_federation(whole: Federation, params: Grid, key: tuple[Hashable, ...], seed: int, context: CellContext) -> Federation:
     """``whole`` dealt to the clients of a seed; with ``owners`` all seeds have the same. key: cache key of ``whole``."""
 
     def make() -> Federation:
         if not params.owners:
-            return whole.dealt(deal(whole.held, params.partition, seed, context), params.cut_edges)
-        dealt = deal_to_owners(graph_of(context), params.partition, context)[1]
+            return whole.dealt(_deal(whole.held, params.partition, seed, context), params.cut_edges)
+        dealt = deal_to_owners(params, context)[1]
         return whole.dealt_to_owners(whole.held.owner_names, dealt, params.cut_edges)
 
     return context.cached(("together", *key, partition_key(params.partition), params.cut_edges), make)
 
 
 def world_of(
-    whole: Federation, params: _Deals, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
+    whole: Federation, params: Grid, key: tuple[Hashable, ...], cell: Cell, context: CellContext, client: int = 0
 ) -> Federation:
-    """The federation of a cell, in the cell's world.
-
-    Args:
-        whole: All nodes at one curator.
-        params: Who is a client, and what becomes of edges between clients.
-        key: Cache key of ``whole``.
-        client: Number of the client, in a world where each client trains alone.
+    """The federation of a cell, in the cell's world. whole: all nodes at one curator. key: cache key of ``whole``. client: its
+    number, in a world where each client trains alone.
     """
 
     def make() -> Federation:
@@ -189,30 +166,26 @@ def world_of(
     return found if found.world == cell.world else replace(found, world=cell.world)
 
 
-def held_key(params: _Deals, cell: Cell, client: int = 0) -> Hashable:
+def held_key(params: Grid, cell: Cell, client: int = 0) -> Hashable:
     """A key for who holds which node; it does not depend on the trust. client: as for ``world_of``."""
     dealt = None if cell.world.kind is WorldKind.WHOLE else (partition_key(params.partition), params.cut_edges)
     return (cell.dataset, cell.world.holding, dealt, cell.seed, client if cell.world.kind is WorldKind.ALONE else None)
 
 
-def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) -> tuple[Graph, Partition]:
-    """Deals nodes to clients that stay the same for all seeds.
+def deal_to_owners(params: Grid, context: CellContext) -> tuple[Graph, Partition]:
+    """(the context's graph with the owner of each node, the partition), the same for all seeds.
 
-    Args:
-        partition: The settings of the partition, its name included.
-        context: Has the root of the random streams, and caches the result.
-
-    Returns:
-        (the graph with the owner of each node, the partition). If the partition keeps the owners of the data, clients have
-        their names; otherwise they are called ``client 1``, ``client 2``, …
+    If the partition keeps the owners of the data, clients have their names; otherwise they are called ``client 1``, ``client
+    2``, …
 
     Raises:
-        ScenarioError: As for ``deal``.
+        ScenarioError: The partition is unknown, overlaps, or gives no ``Partition``.
         DataError: Two clients have one name, or a client has the name that tables use for all clients together.
     """
 
     def make() -> tuple[Graph, Partition]:
-        found = deal(graph, partition, "owners", context)
+        graph = graph_of(context)
+        found = _deal(graph, params.partition, "owners", context)
         owner = np.zeros(graph.num_nodes, dtype=np.int64)
         for share in found.subgraphs:
             owner[share.nodes] = share.client
@@ -227,7 +200,7 @@ def deal_to_owners(graph: Graph, partition: SettingsSpec, context: CellContext) 
             raise DataError(f"{graph.name}: {called}; allowed: any other name")
         return replace(graph, owner=owner, owner_names=names), found
 
-    return context.cached(("owned", context.dataset, partition_key(partition)), make)
+    return context.cached(("owned", context.dataset, partition_key(params.partition)), make)
 
 
 def epsilons_of(done: TrainedCell, federation: Federation) -> list[float]:
@@ -252,22 +225,6 @@ def plan(
         offered = ", ".join(one.value for one in method.OFFERS.units)
         raise ScenarioError(f"the plan of {made.method} protects a unit {unit.value!r}; OFFERS.units says: {offered}")
     return replace(made, notes=(*made.notes, *federation.said)) if federation.said else made
-
-
-def dearest_within(
-    epsilon: float, least: float, made: Callable[[float], _Made], priced: Callable[[_Made], Plan]
-) -> _Made | None:
-    """``made`` of the largest ε in [least, epsilon] whose plan costs at most ``epsilon``; None if there is none."""
-    low, high, best = least, epsilon, made(least)
-    if priced(best).provable().epsilon > epsilon:
-        return None
-    for _ in range(_HALVINGS):
-        tried = made(middle := math.sqrt(low * high))
-        if priced(tried).provable().epsilon <= epsilon:
-            low, best = middle, tried
-        else:
-            high = middle
-    return best
 
 
 def train_clients_alone(

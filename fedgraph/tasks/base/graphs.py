@@ -13,14 +13,13 @@ encoded embeddings alone.
 import hashlib
 import math
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 from pydantic import AfterValidator, BeforeValidator, Field
-from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
 
 from fedgraph import cells, comparison, documents, methods, privacy, seeds
@@ -30,7 +29,6 @@ from fedgraph.comparison import (
     MetricSpace,
     SolverFacts,
     agreement,
-    classify,
     gromov,
     gromov_bounds,
     metric_space,
@@ -38,20 +36,18 @@ from fedgraph.comparison import (
 from fedgraph.documents import SettingsSpec
 from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import JOINED_WORLD, rounds
-from fedgraph.methods import Plan, column_ranks
-from fedgraph.partition import PartitionShares
-from fedgraph.tasks import base
-from fedgraph.tasks.base import Cell, CellContext, Result
-from fedgraph.types import Graph, GraphCollection, Partition, Subgraph, plain_graph
+from fedgraph.methods import column_ranks
+from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid
+from fedgraph.types import Graph, GraphCollection, Partition, plain_graph
 
-_OWN = "epsilons"  # of a model: its budgets
+EmbedderPlan: TypeAlias = methods.Plan[Any, methods.EmbedderMethodMade]
 RESTARTS, KICKS = 8, 40  # of the careful search, beside the usual start
 # Σ over pairs of n·m·(n + m)/2 points that the careful search may take by itself: about ten seconds of a core
 _CAREFUL_WORK = 2e8
 _Encoder = Literal["multi-bit", "multi-bit-total", "multi-bit-node", "gaussian-as-coded"]
 
 
-Distinct = base.distinct_values("the value")
+Distinct = grid.distinct_values("the value")
 
 
 def parse_epsilon(value: Any) -> float | str:
@@ -71,16 +67,12 @@ def parse_epsilon(value: Any) -> float | str:
 _GraphEpsilon = Annotated[float | Literal["1/n"], BeforeValidator(parse_epsilon)]
 Epsilons = Annotated[list[_GraphEpsilon], Distinct, documents.InfiniteSetting]
 OwnEpsilons = Annotated[Epsilons | None, Field(min_length=1), documents.InfiniteSetting]
-Encoders = Annotated[list[_Encoder], Distinct]
+_Encoders = Annotated[list[_Encoder], Distinct]
 
 
 def is_in_clear(epsilon: float | str) -> bool:
     """Whether embeddings are sent without encoding: ε is ∞."""
     return epsilon != "1/n" and math.isinf(float(epsilon))
-
-
-def _label(method: SettingsSpec) -> str:
-    return str(method.get("label", method.get("model", "gcn")))
 
 
 def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
@@ -91,33 +83,7 @@ def _without_own_encoder(method: SettingsSpec) -> SettingsSpec:
     return method
 
 
-class RowKeys(base.TaskRowKeys):
-    """The keys of a model that are the task's."""
-
-    epsilons: OwnEpsilons = Field(None, description="ε of this model; default the task's")
-    compare: bool | None = Field(None, description="false: only the model's own answers")
-    fused: Literal["raw", "embedding"] | None = Field(None, description="node features beside distances")
-
-
 Model = Annotated[SettingsSpec, AfterValidator(_without_own_encoder)]
-
-
-def _checked(methods: list[SettingsSpec]) -> list[SettingsSpec]:
-    base.require_distinct_cells("the model", [_label(m) for m in methods])
-    found = []
-    for m in methods:
-        given = m | ({_OWN: [_written(parse_epsilon(e)) for e in m[_OWN]]} if _OWN in m else {})
-        in_clear = _OWN in m and all(map(is_in_clear, given[_OWN]))
-        if "fused" in m and not in_clear:
-            raise ValueError("fused looks at rows in clear: it needs epsilons [inf]")
-        if not m.get("compare", True) and (m.get("pooling") == "none" or not in_clear):
-            raise ValueError("compare: false asks for the model's own answers: it needs epsilons [inf] and pooling mean or sum")
-        found.append(given)
-    return found
-
-
-def _written(epsilon: float | str) -> float | str:
-    return "inf" if is_in_clear(epsilon) else epsilon
 
 
 @dataclass(frozen=True)
@@ -145,23 +111,6 @@ class Row:
         return f"{self.label}/{self.encoder}/{self.rule}"
 
 
-def list_rows(
-    methods: Sequence[SettingsSpec], epsilons: Sequence[float | str], encoders: Sequence[str]
-) -> Iterator[tuple[Row, ...]]:
-    """The rows of every model, in order. epsilons: the task's, for a model that names none."""
-    for index, method in enumerate(methods):
-        budgets = [parse_epsilon(e) for e in method.get(_OWN, epsilons)]
-        yield tuple(
-            Row(index, _label(method), encoder, value)
-            for value in budgets
-            for encoder in (["none"] if is_in_clear(value) else encoders)
-        )
-
-
-_CheckedModel = Annotated[Model, AfterValidator(base.check_row_keys(RowKeys))]
-Models = Annotated[list[_CheckedModel], AfterValidator(_checked)]
-
-
 class SolverSettings(documents.Settings):
     """Settings that every task with Gromov-Wasserstein discrepancies has."""
 
@@ -170,7 +119,6 @@ class SolverSettings(documents.Settings):
         description="fast (compiled), or POT's at the server: pot (conditional gradient), proximal (proximal point), batched "
         "(proximal gradient of many pairs at once, on a GPU where there is one)",
     )
-    loss: Literal["square", "kl"] = Field("square", description="of two distances: square, or kl (divergence, POT's solvers)")
     verify: int = Field(50, ge=0, description="pairs that the server also solves with POT, to compare with ours")
     quality: Literal["auto", "fast", "careful"] = Field(
         "auto",
@@ -189,14 +137,14 @@ class SolverSettings(documents.Settings):
         starts, kicks = (RESTARTS, KICKS) if careful else (self.restarts, 0)
         if self.solver != "fast" and starts:
             raise ValueError(f"solver: {self.solver} is one descent from p qᵀ: it needs quality: fast and restarts: 0")
-        return gromov.GromovOptions(solver=self.solver, loss=self.loss, alpha=alpha, restarts=starts, kicks=kicks)
+        return gromov.GromovOptions(solver=self.solver, alpha=alpha, restarts=starts, kicks=kicks)
 
 
 class CompareSettings(SolverSettings):
     """Settings of a task that compares what small graphs release."""
 
     epsilons: Epsilons = Field(min_length=1, description="ε of each graph: a number, 1/n for n nodes, inf for no encoding")
-    encoders: Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
+    encoders: _Encoders = Field(["multi-bit"], min_length=1, description="what finite ε are read by")
     max_graphs: int | None = Field(None, ge=20, description="of a collection, a stratified sample of this many graphs")
     seeds: int | None = Field(None, ge=1, description="repetitions of this task, at most the scenario's seeds")
     metric: comparison.SpaceMetric = Field("euclidean", description="distance between rows: euclidean, cosine or correlation")
@@ -228,12 +176,8 @@ def public_facts(
 ) -> methods.PublicFacts:
     """What is public where clients hold small graphs.
 
-    Args:
-        partition: Who holds what.
-        sizes: For each client the number of nodes of each of its graphs; empty where a client is one part of one graph.
-        num_features: Columns of every node.
-        num_classes: Of the labels that train.
-        said: Facts that differ from the usual ones.
+    sizes: for each client the number of nodes of each of its graphs; empty where a client is one part of one graph. said: facts
+    that differ from the usual ones.
     """
     own = tuple(s.graph.num_nodes for s in partition.subgraphs)
     usual: dict[str, Any] = {
@@ -248,13 +192,17 @@ def public_facts(
 
 
 def train(
-    made: Plan[Any, methods.EmbedderMethodMade], partition: Partition, key: Hashable, named: tuple[str | int, ...], cell: Cell,
+    made: EmbedderPlan, partition: Partition, key: Hashable, named: tuple[str | int, ...], cell: Cell,
     context: CellContext,
-) -> rounds.RoundsOutcome:  # fmt: skip
-    """All rounds at the clients. key: names the partition at the workers. named: the model, in names of shared streams."""
+) -> cell_training.SettledPlan:  # fmt: skip
+    """All rounds at the clients, and their price. key: names the partition at the workers. named: the model, in names of shared
+    streams.
+    """
     shared = context.runtime.share(("partition", context.label, cell.dataset, cell.seed, key), partition)
     common: tuple[str | int | float, ...] = (cell.task, cell.dataset, cell.method, *named, cell.seed)
-    return rounds.run(context.runtime, shared, made, context.root, cell.path, common, context.prefixes, context.on_round)
+    progress = (context.prefixes, context.on_round)
+    outcome = rounds.run(context.runtime, shared, made, context.root, cell.path, common, *progress)
+    return cell_training.settle_plan(made, partition, outcome)
 
 
 def price_untrained(
@@ -318,67 +266,6 @@ def prepare(
     return collection
 
 
-def require_classes(collection: GraphCollection, num_folds: int) -> None:
-    """``ScenarioError`` if a class has fewer than two graphs, or the largest class has fewer graphs than there are folds."""
-    counts = np.bincount(collection.labels, minlength=collection.num_classes)
-    names = collection.classes or tuple(map(str, range(collection.num_classes)))
-    if counts.size < 2 or int(counts.min()) < 2:
-        few = int(counts.argmin())
-        raise ScenarioError(
-            f"{collection.name}: {counts.size} class(es), of which {names[few]!r} has {counts[few]} graph(s); allowed: two "
-            "classes or more of two graphs or more, since some train and others test"
-        )
-    if int(counts.max()) < num_folds:
-        allowed = f"at most {counts.max()}, the graphs of the largest class"
-        raise ScenarioError(f"{collection.name}: folds is {num_folds}; allowed: {allowed}")
-
-
-def split_by_folds(labels: np.ndarray, num_folds: int, validation: float, root: int, name: str, seed: int) -> ClassifySplit:
-    """Split ``seed``: fold ``seed mod num_folds`` of a stratified cross-validation is the test set, so that ``num_folds`` seeds
-    test every graph once. Of the others, ``validation`` (a share of all graphs) are validation graphs, the rest train.
-    """
-    from sklearn.model_selection import StratifiedKFold  # its import takes longer than many a cell
-
-    turn, which = divmod(seed, num_folds)
-    rng = seeds.seeded_generator(root, "folds", name, turn)
-    model = StratifiedKFold(num_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-    rest, test = list(model.split(np.zeros(labels.size), labels))[which]
-    order = seeds.seeded_generator(root, "validation", name, seed).permutation(rest)
-    held = round(validation * labels.size)
-    return ClassifySplit(np.sort(order[held:]), np.sort(order[:held]), np.sort(test))
-
-
-def split_by_clients(
-    shares: PartitionShares, num_folds: int, validation: float, root: int, name: str, seed: int
-) -> ClassifySplit:
-    """Every client keeps about 1/``num_folds`` of its own graphs for the test and a share ``validation`` for validation (Jin &
-    Chen, §4: 10 % and 20 %). ``ScenarioError`` if no graph is left to test or to train.
-    """
-    test, held, rest = [], [], []
-    for client, members in enumerate(shares.members):
-        order = seeds.seeded_generator(root, "own parts", name, seed, client).permutation(members)
-        asked, choosing = round(order.size / num_folds), round(validation * order.size)
-        test.append(order[:asked])
-        held.append(order[asked : asked + choosing])
-        rest.append(order[asked + choosing :])
-    train, validated, tested = (np.sort(np.concatenate(parts)) for parts in (rest, held, test))
-    if not train.size or not tested.size:
-        raise ScenarioError(
-            f"{name}: of {len(shares.members)} clients none holds graphs enough to keep 1/{num_folds} of them for a test; "
-            "allowed: fewer clients, fewer folds, or held_out: folds"
-        )
-    return ClassifySplit(train, validated, tested)
-
-
-@dataclass(frozen=True, eq=False)
-class TaskCollection:
-    """A collection that was dealt to clients."""
-
-    partition: Partition  # each client's graphs as one block-diagonal graph
-    order: np.ndarray  # int64 [graphs], positions in the collection, client by client
-    sizes: tuple[tuple[int, ...], ...]  # for each client, the number of nodes of each of its graphs
-
-
 def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int]:
     """(per graph, int64 [n] the kind of each node; how many kinds there are): the categorical part of the features.
 
@@ -392,38 +279,6 @@ def node_kinds(collection: GraphCollection) -> tuple[tuple[np.ndarray, ...], int
             sizes = [g.num_nodes for g in collection.graphs]
             return tuple(np.split(part.argmax(axis=1).astype(np.int64), np.cumsum(sizes)[:-1])), part.shape[1]
     raise ScenarioError(f"{collection.name} has no node labels to train on; write 'pooling: mean' to train on graph labels")
-
-
-def deal(
-    collection: GraphCollection,
-    shares: PartitionShares,
-    train: np.ndarray,
-    kinds: tuple[tuple[np.ndarray, ...], int] | None = None,
-) -> TaskCollection:
-    """The collection dealt to clients; labels of graphs outside ``train`` are hidden (−1).
-
-    A node's label is that of its graph, or its own kind if ``kinds`` are given (as ``node_kinds`` returns them).
-    """
-    shown = np.full(collection.labels.size, -1, dtype=np.int64)
-    shown[train] = collection.labels[train]
-    seen = set(train.tolist())
-    classes = collection.num_classes if kinds is None else kinds[1]
-    first, subgraphs, sizes = 0, [], []
-    for client, members in enumerate(shares.members):
-        graphs = [collection.graphs[i] for i in members]
-        own = tuple(g.num_nodes for g in graphs)
-        labels = np.repeat(shown[members], own)
-        if kinds is not None:
-            own_kinds = (kinds[0][i] for i in members.tolist())
-            given = [k if i in seen else np.full(k.size, -1) for i, k in zip(members.tolist(), own_kinds, strict=True)]
-            labels = np.concatenate(given)
-        nodes = np.arange(first, first + sum(own), dtype=np.int64)
-        subgraphs.append(Subgraph(client, unite(collection.name, graphs, labels, classes), nodes))
-        sizes.append(own)
-        first += sum(own)
-    told = (shares.description, False, shares.from_labels, shares.natural)
-    partition = Partition(tuple(subgraphs), True, 0, *told)
-    return TaskCollection(partition, np.concatenate(shares.members), tuple(sizes))
 
 
 def unite(name: str, graphs: Sequence[Graph], labels: np.ndarray, num_classes: int) -> Graph:
@@ -617,14 +472,8 @@ def _solve_chunk(which: np.ndarray, spaces: Sequence[MetricSpace], options: grom
 
 
 SIZE, DEGREES = "graph size", "size and degrees"
-_SHORTEST, TOPOLOGY, FUSED = "shortest-path kernel", "GW(A)", "FGW(A, X)"
 CONSTANT = "constant embedding"
 LEAKING = (SIZE, DEGREES)
-
-
-def _size_distances(sizes: np.ndarray) -> np.ndarray:
-    """(n − n')², in units of its median over pairs that differ."""
-    return scaled(np.subtract.outer(sizes.astype(float), sizes.astype(float)) ** 2)
 
 
 def of_degrees(graphs: Sequence[Graph]) -> np.ndarray:
@@ -640,58 +489,6 @@ def scaled(distances: np.ndarray) -> np.ndarray:
     """Divided by the median of the positive entries, so that one grid of γ fits every baseline."""
     positive = distances[distances > 0]
     return distances / float(np.median(positive)) if positive.size else distances
-
-
-def _shortest_path_distances(collection: GraphCollection) -> np.ndarray:
-    """2 − 2K, K the normalised shortest-path kernel without node labels (Borgwardt & Kriegel 2005).
-
-    K of two graphs is the cosine of their histograms of shortest-path lengths, over all pairs of nodes that a path joins. A
-    node without edges is on no path; a graph without edges is like no other.
-    """
-    counts = [_path_length_counts(graph) for graph in collection.graphs]
-    histograms = np.zeros((len(counts), max((c.size for c in counts), default=0)))
-    for row, found in zip(histograms, counts, strict=True):
-        row[: found.size] = found
-    products = histograms @ histograms.T
-    norms = np.sqrt(np.outer(products.diagonal(), products.diagonal()))
-    kernel = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
-    return np.clip(2.0 - 2.0 * kernel, 0.0, None) * (1.0 - np.eye(len(counts)))
-
-
-def _path_length_counts(graph: Graph) -> np.ndarray:
-    """int64 [longest + 1]: number of ordered pairs of different nodes whose shortest path has each length; none has 0."""
-    lengths = shortest_path(graph.adjacency, directed=False, unweighted=True)
-    return np.bincount(lengths[np.isfinite(lengths) & (lengths > 0)].astype(np.int64))
-
-
-def of_row(
-    row: str,
-    collection: GraphCollection,
-    alpha: float,
-    options: gromov.GromovOptions,
-    context: CellContext,
-    split: classify.ClassifySplit,
-    k: int | None,
-    weights: comparison.SpaceWeights = "uniform",
-) -> tuple[np.ndarray, SolverFacts]:
-    """As ``solve_asked``, for a row that needs no model; results are kept for the other splits of this process."""
-    key = ("distances", row, context.dataset, alpha, options, weights)
-    if row in (TOPOLOGY, FUSED):  # shortest paths (unreachable pairs: one more than the diameter)
-
-        def spaces() -> list[MetricSpace]:
-            of_nodes = (g.features.toarray() if row == FUSED else None for g in collection.graphs)
-            return [
-                metric_space.from_topology(g.adjacency, weights, f) for g, f in zip(collection.graphs, of_nodes, strict=True)
-            ]
-
-        return solve_once(key, spaces, replace(options, alpha=alpha if row == FUSED else None), context, split, k)
-    sizes = np.array([g.num_nodes for g in collection.graphs])
-    made: dict[str, Callable[[], np.ndarray]] = {
-        SIZE: lambda: _size_distances(sizes),
-        DEGREES: lambda: of_degrees(collection.graphs),
-        _SHORTEST: lambda: _shortest_path_distances(collection),
-    }
-    return context.cached(key, made[row]), SolverFacts()
 
 
 def embedded_spaces(

@@ -62,22 +62,10 @@ def _calibration_error(chances: np.ndarray, truth: np.ndarray) -> float:
     return float(sum(gaps) / truth.size)
 
 
-def warn_of_few(truth: np.ndarray, one: str = "node") -> tuple[str, ...]:
-    """A warning, with two standard errors of an accuracy of ½, if the test set is small; else empty.
-
-    truth: int64 [n], −1 does not count. one: what a node is called; ``graph`` if each is a whole graph.
-    """
-    number = int((truth >= 0).sum())
-    if number >= _FEWEST:
-        return ()
-    many = counted(number, f"test {one}")
-    return (f"Accuracy is measured on {many} only: chance alone moves it by up to ± {1 / number**0.5:.2f}.",)
-
-
 def least_class(labels: np.ndarray) -> int:
     """Size of the smallest class of at least ``_FEWEST_OF_A_CLASS`` nodes, if there are two such classes; else of the smallest.
 
-    Smaller classes are left out, because ``warn_of_small_classes`` names them.
+    Smaller classes are left out, because ``warn_of_few`` names them.
 
     Args:
         labels: int64 [n], −1: unknown; at least one is known.
@@ -87,16 +75,23 @@ def least_class(labels: np.ndarray) -> int:
     return int((enough if enough.size > 1 else counts).min())
 
 
-def warn_of_small_classes(labels: np.ndarray, names: Sequence[str], one: str = "node") -> tuple[str, ...]:
-    """A warning that names classes that are too small to be judged, and what to do. labels: as for ``least_class``."""
-    counts = np.bincount(labels[labels >= 0])
+def warn_of_few(truth: np.ndarray, labels: np.ndarray, names: Sequence[str], one: str) -> list[str]:
+    """Warnings: of a small test set, with two standard errors of an accuracy of ½; of classes that are too small to be judged.
+
+    truth: int64 [n], −1 does not count. labels: of all nodes, as for ``least_class``. names: of the classes; empty: they have
+    none. one: what a node is called; ``graph`` if each is a whole graph.
+    """
+    found, number, counts = [], int((truth >= 0).sum()), np.bincount(labels[labels >= 0])
+    if number < _FEWEST:
+        many = counted(number, f"test {one}")
+        found.append(f"Accuracy is measured on {many} only: chance alone moves it by up to ± {1 / number**0.5:.2f}.")
     few = [(names[k] if names else str(k), int(count)) for k, count in enumerate(counts) if 0 < count < _FEWEST_OF_A_CLASS]
-    if not few:
-        return ()
-    listed = ", ".join(f"{name} {count}" for name, count in few[:8]) + (", …" if len(few) > 8 else "")
-    many = f"Of {len(few)} classes with" if len(few) > 1 else "Of a class with"
-    said = f"{many} fewer than {counted(_FEWEST_OF_A_CLASS, one)} ({listed}) nothing can be said"
-    return (f"{said}: merge it with another, or leave its label empty.",)
+    if few:
+        listed = ", ".join(f"{name} {count}" for name, count in few[:8]) + (", …" if len(few) > 8 else "")
+        many = f"Of {len(few)} classes with" if len(few) > 1 else "Of a class with"
+        said = f"{many} fewer than {counted(_FEWEST_OF_A_CLASS, one)} ({listed}) nothing can be said"
+        found.append(f"{said}: merge it with another, or leave its label empty.")
+    return found
 
 
 def of_scores(scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:

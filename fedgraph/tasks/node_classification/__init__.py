@@ -13,24 +13,42 @@ who is trusted:
 With ``owners`` each owner of the data is a client, and the choices that it has are compared (``owners``).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from fedgraph import privacy, seeds
 from fedgraph.attacks import named, whole_run
-from fedgraph.cells import NodeClassificationCellFacts, task_facts
+from fedgraph.cells import NodeClassificationCellFacts, SentBytesCellFacts, task_facts
 from fedgraph.comparison import cluster
 from fedgraph.errors import RuntimeFailure, ScenarioError
-from fedgraph.federation import ALONE_WORLD, Federation, WorldKind
+from fedgraph.federation import ALONE_WORLD, Federation, RoundsOutcome, WorldKind
 from fedgraph.methods import Plan, State, method_kinds
 from fedgraph.tasks import base
 from fedgraph.tasks.base import Cell, CellContext, Result, cell_training, grid, measures
-from fedgraph.tasks.node_classification import attendance, bought_accuracy, chosen_settings, owners, training
+from fedgraph.tasks.node_classification import owners, paid_scores, training
 from fedgraph.tasks.node_classification.settings import Params
 from fedgraph.tasks.node_classification.settings import RowKeys as ROW
 from fedgraph.types import Graph, Partition
 
 _MOST_NODES = 1000  # of a map: t-SNE of more takes longer than the training
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A line between a client and the server."""
+
+    down: float  # bit per second to the client
+    up: float  # bit per second from the client
+    latency: float  # seconds, one way
+
+    @property
+    def words(self) -> str:
+        return f"{self.down / 1e6:g} Mbit/s down, {self.up / 1e6:g} up, {self.latency * 1e3:g} ms one way"
+
+
+_LINKS = {"home": _Link(50e6, 10e6, 0.02), "data centre": _Link(10e9, 10e9, 0.0005)}
 
 
 def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
@@ -40,15 +58,15 @@ def plugins_of(params: Params) -> list[base.NestedTaskPlugin]:
         (("partition",), "partition", params.partition),
     ]
     for index, method in enumerate(params.methods):
-        every = base.TaskRowSelect.model_validate(method["select"]).choices if "select" in method else []
+        every = grid.TaskRowSelect.model_validate(method["select"]).choices if "select" in method else []
         plain = {key: value for key, value in method.items() if key not in ROW.model_fields}
         found += [(("methods", index, "select", "over"), "methods", plain | choice) for choice in every]
     return found + base.nest_attacks(params.attack.named if params.attack else [])
 
 
-def refuses(params: Params, name: str) -> str | None:
+def _refuses(params: Params, name: str) -> str | None:
     """Why the method ``name`` cannot serve here, or None."""
-    trusted = grid.list_method_trust(name, params.methods, params.trust)
+    trusted = grid.trust_of_method(name, params.methods, params.trust)
     if params.owners:
         if method_kinds.load(name).OFFERS.trusts_nobody:
             return f"in {name!r} every node protects itself, so whether its organisation joins changes nothing"
@@ -68,7 +86,7 @@ def cells(params: Params, context: CellContext) -> list[Cell]:
         for entry, spec in enumerate(params.methods)
         if seed < int(spec.get("seeds", context.seeds))
         for world in owners.worlds_of(params, spec, federation)
-        for cell in grid.list_row_cells(params, world, entry, seed, context)
+        for cell in grid.cells_of(params, world, entry, seed, context)
     ]
 
 
@@ -77,9 +95,9 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
 
     If each client trains alone, it is the plan of the largest one.
     """
-    if (bought := bought_accuracy.declare(params, cell, context)) is not None:
+    if (bought := paid_scores.accuracy_of(params, cell, context)) is not None:
         return bought.whole
-    if (selects := chosen_settings.choice_of(params, cell, context)) is not None:
+    if (selects := paid_scores.choice_of(params, cell, context)) is not None:
         return selects.priced.plan
     client = 0
     if cell.world == ALONE_WORLD:
@@ -88,7 +106,7 @@ def plan(params: Params, cell: Cell, context: CellContext) -> Plan:
     return training.plan(params, cell, context, client)
 
 
-def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, privacy.Guarantee]:
+def _priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan, privacy.Guarantee]:
     """The cell's plan, and its guarantee with every promise compared with the data: what a budget is charged before it runs.
 
     ``ScenarioError`` if the cell would read private data outside its plan.
@@ -103,9 +121,9 @@ def priced_plan(params: Params, cell: Cell, context: CellContext) -> tuple[Plan,
 
 def train(params: Params, cell: Cell, context: CellContext) -> cell_training.TrainedCell:
     """All rounds of the cell, and their price; nothing is tested. If the row chooses its settings, the best trial."""
-    if (selects := chosen_settings.choice_of(params, cell, context)) is not None:
+    if (selects := paid_scores.choice_of(params, cell, context)) is not None:
         return selects.train()
-    bought = bought_accuracy.declare(params, cell, context)
+    bought = paid_scores.accuracy_of(params, cell, context)
     return training.train(params, cell, context, made=None if bought is None else bought.training)
 
 
@@ -113,11 +131,11 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     """Trains the cell, prices its releases, and tests the model."""
     if params.owners:
         return owners.run(params, cell, context)
-    done, method = train(params, cell, context), training.method_of(params, cell)[0]
-    bought = bought_accuracy.declare(params, cell, context)
+    done, method = train(params, cell, context), method_kinds.load_classifier(cell.method)
+    bought = paid_scores.accuracy_of(params, cell, context)
     paid: dict[str, float] = {}  # a noisy accuracy, which may leave
     if bought is not None:
-        done, paid[bought_accuracy.BOUGHT_ACCURACY] = bought.buy(done, cell, context.root)
+        done, paid[paid_scores.BOUGHT_ACCURACY] = bought.buy(done, cell, context.root)
     made, world = done.plan, done.federation
     trained, settled, broken = done.outcome, done.settled, done.settled.broken_words
     asked = done.question
@@ -139,8 +157,8 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
     attacked = (params.attack, made, cell, context, world.partition, world.held, world.asked)
     measured = whole_run.measure_canaries(*attacked, trained.state)
     told = named.measure_all(*attacked, settled.epsilon)
-    went = attendance.facts_of(made, trained)
-    metrics |= paid | measured.metrics | told.metrics | attendance.metrics_of(went)
+    went, of_messages = _count_sent(made, trained)
+    metrics |= paid | measured.metrics | told.metrics | of_messages
     everybody = context.data.labels if isinstance(context.data, Graph) else world.held.labels
     facts = done.facts(
         NodeClassificationCellFacts,
@@ -158,11 +176,30 @@ def run(params: Params, cell: Cell, context: CellContext) -> Result:
         public_metrics=public,
         public_notes=done.said,
     )
-    small = measures.warn_of_small_classes(everybody, world.held.names.classes, facts.one)
-    notes = [*measures.warn_of_few(world.truth, facts.one), *small, *((f"The promise is broken: {broken}",) if broken else ())]
+    notes = measures.warn_of_few(world.truth, everybody, world.held.names.classes, facts.one)
+    notes += [f"The promise is broken: {broken}"] if broken else []
     notes += [*done.said, *made.notes, *trained.notes, *(method.OFFERS.says(made, trained.state) if method.OFFERS.says else ())]
     shown = (measured.epsilon, artefacts, done.choice is None)
     return done.as_result(cell, metrics, facts, tuple(notes), *shown)
+
+
+def _count_sent(made: Plan, trained: RoundsOutcome) -> tuple[SentBytesCellFacts | None, dict[str, float]]:
+    """(bytes of one client and round, seconds of all rounds on each stated link, and how many answered; the same as metrics).
+
+    None and empty for one client. Seconds are computed, not measured: latency + bytes down / rate down + latency + bytes up /
+    rate up. Clients work side by side, and the server's own line is no limit.
+    """
+    if made.facts.num_clients == 1:
+        return None, {}
+    down, up = (max((size[way] for size in trained.sizes), default=0) for way in (0, 1))
+    seconds = {
+        name: sum((2 * link.latency + 8 * to / link.down + 8 * back / link.up for to, back in trained.sizes), 0.0)
+        for name, link in _LINKS.items()
+    }
+    links = {name: link.words for name, link in _LINKS.items()}
+    metrics = {f"seconds_{name.replace(' ', '_')}": found for name, found in seconds.items()}
+    metrics = {"bytes_down": float(down), "bytes_up": float(up)} | metrics if up else {}
+    return SentBytesCellFacts(down, up, seconds, links, made.facts.answering), metrics
 
 
 def _tests_in_public(world: Federation, made: Plan) -> bool:
@@ -172,7 +209,7 @@ def _tests_in_public(world: Federation, made: Plan) -> bool:
     return world.test_graph_public or (held.relation.links_alone and not own and world.public_attributes is not None)
 
 
-def clients(params: Params, cell: Cell, context: CellContext) -> Partition:
+def _clients(params: Params, cell: Cell, context: CellContext) -> Partition:
     """Who holds which node. ``ScenarioError`` if the model reads columns as ranks, which a deployment does not know."""
     if params.owners:
         raise ScenarioError("owners compares choices, and a project is one of them: leave owners away")
@@ -205,8 +242,8 @@ def map_of_nodes(
 
 TASK: base.TaskOffers[Params] = base.TaskOffers(
     row_keys=ROW,
-    refuses=refuses,
+    refuses=_refuses,
     alone=grid.computes_alone,
-    models=base.TaskModels(Params, Params.everybody, priced_plan, training.give_setting, train),
-    clients=clients,
+    models=base.TaskModels(Params, Params.everybody, _priced_plan, training.give_setting, train),
+    clients=_clients,
 )

@@ -50,12 +50,10 @@ class PublicSet(Settings):
     share: float | None = Field(None, gt=0, lt=1, description="share of all nodes, taken at random from those that would train")
     mask: Path | None = Field(None, description="file of node ids: text, one a line, or .npy (ids, or one boolean per node)")
     dataset: str | None = Field(None, description="family/dataset with the same feature columns")
-    root: Path | None = Field(None, description="folder of that data set; default as for every data set")
-    name: str = Field("", description="its name in tables; default what was given")
 
     @model_validator(mode="after")
     def _one(self) -> PublicSet:
-        given = [key for key, value in dict(self).items() if key in ("share", "mask", "dataset") and value is not None]
+        given = [key for key, value in dict(self).items() if value is not None]
         if len(given) != 1:
             raise ValueError(f"a public set is one of share, mask and dataset, found {' and '.join(given) or 'none of them'}")
         return self
@@ -63,7 +61,7 @@ class PublicSet(Settings):
     @property
     def called(self) -> str:
         """Its name in tables and in ``results.csv``."""
-        return self.name or (f"share {self.share:g}" if self.share is not None else str(self.mask or self.dataset))
+        return f"share {self.share:g}" if self.share is not None else str(self.mask or self.dataset)
 
 
 PublicSetChoice = Literal["test-graph", "nothing"] | PublicSet
@@ -96,16 +94,11 @@ def divide(
 ) -> Federation:  # fmt: skip
     """The federation of a protocol, held by one curator; the same stream gives all protocols the same training nodes.
 
-    Args:
-        graph: the whole graph.
-        protocol: what is private, and who asks; see the module.
-        train_fraction: share of the nodes that train, if ``by`` is ``random``; strictly between 0 and 1.
-        rng: draws the split, and a public share.
-        by: ``random``; ``parts``, which has its own sizes; ``public``, a split that came with the data; or ``per-class``, so
-            many training and validation nodes of each class (Shchur et al. 2018), all other labelled ones tested.
-        public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means
-            nothing there).
-        sizes: of ``per-class`` and ``public``.
+    train_fraction: share of the nodes that train, if ``by`` is ``random``; strictly between 0 and 1. rng: draws the split, and
+    a public share. by: ``random``; ``parts``, which has its own sizes; ``public``, a split that came with the data; or
+    ``per-class``, so many training and validation nodes of each class (Shchur et al. 2018), all other labelled ones tested.
+    public: read for ``inductive`` and ``asking`` only (``asking`` keeps the test graph private, so ``test-graph`` means nothing
+    there). sizes: of ``per-class`` and ``public``.
 
     Raises:
         DataError: the graph cannot be split so, or a public set leaves nobody to train or to test.
@@ -224,7 +217,7 @@ def _ids(public: PublicSet, num_nodes: int, train: np.ndarray, rng: np.random.Ge
 def _graph_of(public: PublicSet, like: Graph) -> Graph:
     """The public data set, without labels. ``DataError`` if its number of feature columns is not that of ``like``."""
     stand_in = like.provenance.source == "synthetic"
-    found = data.load(str(public.dataset), root=public.root, stand_in=stand_in)
+    found = data.load(str(public.dataset), stand_in=stand_in)
     if not isinstance(found, Graph):
         raise DataError(f"{public.dataset} is a collection of graphs; a public set of nodes needs one graph")
     if found.num_features != like.num_features:

@@ -17,19 +17,30 @@ from fedgraph.errors import DataError, ScenarioError
 from fedgraph.federation import Federation, Split
 from fedgraph.methods import Budget, PublicCalibrationFact
 from fedgraph.privacy import Trust
-from fedgraph.tasks import base
 from fedgraph.tasks.base import grid
-from fedgraph.tasks.node_classification import attendance, protocols
+from fedgraph.tasks.node_classification import protocols
 from fedgraph.types import Graph, graph_without_edges, graph_without_labels
 
 
 class RowKeys(grid.RowKeys):
     """The keys of a row: those of every grid, and private choices and accuracies."""
 
-    select: base.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
+    select: grid.TaskRowSelect | None = Field(None, description="settings that are chosen privately, within the row's ε")
     publish_accuracy: float | None = Field(
         None, gt=0, description="ε, of the row's, with which a noisy accuracy on private people is released"
     )
+
+
+class Participation(documents.Settings):
+    """Which clients take part in a round; by default all."""
+
+    share: float = Field(
+        1.0, gt=0, le=1, description="share of the clients that a round asks: a fixed number, drawn anew for each round"
+    )
+
+    def answering(self, num_clients: int) -> int | None:
+        """Number of clients that answer in each round, at least one; None if all do."""
+        return None if self.share == 1 else max(1, round(self.share * num_clients))
 
 
 _Participation = Literal["alone", "federated", "curator", "left-out", "personalised"]
@@ -40,8 +51,8 @@ _FEDERATED = (Trust.SUMS, Trust.OWN_CLIENT)
 class Params(grid.Grid):
     """The grid of cells: methods × trust × budgets × seeds."""
 
-    methods: Annotated[list[Annotated[documents.SettingsSpec, AfterValidator(base.check_row_keys(RowKeys))]], grid.Rows] = (
-        Field(min_length=1, description="method: file name in fedgraph/methods, then its settings")
+    methods: Annotated[list[Annotated[documents.SettingsSpec, AfterValidator(grid.check_keys(RowKeys))]], grid.Rows] = Field(
+        min_length=1, description="method: file name in fedgraph/methods, then its settings"
     )
     delta: Annotated[float | Literal["1/n_train"] | dict[str, float], documents.PerDatasetSetting] = Field(
         "1/n_train", description="δ of every guarantee; a number, or data set: number (others then get 1/n_train)"
@@ -69,9 +80,7 @@ class Params(grid.Grid):
         description="sums: how many clients may pool with the server what they know of their own noise; "
         "each client's noise grows with it",
     )
-    federation: attendance.Participation = Field(
-        attendance.Participation(), description="which share of the clients a round asks"
-    )
+    federation: Participation = Field(Participation(), description="which share of the clients a round asks")
     curve: int = Field(0, ge=0, le=1000, description="draw the accuracy after so many of the rounds (0: none)")
     attack: whole_run.WholeRunAttack | None = Field(
         None, description="train again with canaries, and measure a lower bound on ε"
@@ -98,27 +107,16 @@ class Params(grid.Grid):
         return self.public.mask if isinstance(self.public, protocols.PublicSet) else None
 
     def budget(self, cell: Cell, num_train: int) -> Budget:
-        """What a cell may spend.
-
-        Args:
-            cell: Its ε, its reading, and the data set that δ may depend on.
-            num_train: Number of training nodes n; δ is 1/n if the scenario says ``1/n_train``.
-        """
+        """What a cell may spend. num_train: number of training nodes n; δ is 1/n if the scenario says ``1/n_train``."""
         given = self.delta.get(cell.dataset, "1/n_train") if isinstance(self.delta, dict) else self.delta
         delta = 1.0 / num_train if isinstance(given, str) else given
         reading: PublicCalibrationFact = "provable" if cell.calibrated_by == "none" else cell.calibrated_by  # type: ignore[assignment]
         return Budget(cell.epsilon, delta, reading)
 
     def divide(self, graph: Graph, seed: int, rng: np.random.Generator) -> Federation:
-        """The federation of one seed, held by one curator, with columns of numbers as they are.
+        """The federation of one seed, held by one curator, with columns of numbers as they are. rng: draws the split.
 
-        Args:
-            graph: The data; ``component`` may cut them to their largest component.
-            seed: Number of the repetition; it also chooses one of several published splits.
-            rng: Draws the split.
-
-        Raises:
-            DataError: No test node has a label, or the split cannot be made.
+        The seed also chooses one of several published splits. ``DataError`` if no test node has a label, or there is no split.
         """
         whole = protocols.largest_component(graph) if self.component == "largest" else graph
         sizes = protocols.Sizes(self.train_per_class, self.validation_per_class, seed)
@@ -226,7 +224,7 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _chooses_where_it_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "select" in spec):
-            name, trusted = grid.label_of(spec), grid.list_row_trust(spec, self.trust)
+            name, trusted = grid.label_of(spec), grid.trust_of(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 seen = f"row {name}: a server sees every trial of a choice"
@@ -240,7 +238,7 @@ class Params(grid.Grid):
     @model_validator(mode="after")
     def _buys_what_is_priced(self) -> Params:
         for spec in (spec for spec in self.methods if "publish_accuracy" in spec):
-            name, trusted = grid.label_of(spec), grid.list_row_trust(spec, self.trust)
+            name, trusted = grid.label_of(spec), grid.trust_of(spec, self.trust)
             if trusted != [Trust.CURATOR]:
                 said = ", ".join(one.value for one in trusted)
                 why = f"row {name}: in a federation no one party holds all answers"

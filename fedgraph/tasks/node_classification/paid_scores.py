@@ -1,17 +1,29 @@
-"""Settings chosen privately: the best of K trainings by a noisy score, where K is secret.
+"""Scores of people who did not train, paid for within the row's ε: settings chosen by such a score (``select``), or an accuracy
+that is published (``publish_accuracy``).
 
-A fifth of the people, at most ``_MOST_JUDGES``, are judges and do not train. Each is asked alone, from its own row without an
-edge, so one person changes the number of right answers by at most 1, and noise as strong as that of one training hides it. A
-person pays for the trainings or for the scores, never for both. ``privacy.selection`` prices the best of all trainings.
-``Desk.choose`` draws K, bounds every score, adds noise, and releases the best trial.
+Each person is asked alone, from its own row without an edge. So one person changes the number of right answers by at most 1,
+and noise hides it, whatever the model is.
 
-**Guarantee.** Unit and relation of the row, toward whoever is shown the chosen model, its settings and its score. K, the other
-trials and the time that they took must stay secret. **Edge cases.** At edge level labels are public, and a score costs nothing.
+**Settings chosen privately**: the best of K trainings by a noisy score, where K is secret. A fifth of the people, at most
+``_MOST_ASKED``, are judges and do not train; the noise on a score is as strong as that of one training. A person pays for the
+trainings or for the scores, never for both. ``privacy.selection`` prices the best of all trainings. ``Desk.choose`` draws K,
+bounds every score, adds noise, and releases the best trial. **Guarantee.** Unit and relation of the row, toward whoever is
+shown the chosen model, its settings and its score. K, the other trials and the time that they took must stay secret. **Edge
+cases.** At edge level labels are public, and a score costs nothing.
+
+**An accuracy that may be published**: the counts of right and of wrong answers. One person adds one row to [right, wrong]:
+(1, 0) or (0, 1), or (0, 0) without a label. So the sum changes by at most 1 if a person is masked, and by at most 2 if it is
+replaced. The number of tested people with a label stays private. **Guarantee.** Unit and relation of the row. The release is
+planned and composed with the training, and both together cost the row's ε. **Refused** if the accuracy is public anyway, if an
+answer reads edges (one person would change the answers of all its neighbours), and if no single party holds all answers.
 """
 
 import functools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -24,17 +36,43 @@ from fedgraph.federation import Federation
 from fedgraph.methods import Plan, method_kinds
 from fedgraph.privacy import calibrate, ledger, selection, sensitivity
 from fedgraph.runtime import SerialRuntime
-from fedgraph.tasks import base
-from fedgraph.tasks.base import Cell, CellContext, cell_training
+from fedgraph.tasks.base import Cell, CellContext, grid
 from fedgraph.tasks.base.cell_training import TrainedCell
 from fedgraph.tasks.node_classification import training
 from fedgraph.tasks.node_classification.settings import Params, RowKeys
 from fedgraph.types import Graph, graph_without_edges, partition_of_one
 
-_JUDGES, _MOST_JUDGES = 0.2, 1000  # share of the people who judge; most judges
+BOUGHT_ACCURACY = "noisy_accuracy"  # the metric
+_MOST_ASKED = 1000  # people who are asked for one score
+_JUDGES = 0.2  # share of the people who judge
 _CHEAPEST = 30.0  # the row's ε over the least ε of one trial
-_PATH = "choice"
+_LEAST = 0.02  # of the row's ε, which the training must keep beside a published accuracy
+_HALVINGS = 9  # bisections of an interval of ε, at its geometric mean
+_Made = TypeVar("_Made")
 _SHAPE = 0.0  # η of the law of the number of trials: logarithmic
+
+
+def _ask_alone(done: TrainedCell, graph: Graph, rows: np.ndarray) -> np.ndarray:
+    """int64 [rows]: the class that each node of ``graph`` in ``rows`` is told, asked alone from its own row."""
+    predict = method_kinds.load_classifier(done.plan.method).predict
+    alone = (replace(graph.induced(np.array([row])), labels=np.array([-1])) for row in rows)
+    return np.array([int(np.asarray(predict(done.plan, done.outcome.state, one)).argmax()) for one in alone])
+
+
+def _dearest_within(
+    epsilon: float, least: float, made: Callable[[float], _Made], priced: Callable[[_Made], Plan]
+) -> _Made | None:
+    """``made`` of the largest ε in [least, epsilon] whose plan costs at most ``epsilon``; None if there is none."""
+    low, high, best = least, epsilon, made(least)
+    if priced(best).provable().epsilon > epsilon:
+        return None
+    for _ in range(_HALVINGS):
+        tried = made(middle := math.sqrt(low * high))
+        if priced(tried).provable().epsilon <= epsilon:
+            low, best = middle, tried
+        else:
+            high = middle
+    return best
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,15 +87,15 @@ class _Judges:
 
     def right(self, fitted: TrainedCell) -> np.ndarray:
         """float64 [judges, 1]: 1 for each right answer, else 0."""
-        plan, state, setting = fitted.plan, fitted.outcome.state, fitted.federation
-        predict = method_kinds.load_classifier(plan.method).predict
-        if not self.alone:  # scores have no noise here, so they read what is released and public, and no private edge
-            said = predict(plan, state, graph_without_edges(setting.held))[self.rows].argmax(axis=1)
-        else:
-            ranks, graph = setting.ranks, self.graph
-            scaled = graph if ranks is None else ranks.scaled(replace(graph, columns=ranks.columns))
-            asked = (replace(scaled.induced(np.array([row])), labels=np.array([-1])) for row in self.rows)
-            said = np.array([int(np.asarray(predict(plan, state, one)).argmax()) for one in asked])
+        ranks, graph = fitted.federation.ranks, self.graph
+        if self.alone:
+            said = _ask_alone(
+                fitted, graph if ranks is None else ranks.scaled(replace(graph, columns=ranks.columns)), self.rows
+            )
+        else:  # scores have no noise here, so they read what is released and public, and no private edge
+            predict = method_kinds.load_classifier(fitted.plan.method).predict
+            told = predict(fitted.plan, fitted.outcome.state, graph_without_edges(fitted.federation.held))
+            said = told[self.rows].argmax(axis=1)
         return np.asarray((said == self.graph.labels[self.rows])[:, None], dtype=np.float64)
 
 
@@ -71,7 +109,7 @@ def split_judges(setting: Federation, protocol: str, rng: np.random.Generator) -
     may = np.ones(held.num_nodes, dtype=bool) if alone else held.labels >= 0
     may[setting.asking] = False
     order = rng.permutation(held.num_nodes)
-    rows = np.sort(order[may[order]][: min(_MOST_JUDGES, max(1, round(_JUDGES * int(may.sum()))))])
+    rows = np.sort(order[may[order]][: min(_MOST_ASKED, max(1, round(_JUDGES * int(may.sum()))))])
     judges = _Judges(held, rows, alone)
     if not judges.alone:
         labels = held.labels.copy()
@@ -105,7 +143,7 @@ class _Priced:
 class Choice:
     """One choice of settings of a cell."""
 
-    select: base.TaskRowSelect  # the settings to choose from, and the mean number of trials
+    select: grid.TaskRowSelect  # the settings to choose from, and the mean number of trials
     params: Params  # the task's settings; their δ is a number
     cell: Cell
     context: CellContext  # the cell's context; trainings have contexts of their own
@@ -120,7 +158,7 @@ class Choice:
     def _with(self, choice: SettingsSpec) -> Params:
         spec = {**{k: v for k, v in self.cell.among(self.params.methods).items() if k != "select"}, **choice}
         try:
-            method_kinds.load(spec["method"]).Params(**base.without_row_keys(spec, RowKeys))
+            method_kinds.load(spec["method"]).Params(**grid.without_keys(spec, RowKeys))
         except ValidationError as error:
             problem = error.errors()[0]
             raise ScenarioError(f"select.over: {choice}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
@@ -142,7 +180,7 @@ class Choice:
         with SerialRuntime() as engine:
             planned = functools.partial(self._planned, self.trial_context(engine))
             epsilon = self.cell.epsilon
-            best = cell_training.dearest_within(epsilon, epsilon / _CHEAPEST, planned, lambda one: one.plan)
+            best = _dearest_within(epsilon, epsilon / _CHEAPEST, planned, lambda one: one.plan)
         if best is None:
             raise PrivacyError(f"ε = {epsilon:g} does not pay for a choice; allowed: fewer trials (among), or a larger ε")
         return best
@@ -159,7 +197,7 @@ class Choice:
         trainings = (event for p in plans for event in p.declared().values())
         stop = selection.stop_for(_SHAPE, self.select.among)
         event = privacy.Selected((*dict.fromkeys(trainings), *score), _SHAPE, stop)
-        schedule = methods.PlanSchedule(1, (privacy.PlannedRelease(_PATH, bound, mechanism, event, range(1)),), 1)
+        schedule = methods.PlanSchedule(1, (privacy.PlannedRelease("choice", bound, mechanism, event, range(1)),), 1)
         guarantee = replace(first.guarantee, protection=protection, sampled_once=None)  # inside the trials
         made = replace(first, guarantee=guarantee, schedule=schedule, sums=methods.PlanSums(), epsilon_published=None)
         return _Priced(epsilon, made)
@@ -179,7 +217,7 @@ class Choice:
                 fitted = training.train(self.rows[which], one, self.trial_context(engine))
             return (which, fitted), self.judges.right(fitted)
 
-        (which, best), score = door.choose(_PATH, trial)
+        (which, best), score = door.choose("choice", trial)
         lines = ledger.merged(door.entries)
         guarantee = replace(priced.plan.guarantee, promises=best.guarantee.promises)
         outcome = replace(best.outcome, releases=lines)
@@ -204,7 +242,7 @@ def choice_of(params: Params, cell: Cell, context: CellContext) -> Choice | None
     whole = training.unscaled(params, cell.seed, training.trusts_nobody(cell), context)
     told = params.model_copy(update={"delta": params.budget(cell, whole.num_train).delta})
     parts = split_judges(whole, params.protocol, seeds.seeded_generator(context.root, "judges", context.dataset, cell.seed))
-    return Choice(base.TaskRowSelect.model_validate(given), told, cell, context, *parts)
+    return Choice(grid.TaskRowSelect.model_validate(given), told, cell, context, *parts)
 
 
 def _protection(plans: list[Plan]) -> privacy.Protection:
@@ -231,3 +269,113 @@ def _require_priced(plans: list[Plan]) -> privacy.NoiseMechanism:
         if guarantee.protection.unit is privacy.Unit.EDGE and (reads is None or reads(made) is not methods.MethodReads.NOTHING):
             raise PrivacyError(f"{made.method}: its score would read private edges, which nobody priced")
     return privacy.Disclose("a score that reads what is released and public")
+
+
+@dataclass(frozen=True, eq=False)
+class Bought:
+    """What a row that publishes its accuracy declares."""
+
+    training: Plan  # the plan of the training alone
+    whole: Plan  # the plan with the release of the accuracy, which a budget is charged for
+    std: float  # standard deviation of the noise on each count, in people
+
+    @property
+    def release(self) -> privacy.PlannedRelease:
+        """The release of the accuracy."""
+        return self.whole.schedule.releases[-1]
+
+    def buy(self, done: TrainedCell, cell: Cell, root: int) -> tuple[TrainedCell, float]:
+        """Releases the accuracy of ``done``, a training of the plan ``training``.
+
+        Returns:
+            The training with the price of both releases and a sentence on the error of the accuracy; the noisy share of right
+            answers, 0 … 1.
+        """
+        (round_,) = self.release.rounds
+        noise = seeds.secret_seeded_generator(root, "accuracy", *cell.path, self.training.fingerprint)
+        door = privacy.Desk(cell.key, 0, round_, (self.release,), noise)
+        right, wrong = door.release("accuracy", functools.partial(_answers, done)).value.tolist()
+        lines = ledger.merged((*done.outcome.releases, *door.entries))
+        outcome = replace(done.outcome, releases=lines)
+        asked = _asked_rows(done.federation).size
+        said = (
+            f"{BOUGHT_ACCURACY} was released with noise: of at most {asked:,} people, each asked alone from its own row, the "
+            f"counts of right and of wrong answers, each with a standard deviation of {self.std:.3g} people "
+            f"({100 * self.std / asked:.2g} % of them)."
+        )
+        settled = privacy.settle.of_releases(done.guarantee, lines)
+        share = min(max(right / max(right + wrong, 1.0), 0.0), 1.0)
+        return replace(done, outcome=outcome, settled=settled, said=(said,)), share
+
+
+def accuracy_of(params: Params, cell: Cell, context: CellContext) -> Bought | None:
+    """The plan of a row with a published accuracy: the training of the largest ε with which both cost at most the row's.
+
+    Returns:
+        None if the row publishes no accuracy.
+
+    Raises:
+        ScenarioError: The accuracy is public anyway, or no bound holds for it.
+        PrivacyError: The price of the accuracy leaves nothing for the training.
+    """
+    price, epsilon = cell.among(params.methods).get("publish_accuracy"), cell.epsilon
+    if price is None:
+        return None
+
+    def bought(left: float) -> Bought:
+        asked = training.whole(params, cell.seed, training.trusts_nobody(cell), context)
+        return _with_release(training.plan(params, replace(cell, epsilon=left), context), float(price), asked)
+
+    def make() -> Bought:
+        best = _dearest_within(epsilon, _LEAST * epsilon, bought, lambda one: one.whole)
+        if best is None:
+            raise PrivacyError(
+                f"publish_accuracy: {price:g} leaves nothing of ε = {epsilon:g} to train with; allowed: less of it"
+            )
+        return best
+
+    return context.cached(("bought", cell.path), make)
+
+
+def _with_release(made: Plan, price: float, setting: Federation) -> Bought:
+    _require_bounded(made, setting)
+    guarantee = made.guarantee
+    multiplier = calibrate.gaussian_multiplier(1, price, guarantee.delta)
+    bound = privacy.Rows(1.0, _asked_rows(setting).size)
+    mechanism = privacy.GaussianNoise(multiplier * sensitivity.l2(bound, guarantee.protection.relation))
+    after = range(made.schedule.rounds, made.schedule.rounds + 1)
+    release = privacy.PlannedRelease("accuracy", bound, mechanism, privacy.Gaussian(multiplier), after)
+    schedule = replace(made.schedule, releases=(*made.schedule.releases, release))
+    return Bought(made, replace(made, schedule=schedule), mechanism.std)
+
+
+def _require_bounded(made: Plan, setting: Federation) -> None:
+    """``ScenarioError`` if one person may change more than its own answer, or if the accuracy is public anyway."""
+    protection, offered = made.guarantee.protection, method_kinds.load(made.method).OFFERS.reads
+    if setting.test_graph_public or protection.relation.links_alone:
+        why = "who is tested is public in this row, or its labels are, so there is nothing to buy; leave it away"
+        if privacy.Assumption.OWN_EDGES_KNOWN in protection.assumptions:
+            why = "an answer reads the own edges of who asks, and nobody bounds how many answers one edge moves; leave it away"
+        raise ScenarioError(f"publish_accuracy: {why}")
+    reads = None if offered is None else offered(made)
+    beside = {privacy.Assumption.ANSWERS_PRIVATE, privacy.Assumption.EDGES_PUBLIC} & set(protection.assumptions)
+    if reads is not methods.MethodReads.OWN_ROW or beside:
+        raise ScenarioError(
+            f"publish_accuracy: an answer of {made.method} reads more than the own row of who asks, so one person may move the "
+            "answers of all its neighbours, and no bound holds; allowed: methods that answer from the own row (features)"
+        )
+    if made.guarantee.sampled_once is not None or made.guarantee.holdings is not None or made.guarantee.per_end:
+        raise ScenarioError("publish_accuracy: priced where everything of a person is at one party, without a secret sample")
+
+
+def _asked_rows(setting: Federation) -> np.ndarray:
+    """int64, evenly spaced rows of the tested nodes in ``setting.asked``. Who is tested is public; who has a label is not."""
+    rows = setting.asking if setting.asking.size else np.arange(setting.asked.num_nodes)
+    return rows[np.unique(np.linspace(0, rows.size - 1, min(_MOST_ASKED, rows.size)).astype(np.int64))]
+
+
+def _answers(done: TrainedCell) -> np.ndarray:
+    """float64 [people, 2], a row for each who is asked: (1, 0) is a right answer, (0, 1) a wrong one, (0, 0) unlabelled."""
+    rows = _asked_rows(done.federation)
+    said, truth = _ask_alone(done, done.federation.asked, rows), done.federation.truth[rows]
+    return np.stack([(truth >= 0) & (said == truth), (truth >= 0) & (said != truth)], axis=1).astype(np.float64)
