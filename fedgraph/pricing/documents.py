@@ -103,7 +103,6 @@ class Document:
     open: dict[str, OpenFact] = field(default_factory=dict)  # what was asked, by name
     notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
     used: set[str] = field(default_factory=set)  # answers that were looked up
-    place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
 
     @property
     def words(self) -> Mapping[str, str]:

@@ -196,7 +196,7 @@ def _quoted(document: Document, target: float | None) -> Quote:
     rows = tuple(_priced(row, closed) for row in reading.rows)
     tables = tuple(_asked(document, fact) for fact in document.open.values())
     fix = None if target is None else _fix(document, reading, target)
-    return Quote(str(document.path), system, reading, rows, tables, fix, document.place)
+    return Quote(str(document.path), system, reading, rows, tables, fix)
 
 
 def _priced(row: Row, closed: bool) -> PricedRow:

@@ -38,7 +38,6 @@ def read(document: Document) -> Reading:
         more = f" ({'; '.join(left_out)})" if left_out else ""
         words = f"no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
         raise PricingError(f"{document.path}: {words}")
-    document.place = (document.path, found[0][1].lineno)
     libraries = dict.fromkeys(CALLS[called(call.func)] for _, call in found)
     if libraries.keys() <= _DECLARED.keys():
         words = " and ".join(_DECLARED[library] for library in libraries)

@@ -144,7 +144,6 @@ def read(document: Document) -> Reading:
             raise PricingError(f"{document.path}: {inside}: record a client's run with --run, or describe it in a neutral YAML")
         return _in_clear(app, document.words["neither"])
     [(app.path, app.call)] = made
-    document.place = (app.path, app.call.lineno)
     doubts = [*_doubts(app), *(_doubts_of_mods(app) if app.name == "LocalDpMod" else _doubts_of_strategy(app))]
     asked = (
         f"{'; '.join(doubts)}: does {app.name} all the same clip and noise everything that training sends, as it is declared?"

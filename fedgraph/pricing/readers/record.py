@@ -81,8 +81,6 @@ def read(document: Document) -> Reading:
             value = float(vars(each)[name])
             if not (value in (0, math.inf) or 1 / _LARGEST <= value <= _LARGEST) or (name == "rate" and value > 1):
                 raise PricingError(f"{document.path}: {name}: found {value}; allowed: a number ≥ 0, of a rate in [0, 1]")
-    file, _, line = next((each.where for each in (*seen.clear, *seen.sums)), "").rpartition(":")
-    document.place = (Path(file), int(line)) if file and line.isdigit() else None
     document.known("delta")  # given to every record, needed by none that is in pure ε alone
     delta = document.ask("delta") if seen.sums or any(m.noise for m in seen.messages) else 0.0
     claims = tuple(Claim(e, d, "total", words) for (d, words), e in seen.claims.items())
