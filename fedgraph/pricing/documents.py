@@ -3,7 +3,7 @@
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
-    .sh .txt …    a command line
+    .sh .txt      a command line
 
 Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60, 50,000 values with
 aliases written out.
@@ -40,11 +40,7 @@ Table = dict[str, Tree]
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
 _DEEPEST, _MOST_WHOLE, _LARGEST = 60, 10**12, 1e60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
-_HANDED = {  # what is handed over in place of a file that is not read
-    ".conf": "HOCON: hand it over as JSON (pyhocon -i X.conf -o X.json -f json)",
-    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz"), "an archive: unpack it, and name its folder"),
-}
-_KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
+_KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt")
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,8 @@ def read(path: Path) -> Document:
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
     if suffix and suffix not in _KINDS:
-        raise PricingError(f"{path}: {_HANDED.get(suffix, f'unknown file type {suffix!r}; allowed: ' + ', '.join(_KINDS))}")
+        more = "; hand HOCON over as JSON (pyhocon -f json), and unpack an archive"
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
     body = text(path)
     try:
         if suffix in _FORMATS:
