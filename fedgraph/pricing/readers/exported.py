@@ -51,7 +51,6 @@ _PLAN = "plan.json"
 _WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph, which no index has
 _DISTRIBUTION = "fedgraph-privacy"
 _LEFT_OUT = ("__pycache__", ".pyc", ".nbi", ".nbc")
-_END = 22  # bytes of the last record of a ZIP file without a comment
 _TAGS = "Wheel-Version: 1.0\nGenerator: fedgraph\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 _COMMANDS = "[console_scripts]\nfedgraph = fedgraph.commands.base:main\n"
 EXPORTED_MANIFEST = "fedgraph_export.json"
@@ -211,7 +210,7 @@ def _require_files(home: Path, said: ExportedManifest) -> None:
         )
     if missing := sorted(expected - found):
         raise PricingError(f"{home / missing[0]}: is missing in this export; export it again")
-    if not _same_wheel(home / wheel, content):
+    if (home / wheel).read_bytes() != content:
         raise PricingError(f"{home / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again")
     for place, text in texts.items():
         if place != "README.md" and documents.text(home / place) != text:
@@ -306,7 +305,7 @@ def _event(path: str, said: ExportedSum, relation: Relation, honest: int, louder
 def _own_wheel() -> tuple[str, bytes]:
     """(name of the file, its bytes) of the wheel of this very fedgraph, made of the files that are installed.
 
-    It is the same wherever the same files are. ``PricingError`` where fedgraph is not installed by name.
+    It is the same, byte for byte, wherever the same files are. ``PricingError`` where fedgraph is not installed by name.
     """
     try:
         told = importlib.metadata.distribution(_DISTRIBUTION)
@@ -325,28 +324,12 @@ def _own_wheel() -> tuple[str, bytes]:
     record = "".join(f"{name},sha256={hashes[name].decode()},{len(files[name])}\n" for name in sorted(files))
     files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         for name in sorted(files):
             one = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            one.compress_type, one.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            one.external_attr = 0o644 << 16
             archive.writestr(one, files[name])
     return f"{stem}-py3-none-any.whl", made.getvalue()
-
-
-def _same_wheel(path: Path, content: bytes) -> bool:
-    """Whether a file holds the same files as the wheel ``content``, each once; how they are packed may differ."""
-    given, found = path.read_bytes(), []
-    if given == content:
-        return True
-    for packed in (given, content):
-        try:
-            with zipfile.ZipFile(io.BytesIO(packed)) as archive:
-                told = archive.infolist()
-                bare = told[0].header_offset == 0 and packed[-_END:].startswith(b"PK\5\6")  # nothing before or behind it
-                found.append((bare, sorted((one.filename, archive.read(one)) for one in told)))
-        except (zipfile.BadZipFile, OSError, ValueError, IndexError, NotImplementedError, zlib.error):
-            return False
-    return found[0] == found[1]
 
 
 def _belongs(path: Path) -> bool:
