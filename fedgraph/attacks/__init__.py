@@ -1,6 +1,6 @@
 """Attacks on whole methods: what a trained model, a message or an answer gives away.
 
-``canaries``, ``canary_graphs`` and ``whole_run`` plant units by secret coins, train once, and turn right guesses into a lower
+``whole_run`` and ``canary_graphs`` plant units by secret coins, train once, and turn right guesses into a lower
 bound on ε (``audit.one_run``). ``named`` runs the attacks of papers, one file each. ``coin_game`` and ``attack_scene`` say what
 an attacker knows and how guesses are scored.
 

@@ -10,7 +10,6 @@ changes.
 The coin game asks about real edges that a coin kept or dropped. As published: edges against strangers, drawn
 
     uniform       among all pairs of the nodes that are asked
-    by-degree     with the degrees of ends of edges
     two-hops      among pairs with a common neighbour, whose answers change, too
 """
 
@@ -31,7 +30,7 @@ REFERENCE = "Wu, Long, Zhang & Li, IEEE S&P 2022, arXiv 2108.06504"
 NEEDS = "all rows, and answers to changed rows that are made with the private edges"
 VIEWER = Viewer.CURATOR_TRUSTED
 GAME: coin_game.CoinGameKind = "edges"
-_Pairs = Literal["uniform", "by-degree", "two-hops"]
+_Pairs = Literal["uniform", "two-hops"]
 
 
 class Params(Settings):
@@ -93,14 +92,6 @@ def _strangers(kind: _Pairs, scene: Scene, count: int) -> np.ndarray:
     if kind == "uniform":
         return scene.game.strangers[:count]
     every = scene.game.whole(np.ones(scene.target.coins.size, dtype=bool))
-    rng, adjacency = scene.rng, every.adjacency
-    if kind == "by-degree":
-        ends = adjacency.indices
-
-        def draw(k: int) -> np.ndarray:
-            return np.column_stack([rng.permutation(np.resize(ends, k)) for _ in range(2)])
-
-        return coin_game.draw_pairs(every, count, draw)
-    rows, columns = sp.csr_array(adjacency @ adjacency).nonzero()
+    rows, columns = sp.csr_array(every.adjacency @ every.adjacency).nonzero()
     apart = np.column_stack([rows, columns]).astype(np.int64)
-    return coin_game.draw_pairs(every, count, lambda k: apart[rng.integers(len(apart), size=k)])
+    return coin_game.draw_pairs(every, count, lambda k: apart[scene.rng.integers(len(apart), size=k)])

@@ -1,10 +1,19 @@
-"""``fedgraph export RUN ROW --to flower|nvflare DIR``: a row as a project that runs there, with the noise that was proven.
+"""A row as a project for Flower or NVIDIA FLARE, and an owner's file for it.
+
+``fedgraph export RUN ROW --to flower|nvflare DIR``: a row as a project that runs there, with the noise that was proven.
 
     fedgraph export runs/a "features, sums, ε=4" project --to flower
     fedgraph export runs/a "features, sums, e=4" project --to nvflare --clients rehearsal
 
 The project is priced from its own files before the command ends, and the ε is printed beside that of the ledger. ``--clients``
 also writes private graphs, for a rehearsal on one machine.
+
+``fedgraph site FOLDER --for APP``: an owner's file for a deployment, of the owner's own tables, at the owner.
+
+    fedgraph site bank_a --for app --client 0 -o bank_a.json
+
+Tables are read as ``fedgraph.read`` reads them, with the columns, bounds and classes that were agreed. The file holds private
+data and stays where it is.
 """
 
 import argparse
@@ -45,4 +54,23 @@ def run(options: argparse.Namespace) -> int:
     if options.clients is not None:
         project.write_clients(found, options.clients)
         print(f"{options.clients}: private graphs of the run's clients, for a rehearsal on this machine; delete them after it")
+    return 0
+
+
+HELP_SITE = "make an owner's file for an exported project, of the owner's own tables"
+
+
+def configure_site(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("tables", type=Path, metavar="FOLDER", help="the owner's folder or file, as for 'fedgraph new'")
+    parser.add_argument("--for", dest="app", type=Path, required=True, metavar="APP", help="the project of 'fedgraph export'")
+    parser.add_argument("--client", type=int, required=True, metavar="K", help="which client the owner is, from 0, as agreed")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    parser.add_argument("--force", action="store_true", help="replace a file that is already there")
+
+
+def run_site(options: argparse.Namespace) -> int:
+    from fedgraph.export import deployment
+
+    base.require_free_file(options.out, options.force)
+    print(f"{options.out}: {deployment.write_site(options.tables, options.app, options.client, options.out)}")
     return 0

@@ -1,4 +1,6 @@
-"""``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers.
+"""Models of rows: ``fit`` makes one, ``model`` makes one of what a deployment wrote, ``predict`` asks one.
+
+``fedgraph fit RUN ROW``: a row of a run, trained once on everybody, as a file that answers.
 
     fedgraph fit runs/a "label_hop, sums, ε=4" -o model.fedgraph
     fedgraph fit runs/a "label_hop sums e=4" -o model.fedgraph --budget people.budget
@@ -6,6 +8,21 @@
 The model is charged to the people before anything is released, to the book of ``--budget``, of the run, of FEDGRAPH_BUDGET or
 beside the people; a charge that exceeds their budget is refused. Where there is none, a line says what is not counted.
 A row whose ε is ∞ is trained only where the option that says so is given.
+
+``fedgraph predict MODEL GRAPH``: the answers of a model, for the nodes of a graph, or for pairs of nodes.
+
+    fedgraph predict model.fedgraph my_folder -o answers.csv --people own
+    fedgraph predict model.fedgraph --graph my_folder -o answers.csv --people public
+    fedgraph predict links.fedgraph pairs.csv -o answers.parquet
+
+``--people`` says who may see an answer: ``public`` where everybody may know the people's rows and edges; ``own`` where each
+answer is shown to its own person alone.
+
+``fedgraph model ANSWER -o people.model``: what a deployment wrote, as a model that ``fedgraph predict`` asks.
+
+    fedgraph model answer -o people.model
+
+ANSWER is the folder that the server of an exported project wrote. The model's ε is that of what was released until then.
 """
 
 import argparse
@@ -53,4 +70,64 @@ def run(options: argparse.Namespace) -> int:
     print(f"  Ask it: {fit.how_to_ask(model, options.out)}")
     if budget is not None:
         print(f"  Charged to {budget}; fedgraph budget show {budget} says what is left.")
+    return 0
+
+
+HELP_PREDICT = "ask a model about the people of a graph"
+
+
+def configure_predict(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL", help="a file of fedgraph fit")
+    of_pairs = "of links a CSV table of pairs: source,target"
+    told = f"folder, file or data set of those who are asked about; {of_pairs}"
+    add("graph", metavar="GRAPH", nargs="?", help=told)
+    add("--graph", metavar="GRAPH", dest="named", help="the same, as fedgraph fit takes it")
+    add("-o", "--out", type=Path, required=True, metavar="FILE", help="answers.csv, or .parquet")
+    who = "public: everybody may know their rows and edges; own: each answer is shown to its own person alone"
+    add("--people", choices=("public", "own"), help=who)
+    add("--force", action="store_true", help="replace a file that is already there")
+    add("--i-know-that-nothing-is-protected", action="store_true", dest="nothing_protected", help="needed where ε is ∞")
+
+
+def run_predict(options: argparse.Namespace) -> int:
+    from fedgraph.errors import ScenarioError
+    from fedgraph.models import load
+    from fedgraph.types import counted
+
+    given = [one for one in (options.graph, options.named) if one is not None]
+    if len(given) != 1:
+        raise ScenarioError(
+            f"predict: who is asked about was named {counted(len(given), 'time')}; allowed: GRAPH or --graph GRAPH"
+        )
+    base.require_free_file(options.out, options.force)
+    model = load(options.model)
+    table = model.answer_file(given[0], options.people, options.nothing_protected)
+    parquet = options.out.suffix == ".parquet"
+    content = table.to_parquet(index=False) if parquet else table.to_csv(index=False).encode()
+    base.write_file(options.out, content, options.force)
+    print(f"{options.out}: {len(table):,} answers of {model.row}")
+    print(f"  {model.statement[0]}")
+    if options.people == "own":
+        print("  Each line is for its own person alone: shown to others it may tell of that person, and no ε counts it.")
+    return 0
+
+
+HELP_MODEL = "make a model of what a deployment wrote"
+
+
+def configure_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("answer", type=Path, metavar="ANSWER", help="the folder 'out' of the exported project's server")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="the file to write")
+
+
+def run_model(options: argparse.Namespace) -> int:
+    from fedgraph.export import deployment
+
+    base.require_free_file(options.out)
+    model = deployment.open_model(options.answer)
+    model.save(options.out)
+    print(f"{options.out}: {model.row}")
+    for sentence in model.statement:
+        print(f"  {sentence}")
     return 0

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +37,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--edges", metavar="GRAPH", help=ties)
     parser.add_argument("--at-most", type=float, metavar="EPSILON", help="exit status 1 where a total lies above, 2 where open")
     parser.add_argument("--json", action="store_true", help='print JSON (a list where several files are priced); ∞ is "inf"')
-    parser.add_argument("--details", action="store_true", help="with --json: every unit and viewer, the source, the order")
-    parser.add_argument("--sarif", type=Path, metavar="FILE", help="write SARIF 2.1.0: the line that costs privacy")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -58,10 +55,8 @@ def run(options: argparse.Namespace) -> int:
         found = [pricing.price_command(options.words, options.system, options.fix, given)]
     else:
         found = [pricing.price(path, options.system, options.fix, given) for path in options.files]
-    if options.sarif:
-        _write(options.sarif, quotes.sarif(found, options.at_most), options.files)
     if options.json:
-        priced = [q.to_dict(options.details) for q in found]
+        priced = [q.to_dict() for q in found]
         print(json.dumps(priced[0] if len(priced) == 1 else priced, ensure_ascii=False, indent=1, allow_nan=False))
     else:
         print("\n\n".join(quotes.text(q) for q in found))
@@ -105,14 +100,3 @@ def _worth_of_edges(quote: Quote, data: str) -> str:
         f"  with ties  {told[_TIED]}: {tied - alone:+.3f}\n"
         "  exact accuracies of private people, for the eyes of the data's holder alone"
     )
-
-
-def _write(path: Path, text: str, inputs: Sequence[Path]) -> None:
-    from fedgraph.errors import PricingError
-
-    if path.exists() and (path.suffix != ".sarif" or not path.is_file() or any(path.samefile(source) for source in inputs)):
-        raise PricingError(f"{path}: is there, and is no SARIF of an earlier run: not overwritten; name another file")
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise PricingError(f"{path}: cannot be written: {error.strerror or error}") from error

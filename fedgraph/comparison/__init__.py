@@ -1,7 +1,7 @@
 """Metric-measure spaces and Gromov-Wasserstein distances between them.
 
 ``metric_space`` makes spaces from embeddings or from shortest paths; ``gromov`` solves pairs by our compiled solver
-(``descent``, ``transport``) or by POT; ``gromov_bounds`` skips pairs that cannot be near; ``barycentre``, ``cluster`` and
+(over ``transport``) or by POT; ``gromov_bounds`` skips pairs that cannot be near; ``cluster`` and
 ``classify`` use distances; ``agreement`` holds our solver against POT. The room knows no torch.
 """
 

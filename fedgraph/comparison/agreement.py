@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedgraph.comparison import barycentre, gromov
+from fedgraph.comparison import cluster, gromov
 from fedgraph.comparison.gromov import GromovOptions
 from fedgraph.comparison.metric_space import MetricSpace
 from fedgraph.comparison.solver_facts import SolverAgreement
@@ -80,8 +80,8 @@ def of_barycentres(members: Sequence[MetricSpace], num_points: int) -> tuple[flo
     import ot  # not before it is used: every run lists all tasks
 
     with gromov.on_one_thread():
-        found = barycentre.find(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
-        start = barycentre.find(members, num_points, max_rounds=1).space
+        found = cluster.find_barycentre(members, num_points, max_rounds=_BARYCENTRE_ROUNDS)
+        start = cluster.find_barycentre(members, num_points, max_rounds=1).space
         structure = ot.gromov.gromov_barycenters(
             num_points,
             [np.array(m.distances) for m in members],

@@ -1,7 +1,7 @@
 """Gromov-Wasserstein problems by POT's batched proximal gradient (``ot.batch``), thousands at once, on a GPU if there is one.
 
-Another algorithm than ``descent``'s (Xu, Luo, Zha & Carin, ICML 2019): its values are, on the whole, higher. It is never taken
-unless it is asked for by name, so that numbers do not depend on the machine. Values are those of couplings that meet the
+Another algorithm than the compiled descent (Xu, Luo, Zha & Carin, ICML 2019): its values are, on the whole, higher. It is never
+taken unless it is asked for by name, so that numbers do not depend on the machine. Values are those of couplings that meet the
 weights exactly. Every pair takes the same number of steps, so that no pair depends on those beside it.
 
 Spaces of nearly one size are solved together. The last point of a smaller one is split into copies with equal shares of its

@@ -1,4 +1,3 @@
 from . import deployment as deployment
-from . import owner as owner
 from . import project as project
 from . import wire as wire

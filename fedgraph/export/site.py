@@ -124,7 +124,7 @@ def open_site(plan: Path, digest: str, graph: Path) -> Site:
 def _filled(subgraph: Subgraph, clients: Sequence[int]) -> Subgraph:
     """With nodes of nobody behind the own ones, up to the number that was planned: no label, no columns, no edges.
 
-    They take the client's own public numbers (``owner.write_site``): where each node answers, nobody sees how many are there.
+    They take the client's own public numbers (``deployment.write_site``): where each node answers, nobody sees their number.
     """
     most = clients[subgraph.client]
     own, more = subgraph.graph, most - subgraph.graph.num_nodes

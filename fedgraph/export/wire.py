@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from fedgraph.errors import DataError
-from fedgraph.export.owner import read_app
+from fedgraph.export.deployment import read_app
 from fedgraph.export.site import SitePlan, asked_clients, releases_of
 from fedgraph.pricing import price
 from fedgraph.privacy import LedgerLine, Viewer, settle

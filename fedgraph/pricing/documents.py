@@ -3,14 +3,14 @@
     .yaml .yml    safe loader; no tags; aliases counted where they expand; duplicate keys refused
     .json         duplicate keys and NaN refused        .jsonl   a ledger of ours, left to its reader
     .toml         tomllib                               .py .ipynb   text, for the finder and Flower's reader
-    .sh .txt …    a command line
+    .sh .txt      a command line
 
 Every refusal is one line: ``file:line: found; allowed``. Limits: one megabyte (notebooks 20), nesting of 60, 50,000 values with
 aliases written out.
 
 A reader asks ``Document.ask`` for each number that a price needs. Where the file leaves it open, an answer of the user
 (``--given``) takes its place; otherwise it becomes a question (``OpenFact``) whose values are tried one after the other: the
-reader reads again. ``read_options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
+reader reads again. ``_read_options`` reads the keys of a mapping as ``catalogue.yaml`` describes them.
 """
 
 from __future__ import annotations
@@ -40,11 +40,7 @@ Table = dict[str, Tree]
 Said = Any  # an object with the keys of a mapping, as ``catalogue.yaml`` types them
 _DEEPEST, _MOST_WHOLE, _LARGEST = 60, 10**12, 1e60
 _FORMATS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
-_HANDED = {  # what is handed over in place of a file that is not read
-    ".conf": "HOCON: hand it over as JSON (pyhocon -i X.conf -o X.json -f json)",
-    **dict.fromkeys((".zip", ".tar", ".gz", ".tgz"), "an archive: unpack it, and name its folder"),
-}
-_KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt", ".cmd", ".args", ".log")
+_KINDS = (*_FORMATS, ".jsonl", ".py", ".ipynb", ".sh", ".txt")
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class System:
     said: str = ""  # what its authors say of the option, in our words
     recognised: tuple[Mapping[str, list[str]], ...] = ()  # a document belongs to it where all tests of one line hold
     words: Mapping[str, str] = field(default_factory=dict)  # key → sentence of its quotes
-    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``read_options``)
+    options: Mapping[str, object] = field(default_factory=dict)  # key → what it may be (``_read_options``)
     parts: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # the same of mappings inside, by name
 
 
@@ -103,7 +99,6 @@ class Document:
     open: dict[str, OpenFact] = field(default_factory=dict)  # what was asked, by name
     notes: dict[str, None] = field(default_factory=dict)  # sentences on what is taken for granted (the keys, in their order)
     used: set[str] = field(default_factory=set)  # answers that were looked up
-    place: tuple[Path, int] | None = None  # file and line of the first call that a price hangs on
 
     @property
     def words(self) -> Mapping[str, str]:
@@ -123,8 +118,8 @@ class Document:
         system = catalogue()[self.system]
         described = system.parts[part] if part else system.options
         try:
-            return read_options(described, {key: value for key, value in held.items() if value is not None})
-        except WrongKeyError as error:
+            return _read_options(described, {key: value for key, value in held.items() if value is not None})
+        except _WrongKeyError as error:
             raise self.error(str(error), *at, *error.keys) from None
 
     def known(self, name: str) -> float | None:
@@ -190,7 +185,8 @@ def read(path: Path) -> Document:
     if suffix == ".jsonl" and path.is_file():
         return Document(path, "ledger")
     if suffix and suffix not in _KINDS:
-        raise PricingError(f"{path}: {_HANDED.get(suffix, f'unknown file type {suffix!r}; allowed: ' + ', '.join(_KINDS))}")
+        more = "; hand HOCON over as JSON (pyhocon -f json), and unpack an archive"
+        raise PricingError(f"{path}: unknown file type {suffix!r}; allowed: {', '.join(_KINDS)}{more}")
     body = text(path)
     try:
         if suffix in _FORMATS:
@@ -365,7 +361,7 @@ def table(value: object, *keys: str) -> Table:
 # Mappings of other systems. Their numbers are plain ones: no truth values, no NaN, of a size that is meant.
 
 
-class WrongKeyError(ValueError):
+class _WrongKeyError(ValueError):
     """What is wrong with a mapping of another system, and the keys on the way there."""
 
     def __init__(self, words: str, *keys: str) -> None:
@@ -390,7 +386,7 @@ _OTHERS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 }  # fmt: skip
 
 
-def read_options(described: Mapping[str, Said], held: Mapping[str, object], *at: str) -> Said:
+def _read_options(described: Mapping[str, Said], held: Mapping[str, object], *at: str) -> Said:
     """The keys of a mapping as attributes; the names of others in ``rest``, in one line: they are told as not priced.
 
     Args:
@@ -401,7 +397,7 @@ def read_options(described: Mapping[str, Said], held: Mapping[str, object], *at:
         at: The keys on the way to it.
 
     Raises:
-        WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
+        _WrongKeyError: A key is missing or unknown, or its value is none that is allowed.
     """
     left, found = dict(held), dict[str, object]()
     for key, kind in described.items():
@@ -412,26 +408,26 @@ def read_options(described: Mapping[str, Said], held: Mapping[str, object], *at:
     if left and described.get("only"):
         name, allowed = next(iter(left)), sorted(key.partition("|")[0] for key in described if key != "only")
         words = f"unknown option {name!r}{plugins.suggest_plugin_name(name, allowed)}; allowed: {', '.join(allowed)}"
-        raise WrongKeyError(words, *at, name)
+        raise _WrongKeyError(words, *at, name)
     return SimpleNamespace(**found, rest=(", ".join(left),) if left else ())
 
 
 def _option(described: Said, there: bool, value: Said, *at: str) -> object:
     if isinstance(described, list):
         if not isinstance(value if there else [], list):
-            raise WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)
+            raise _WrongKeyError(f"{at[-1]}: found {value!r}; a list is expected", *at)
         return [_option(described[0], True, each, *at, str(number)) for number, each in enumerate(value or ())]
     if isinstance(described, Mapping):
         optional = any(isinstance(kind, str) and " = " not in kind for kind in described.values())
         if optional and value is None:
             return None
         if not isinstance(value if there else {}, dict):
-            raise WrongKeyError(f"{at[-1]}: found {value!r}; a mapping of keys is expected", *at)
-        return read_options(described, value or {}, *at)
+            raise _WrongKeyError(f"{at[-1]}: found {value!r}; a mapping of keys is expected", *at)
+        return _read_options(described, value or {}, *at)
     kind, equals, default = described.partition(" = ")
     start = scalar(default)
     if not there and not equals:
-        raise WrongKeyError(f"missing option {at[-1]!r}; it is needed to price this file", *at)
+        raise _WrongKeyError(f"missing option {at[-1]!r}; it is needed to price this file", *at)
     value = value if there else start
     if value is None and equals and start is None:
         return None
@@ -440,12 +436,12 @@ def _option(described: Said, there: bool, value: Said, *at: str) -> object:
     if kind not in _OTHERS:
         if value not in (allowed := kind.split("|")):
             words = f"{plugins.suggest_plugin_name(str(value), allowed)}; allowed: {', '.join(allowed)}"
-            raise WrongKeyError(f"{at[-1]}: found {value!r}{words}", *at)
+            raise _WrongKeyError(f"{at[-1]}: found {value!r}{words}", *at)
         return value
     wanted, words = _OTHERS[kind]
     mixed = kind == "words" and isinstance(value, list) and not all(isinstance(word, str) for word in value)
     if mixed or not isinstance(value, wanted):
-        raise WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
+        raise _WrongKeyError(f"{at[-1]}: found {value!r}; {words}", *at)
     return value
 
 
@@ -454,7 +450,7 @@ def _number(kind: str, value: object, *at: str) -> float:
     least, most, whole, allowed = _NUMBERS[kind]
     found = scalar(value) if isinstance(value, str) else value
     if isinstance(found, bool) or not isinstance(found, (int, float)) or math.isnan(found):
-        raise WrongKeyError(f"{at[-1]}: found {found!r}; a number is allowed", *at)
+        raise _WrongKeyError(f"{at[-1]}: found {found!r}; a number is allowed", *at)
     if found != 0 and not 1 / _LARGEST <= abs(found) <= _LARGEST:
         allowed = f"numbers of size {1 / _LARGEST:g} to {_LARGEST:g} (or 0) are priced"
     elif least <= found <= most:
@@ -463,4 +459,4 @@ def _number(kind: str, value: object, *at: str) -> float:
         if found <= _MOST_WHOLE and found == int(found):
             return int(found)
         allowed = f"a whole number up to {_MOST_WHOLE:,} is allowed"
-    raise WrongKeyError(f"{at[-1]}: found {found:g}; {allowed}", *at)
+    raise _WrongKeyError(f"{at[-1]}: found {found:g}; {allowed}", *at)

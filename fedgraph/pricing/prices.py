@@ -196,7 +196,7 @@ def _quoted(document: Document, target: float | None) -> Quote:
     rows = tuple(_priced(row, closed) for row in reading.rows)
     tables = tuple(_asked(document, fact) for fact in document.open.values())
     fix = None if target is None else _fix(document, reading, target)
-    return Quote(str(document.path), system, reading, rows, tables, fix, document.place)
+    return Quote(str(document.path), system, reading, rows, tables, fix)
 
 
 def _priced(row: Row, closed: bool) -> PricedRow:
@@ -218,7 +218,7 @@ def _asked(document: Document, fact: OpenFact) -> Question:
 def _fix(document: Document, reading: Reading, target: float) -> Fix:
     """The smallest factor on all noise (to 10⁻⁴) whose total is at most ``target``; settings are priced as they are written."""
     if reading.settings is None:
-        return Fix(target, None, None, reading.no_fix or "no setting of this system changes this price")
+        return Fix(target, None, None, "no single setting of this file adds noise to all of it")
 
     def cost(factor: float) -> float:
         return _total(_read(document, factor).rows[0]).epsilon
@@ -226,7 +226,7 @@ def _fix(document: Document, reading: Reading, target: float) -> Fix:
     low, high = 1.0, 1.0
     while cost(high) > target:
         if high >= _LOUDEST:
-            return Fix(target, None, None, reading.no_fix or "more noise does not bring the price down to it")
+            return Fix(target, None, None, "more noise alone does not bring the price down to it")
         low, high = high, high * 4
     while cost(low) <= target and low > 1e-9:
         high, low = low, low / 4

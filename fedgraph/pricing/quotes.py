@@ -1,28 +1,16 @@
-"""A quote: everything that is said about one file, as JSON, as text for a terminal, and as SARIF 2.1.0, which shows in a
-pull request the line that costs privacy.
-"""
+"""A quote: everything that is said about one file, as JSON and as text for a terminal."""
 
-import json
 import math
-import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
 
 from fedgraph.pricing.documents import OpenFact, System, Table, Tree
 from fedgraph.pricing.readings import Claim, Reading, Row
 from fedgraph.privacy import Epsilon
 
 _WIDTH, _TITLE = 110, 13  # columns of a terminal, and of what stands before a sentence
-_RULES = {
-    "unprotected": "Nothing bounds what one unit gives away (ε = ∞).",
-    "too-dear": "The provable ε lies above what was asked for.",
-    "open": "A missing fact leaves the total ε open.",
-    "priced": "The provable ε.",
-}
-_NOISE = re.compile(r"noise|sigma|epsilon|\beps\b|dp_|privacy|filters|mods", re.I)
 
 
 @dataclass(frozen=True)
@@ -68,7 +56,6 @@ class Quote:
     rows: tuple[PricedRow, ...]  # in the order of ``reading.rows``
     asked: tuple[Question, ...] = ()
     fix: Fix | None = None  # None where nobody asked
-    place: tuple[Path, int] | None = None  # the file and line of the call that the price hangs on, where there is one
 
     @property
     def headline(self) -> PricedRow:
@@ -82,13 +69,12 @@ class Quote:
             return 2
         return 1 if top.total.epsilon > limit else 2 if people and top.row.delta > 1 / people else 0
 
-    def to_dict(self, details: bool = False) -> Table:
+    def to_dict(self) -> Table:
         """The quote as ``--json`` prints it: ``total``, ``per_round``, ``published``, ``unprotected``, ``questions``, ``fix``.
 
-        ∞ is the text ``"inf"``; an ε that a missing fact leaves open is None. details: every row, the source, the assumptions
-        and the order of steps, too.
+        ∞ is the text ``"inf"``; an ε that a missing fact leaves open is None.
         """
-        top, reading, system, fix = self.headline, self.reading, self.system, self.fix
+        top, reading, fix = self.headline, self.reading, self.fix
         published = [{key: _number(vars(p)[key]) for key in ("epsilon", "delta", "scope", "words")} for p in reading.published]
         open_ = "a missing fact leaves the total open: see questions"
 
@@ -102,11 +88,6 @@ class Quote:
             answers: list[Tree] = [{name: value, "epsilon": _number(epsilon)} for value, epsilon in of.answers]
             return {"missing": name, "question": of.unknown.question, "table": answers}
 
-        def guarantee(of: PricedRow) -> Table:
-            said: Table = {key: vars(of.row)[key] for key in ("unit", "relation", "viewer", "rounds", "delta")}
-            total = None if of.total is None else _number(of.total.epsilon)
-            return said | {"per_round": _number(of.per_round.epsilon), "total": total, "why": of.row.why}
-
         out: Table = {
             "total": priced(top.total), "per_round": priced(top.per_round), "published": published[0] if published else None,
             "unprotected": [*reading.unprotected, *(f"not priced: {names}" for names in reading.not_priced)],
@@ -115,12 +96,6 @@ class Quote:
         if fix is not None:
             settings = None if fix.settings is None else {name: _number(value) for name, value in fix.settings.items()}
             out["fix"] = {"epsilon": fix.target, "settings": settings, "provable": _number(fix.epsilon), "why": fix.why}
-        if details:
-            out["details"] = {
-                "file": self.path, "system": system.name, "version": system.version, "source": system.source,
-                "authors_say": system.said, "published": [*published], "assumed": [*reading.assumed],
-                "order": [*reading.order], "guarantees": [guarantee(each) for each in self.rows],
-            }  # fmt: skip
         return out
 
 
@@ -164,37 +139,3 @@ def _wrapped(title: str, sentence: str) -> str:
     indent = " " * _TITLE
     wrapper = textwrap.TextWrapper(_WIDTH, initial_indent=title.ljust(_TITLE), subsequent_indent=indent, break_long_words=False)
     return wrapper.fill(" ".join(sentence.split()))
-
-
-def sarif(quotes: Sequence[Quote], limit: float | None = None) -> str:
-    """Quotes as SARIF 2.1.0, one result for each, at the call or the option that its price hangs on.
-
-    limit: the ε that is allowed; a total above it is an error. None: every result is a note or a warning.
-    """
-    rules: list[Tree] = [{"id": name, "shortDescription": {"text": words}} for name, words in _RULES.items()]
-    results: list[Tree] = [_result(quote, limit) for quote in quotes]
-    driver: Table = {"name": "fedgraph price", "rules": rules}
-    run: Table = {"tool": {"driver": driver}, "results": results, "columnKind": "utf16CodeUnits"}
-    schema = "https://json.schemastore.org/sarif-2.1.0.json"
-    return json.dumps({"$schema": schema, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
-
-
-def _result(quote: Quote, limit: float | None) -> Table:
-    top = quote.headline
-    total = None if top.total is None else top.total.epsilon
-    dear = limit is not None and total is not None and total > limit
-    rule = "open" if total is None else "unprotected" if math.isinf(total) else "too-dear" if dear else "priced"
-    level = {"priced": "note", "open": "warning"}.get(rule, "error" if limit is not None else "warning")
-    said = "open" if total is None else f"ε = {readable(total)}"
-    asked = "".join(f" Question: {a.unknown.question}" for a in quote.asked)
-    seen = f"for one {top.row.unit} ({top.row.relation}), seen by {top.row.viewer}"
-    words = f"{quote.system.name}: {said} in total {seen}: {top.row.why}.{asked}"
-    path, line = quote.place if quote.place and quote.place[0].exists() else (Path(quote.path), _speaks(Path(quote.path)))
-    where: Table = {"artifactLocation": {"uri": path.as_posix()}, "region": {"startLine": max(line, 1)}}
-    return {"ruleId": rule, "level": level, "message": {"text": words}, "locations": [{"physicalLocation": where}]}
-
-
-def _speaks(path: Path) -> int:
-    """The first line that speaks of noise, where no call is known."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    return next((number for number, line in enumerate(lines, 1) if _NOISE.search(line)), 1)

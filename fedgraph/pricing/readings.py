@@ -69,7 +69,6 @@ class Reading:
     not_priced: tuple[str, ...] = ()  # what of the file is not counted: options, filters, cells
     order: tuple[str, ...] = ()  # sentences that say what happens in which order, and how it composes
     settings: Mapping[str, float] | None = None  # options that hold the noise, times ``louder``; None where none does
-    no_fix: str = ""  # what to do in that case
     assumed: tuple[str, ...] = ()  # what the price takes for granted and somebody may change from outside
     people: float | None = None  # how many units there are in all; a δ above one over them is told
     closed: bool = True  # whether answers close it; False: nothing makes a total of it

@@ -80,11 +80,9 @@ class Recording:
 
     Args:
         folder: Where each process writes its record, line by line; None to keep it here.
-        watch: Adapters: name of a module → what wraps it once it is imported.
     """
 
     folder: str | None = None
-    watch: Mapping[str, Callable[[Recording, Foreign], None]] | None = None
     _told: dict[tuple[Foreign, ...], list[int]] = field(default_factory=dict)  # event → its number, how often it happened
     _lines: list[str] = field(default_factory=list)  # what was told and is not written yet
     _file: int | None = None
@@ -151,7 +149,7 @@ class Recording:
             walked = [walk.data for walk in self._walks.values()]
             self._in_clear([self._index(data)] if data is not None else walked or [None])
 
-    def message(self, by: str, who: str, viewer: str, noise: float = 0.0, epsilon: float = 0.0, said: str = "") -> None:
+    def message(self, by: str, who: str, viewer: str, noise: float = 0.0, epsilon: float = 0.0) -> None:
         """A filter noised one message of a client, or a server one mean over clients; call it before that is sent.
 
         Args:
@@ -160,14 +158,13 @@ class Recording:
             viewer: ``server`` for who sees the message, ``models`` for who sees the mean.
             noise: Standard deviation over how far one client moves it; 0 where ``epsilon`` says it.
             epsilon: The pure ε of the message.
-            said: What the filter itself states of one message.
 
         Raises:
             ValueError: The viewer is none of these.
         """
         if viewer not in ("server", "models"):
             raise ValueError(f"viewer {viewer!r}: allowed: server, models")
-        self._happened("message", by=by, who=who, viewer=viewer, noise=float(noise), epsilon=float(epsilon), said=said)
+        self._happened("message", by=by, who=who, viewer=viewer, noise=float(noise), epsilon=float(epsilon))
 
     def claim(self, epsilon: float, delta: float, words: str) -> None:
         """The program or its library stated an ε."""
@@ -181,7 +178,7 @@ class Recording:
             return Record(events, list(self._gradients.values()))
 
     def __enter__(self) -> Self:
-        finder = _Finder(self, dict(WATCHED if self.watch is None else self.watch))
+        finder = _Finder(self, dict(WATCHED))
         sys.meta_path.insert(0, finder)
         self._undo.append(lambda: sys.meta_path.remove(finder))
         for name in [name for name in finder.pending if name in sys.modules]:
@@ -830,8 +827,8 @@ def _watch_local(recording: Recording, module: Foreign) -> None:
         made = original(self, message, context, call_next)
         if used.clip and used.std is not None:
             used.noised = True
-            who, said = f"client {getattr(context, 'node_id', '?')}", f"epsilon {self.epsilon:g}, delta {self.delta:g}"
-            recording.message("LocalDpMod", who, "server", noise=used.std / used.clip, said=said)
+            who = f"client {getattr(context, 'node_id', '?')}"
+            recording.message("LocalDpMod", who, "server", noise=used.std / used.clip)
         return made
 
     recording._wrap(module, "compute_clip_model_update", clip)
@@ -875,7 +872,7 @@ def _watch_flare(recording: Recording, module: Foreign) -> None:
         spent = svt_epsilon(size, self.fraction, self.epsilon, self.noise_var, self.epsilon_threshold,
                             self.epsilon_query, self.epsilon_release)  # fmt: skip
         who = context.get_identity_name() if context is not None else "a site"
-        recording.message("SVTPrivacy", str(who), "server", epsilon=spent, said=f"epsilon {self.epsilon:g}")
+        recording.message("SVTPrivacy", str(who), "server", epsilon=spent)
         return made
 
     recording._wrap(module.SVTPrivacy, "process_dxo", process_dxo)

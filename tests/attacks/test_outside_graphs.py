@@ -17,7 +17,7 @@ from fedgraph.types import Graph, GraphProvenance, plain_graph
 NODES: list[dict[str, Any]] = [{"attack": "lira"}, {"attack": "gradient_inversion"}]
 LINKS: list[dict[str, Any]] = [
     *({"attack": "link_stealing", "number": k, "label": f"links {k}"} for k in (0, 3)),
-    *({"attack": "linkteller", "pairs": p, "label": f"teller {p}", "most": 8} for p in ("uniform", "by-degree", "two-hops")),
+    *({"attack": "linkteller", "pairs": p, "label": f"teller {p}", "most": 8} for p in ("uniform", "two-hops")),
 ]
 PLAIN = {"method": "nonprivate", "rounds": 2, "validation": 0.0, "refit": False}
 SHAPES = ("hub with isolated nodes", "imbalanced", "no edge", "six labels")

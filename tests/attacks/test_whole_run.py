@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedgraph.attacks.base import canaries as canaries
+from fedgraph.attacks.base import coin_game
 from fedgraph.privacy.mechanisms.noise import GaussianNoise
 from fedgraph.privacy.units import Relation
 from fedgraph.runtime.serial import SerialRuntime
@@ -27,10 +27,10 @@ def outcomes(graph: Graph, method: dict[str, Any], epsilon: float, seeds: int = 
     return [node_classification.run(params, c, where) for c in node_classification.cells(params, where)]
 
 
-@pytest.mark.parametrize("kind", ["word", "mislabelled"])
-def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canaries.CanaryKind) -> None:
+@pytest.mark.parametrize("kind", ["word", "full"])
+def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: coin_game.CanaryKind) -> None:
     rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.draw_canary_nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
+    found = coin_game.draw_canary_nodes(library, library, Relation.NODE_ZERO_OUT, 60, kind, rng)
     for canary in range(5):
         with_it, without = found.coins.copy(), found.coins.copy()
         with_it[canary], without[canary] = True, False
@@ -41,7 +41,7 @@ def test_one_coin_zeroes_one_node_and_nothing_else(library: Graph, kind: canarie
 
 def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph) -> None:
     one = partition_of_one(library, "one")
-    found = canaries.draw_canary_edges(library, one, Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
+    found = coin_game.draw_canary_edges(library, one, Relation.EDGE_UNDIRECTED, 50, np.random.default_rng(0))
     assert np.unique(found.pairs).size == found.pairs.size == 100
     assert not library.adjacency[found.pairs[:, 0], found.pairs[:, 1]].any()
     assert (library.labels[found.pairs[:, 0]] != library.labels[found.pairs[:, 1]]).all()
@@ -54,7 +54,7 @@ def test_one_coin_adds_one_edge_between_nodes_of_no_other_canary(library: Graph)
 
 def test_one_coin_replaces_the_label_of_one_node_and_nothing_else(library: Graph) -> None:
     rng, ids = np.random.default_rng(0), np.arange(library.num_nodes)
-    found = canaries.draw_canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
+    found = coin_game.draw_canary_nodes(library, library, Relation.NODE_REPLACE, 40, "word", rng)
     one, zero = found.planted(library, ids, ~found.coins), found.planted(library, ids, found.coins)
     assert same(replace(one, labels=zero.labels), zero)
     assert np.array_equal(np.flatnonzero(one.labels != zero.labels), found.nodes)
@@ -66,13 +66,13 @@ def test_clients_hold_what_the_whole_graph_would(library: Graph) -> None:
     halves = np.array_split(np.random.default_rng(1).permutation(library.num_nodes), 2)
     parts = tuple(Subgraph(i, library.induced(nodes), nodes) for i, nodes in enumerate(halves))
     dealt = Partition(parts, True, 0, "two", from_edges=False, from_labels=False)
-    joined, rng = canaries.join_canary_clients(dealt, library), np.random.default_rng(0)
+    joined, rng = coin_game.join_canary_clients(dealt, library), np.random.default_rng(0)
     for found in (
-        canaries.draw_canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
-        canaries.draw_canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
+        coin_game.draw_canary_nodes(joined, library, Relation.NODE_ZERO_OUT, 50, "word", rng),
+        coin_game.draw_canary_edges(joined, dealt, Relation.EDGE_UNDIRECTED, 50, rng),
     ):
         at_once = found.planted(joined, np.arange(library.num_nodes), found.coins)
-        for part, s in zip(canaries.plant(dealt, found).subgraphs, dealt.subgraphs, strict=True):
+        for part, s in zip(coin_game.plant(dealt, found).subgraphs, dealt.subgraphs, strict=True):
             assert same(part.graph, at_once.induced(s.nodes))
 
 

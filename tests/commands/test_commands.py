@@ -31,7 +31,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> st
 
 
 def test_every_command_is_there_with_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(plugins.names("commands")) >= COMMANDS
+    assert set(cli.names()) >= COMMANDS
     with pytest.raises(SystemExit) as stopped:
         cli.main(["--help"])
     assert stopped.value.code == 0
@@ -227,7 +227,7 @@ def test_the_schema_accepts_every_shipped_scenario_and_refuses_a_typo(capsys: py
 def test_a_folder_that_is_no_run_is_the_same_kind_of_error_everywhere(words: list[str], tmp_path: Path) -> None:
     options = cli.parser(words[0]).parse_args([words[0], str(tmp_path), *words[1:]])
     with pytest.raises(DataError, match=str(tmp_path)):
-        plugins.load("commands", words[0]).run(options)
+        options.act(options)
 
 
 @pytest.fixture(scope="module")

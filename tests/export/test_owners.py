@@ -17,7 +17,7 @@ import pytest
 import fedgraph
 from fedgraph.commands import base as cli
 from fedgraph.errors import DataError, PrivacyError
-from fedgraph.export import deployment, owner, project
+from fedgraph.export import deployment, project
 from fedgraph.export import wire as wire_room
 from fedgraph.export.site import charge_site, open_site
 from fedgraph.pricing import price
@@ -133,7 +133,7 @@ def test_from_tables_to_a_model_that_answers_by_name(
     (tmp_path / "elsewhere").rename(tmp_path / "bank_0.budget")
     budget_book.create(tmp_path / "more.budget", Unit.NODE, 20, 1e-4, [f"p{k}" for k in range(60)])
     monkeypatch.setenv("FEDGRAPH_BUDGET", str(tmp_path / "more.budget"))
-    assert owner.write_site(tmp_path / "bank_0", place / "app", 0, tmp_path / "more.json").endswith("more.budget")
+    assert deployment.write_site(tmp_path / "bank_0", place / "app", 0, tmp_path / "more.json").endswith("more.budget")
     monkeypatch.delenv("FEDGRAPH_BUDGET")
     digest = json.loads((place / "app" / "fedgraph_export.json").read_text(encoding="utf-8"))["plan_sha256"]
     here = open_site(place / "app" / "fedgraph_app" / "plan.json", digest, tmp_path / "again.json")
@@ -201,16 +201,16 @@ def test_each_sheet_names_its_object_and_prints_its_price(
 def test_an_owner_is_told_what_does_not_fit(place: Path, tmp_path: Path) -> None:
     write_people(tmp_path / "many", 70, 0, 1)
     with pytest.raises(DataError, match="70 people; planned for client 0: at most 60"):
-        owner.write_site(tmp_path / "many", place / "app", 0, tmp_path / "x.json")
+        deployment.write_site(tmp_path / "many", place / "app", 0, tmp_path / "x.json")
     few = write_people(tmp_path / "few", 30, 0, 1)
     labels = (few / "labels.csv").read_text(encoding="utf-8")
     (few / "labels.csv").write_text(labels.replace("low", "rare"), encoding="utf-8")
     with pytest.raises(DataError, match="the class 'rare' is not planned; allowed: high, low, mid"):
-        owner.write_site(few, place / "app", 0, tmp_path / "x.json")
+        deployment.write_site(few, place / "app", 0, tmp_path / "x.json")
     with pytest.raises(DataError, match=r"client 3; allowed: 0 … 2"):
-        owner.write_site(few, place / "app", 3, tmp_path / "x.json")
+        deployment.write_site(few, place / "app", 3, tmp_path / "x.json")
     with pytest.raises(DataError, match="no project of fedgraph export"):
-        owner.write_site(few, tmp_path, 0, tmp_path / "x.json")
+        deployment.write_site(few, tmp_path, 0, tmp_path / "x.json")
 
 
 def forged(out: Path, number: int, **parts: np.ndarray) -> None:

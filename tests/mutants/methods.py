@@ -35,7 +35,7 @@ import numpy as np
 
 from fedgraph import data, plugins, seeds
 from fedgraph.attacks import evidence
-from fedgraph.attacks.base import canaries, canary_graphs
+from fedgraph.attacks.base import canary_graphs, coin_game
 from fedgraph.audit import lower_bound
 from fedgraph.documents.settings import SettingsSpec
 from fedgraph.methods import base
@@ -79,16 +79,16 @@ def _units(module: Any, settings: Any, whole: Graph, viewer: Viewer, clients: in
         public_attributes=graph_without_edges(held) if edge else None, members=tuple(parts),
     )  # fmt: skip
     plan: Plan[Any, Any] = module.plan(settings, facts, base.Budget(EPSILON, DELTA))
-    asked, relation = canaries.join_canary_clients(dealt, held), plan.guarantee.protection.relation
-    found: canaries.Canaries
+    asked, relation = coin_game.join_canary_clients(dealt, held), plan.guarantee.protection.relation
+    found: coin_game.Canaries
     if relation.unit is Unit.NODE:
         own = np.isin(np.arange(asked.num_nodes), parts[0])
         honest = replace(asked, labels=np.where(own, asked.labels, -1))
-        found = canaries.draw_canary_nodes(honest, public, relation, 1, "word", rng)
+        found = coin_game.draw_canary_nodes(honest, public, relation, 1, "word", rng)
         asked = found.planted(asked, np.arange(asked.num_nodes), np.ones(1, dtype=bool))
     else:
-        found = canaries.draw_canary_edges(asked, dealt, relation, 1, rng)
-    worlds = [canaries.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
+        found = coin_game.draw_canary_edges(asked, dealt, relation, 1, rng)
+    worlds = [coin_game.plant(dealt, replace(found, coins=np.array([there]))) for there in (False, True)]
 
     def read(seen_as: Any, state: State) -> float:
         return float(evidence.readers(plan.method).evidence(seen_as, state, asked, found.units)[0])

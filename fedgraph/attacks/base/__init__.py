@@ -15,8 +15,8 @@ A file of ``fedgraph/attacks`` defines
 A scenario names it: ``attack: {named: [{attack: lira}]}``. An installed package offers one as an entry point of
 ``fedgraph.attacks``.
 
-``canaries``, ``whole_run`` and ``canary_graphs`` are the strongest attacks here, of no paper: units that enter by a coin are
-read in what was released. ``coin_game`` has coins for real nodes and edges, and shadow models. ``attack_scene`` is what an
+``whole_run`` and ``canary_graphs`` are the strongest attacks here, of no paper: units that enter by a coin are read in what was
+released. ``coin_game`` has the canaries, coins for real nodes and edges, and shadow models. ``attack_scene`` is what an
 attack may look at, also single messages of clients for a server that reads them or chooses the model.
 """
 

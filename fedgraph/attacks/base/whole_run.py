@@ -1,6 +1,6 @@
 """An attack on a whole training run: it computes a lower bound on ε from the output of the run.
 
-The plan is run once more on the same data with canaries (``attacks.base.canaries``), with the same noise multipliers and fresh
+The plan is run once more on the same data with canaries (``coin_game``), with the same noise multipliers and fresh
 noise. The attacker knows the data, the plan and both versions of each canary; only the coins are unknown. It computes a score
 for each canary from what the viewer sees, and guesses the coins of the highest and of the lowest scores. ``audit.one_run``
 turns the number of right guesses into a lower bound on ε that holds with 95 % confidence. If all releases are Gaussian, the
@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 from scipy.special import log_softmax
 
 from fedgraph import seeds
-from fedgraph.attacks.base import canaries as canaries_of
+from fedgraph.attacks.base import coin_game
 from fedgraph.attacks.base import evidence as evidence_of
 from fedgraph.audit import one_run, operating_points
 from fedgraph.cells import CanaryAttackCellFacts, Cell, CellContext
@@ -57,8 +57,8 @@ class WholeRunAttack(Settings):
         "viewer",
         description="viewer: what the row's viewer gets; releases: every value that the price counts, at a curator, too",
     )
-    canary: canaries_of.CanaryKind = Field(
-        "word", description="a canary node: word (one public feature, any label), full, or mislabelled"
+    canary: coin_game.CanaryKind = Field(
+        "word", description="a canary node: word (one public feature, any label), or full (all features against none)"
     )
     named: list[SettingsSpec] = Field([], description="attacks by name, attack: a file of fedgraph/attacks, then its settings")
     shadows: int = Field(8, ge=2, le=256, description="models that the attacker trains, for attacks that use them (even)")
@@ -137,18 +137,18 @@ def measure_canaries(
     if not made.schedule.releases or made.guarantee.protection.unit is Unit.GRAPH:
         return NO_WHOLE_RUN_RESULT
     rng = seeds.seeded_generator(context.root, "attack", *cell.path)
-    known = canaries_of.join_canary_clients(partition, held)
+    known = coin_game.join_canary_clients(partition, held)
     relation = made.guarantee.protection.relation
     honest, labelled = _of_the_honest(made, partition, known)
-    found: canaries_of.Canaries
+    found: coin_game.Canaries
     if relation.unit is Unit.NODE:
-        found = canaries_of.draw_canary_nodes(labelled, public, relation, settings.canaries, settings.canary, rng)
+        found = coin_game.draw_canary_nodes(labelled, public, relation, settings.canaries, settings.canary, rng)
     else:
-        found = canaries_of.draw_canary_edges(known, honest, relation, settings.canaries, rng)
+        found = coin_game.draw_canary_edges(known, honest, relation, settings.canaries, rng)
     if found.coins.size < 2:
         return NO_WHOLE_RUN_RESULT
     opened = _opened(made) if settings.reads == "releases" else made
-    attacked = train_again(opened, canaries_of.plant(partition, found), cell, context)
+    attacked = train_again(opened, coin_game.plant(partition, found), cell, context)
     told = replace(attacked, seen=_ToldRounds(attacked.seen).telling(context.on_round))
     scores, read = _scores(opened, told, ordinary, known, found)
     what = f"{relation.value} canaries, {'read in the released values' if read else 'seen in the trained model'}"
@@ -206,10 +206,10 @@ class _ToldRounds(tuple[tuple[dict[str, np.ndarray], PlanInbox], ...]):
             self._tell(number + 1, len(self))
 
 
-def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: canaries_of.Canaries) -> tuple[np.ndarray, bool]:
+def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: coin_game.Canaries) -> tuple[np.ndarray, bool]:
     """(score of each canary, whether scores are log-likelihood ratios, or similar, of released values)."""
     evidence, asked = evidence_of.readers(made.method).evidence, known
-    if isinstance(found, canaries_of.CanaryNodes):
+    if isinstance(found, coin_game.CanaryNodes):
         asked = found.planted(known, np.arange(known.num_nodes), np.ones(found.coins.size, dtype=bool))
     if evidence is not None:
         read = evidence(made, attacked, asked, found.units)
@@ -217,14 +217,14 @@ def _scores(made: Plan, attacked: State, ordinary: State, known: Graph, found: c
             return read, True
     alone = without_spread(made)
     after, before = answers_of(alone, attacked, asked), answers_of(alone, ordinary, asked)
-    if isinstance(found, canaries_of.CanaryNodes):
+    if isinstance(found, coin_game.CanaryNodes):
         return _node_scores(after, before, found), False
     # how far the log-probabilities of both ends moved towards what the other end was predicted to be
     one, two, moved, likely = found.pairs[:, 0], found.pairs[:, 1], after - before, np.exp(before)
     return np.asarray(((moved[one] - moved[two]) * (likely[two] - likely[one])).sum(axis=1)), False
 
 
-def _node_scores(after: np.ndarray, before: np.ndarray, found: canaries_of.CanaryNodes) -> np.ndarray:
+def _node_scores(after: np.ndarray, before: np.ndarray, found: coin_game.CanaryNodes) -> np.ndarray:
     """log P(label of version 1) − log P(label of version 0, or mean over classes), minus the same of the ordinary run."""
     moved = (after - before)[found.nodes]
     of_one = np.take_along_axis(moved, found.labels[:, 1:], axis=1)[:, 0]

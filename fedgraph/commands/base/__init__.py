@@ -1,4 +1,4 @@
-"""The command ``fedgraph``: ``fedgraph COMMAND …``. Each command is one file of ``fedgraph/commands``.
+"""The command ``fedgraph``: ``fedgraph COMMAND …``. A command is a file of ``fedgraph/commands``, or one of several in a file.
 
 Files that a command writes are whole or not there, and never replace something without being asked.
 Exit status: 0 on success; 2 with one line on stderr for each fault where a file or an option is wrong; 1 otherwise.
@@ -21,6 +21,10 @@ from fedgraph.errors import DataError, FedgraphError, PricingError, ScenarioErro
 from fedgraph.printing import replace_unprintable
 
 atexit.register(gc.freeze)  # a process that ends looks through all objects of its libraries for garbage: a second of torch's
+_BESIDE = {  # command → the file that holds it beside the one of its name
+    "check": "run", "compare": "show", "cp": "run", "explain": "show", "model": "fit", "predict": "fit", "schema": "run",
+    "site": "export", "watch": "show",
+}  # fmt: skip
 _WRONG_INPUT = (ScenarioError, DataError, PricingError)
 _TRACEBACK = "FEDGRAPH_TRACEBACK"
 _MOST_CHARACTERS = 1_000  # of the line that an error becomes
@@ -122,10 +126,19 @@ def parser(only: str | None = None) -> argparse.ArgumentParser:
     )
     p.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in [only] if only in plugins.names("commands") else plugins.names("commands"):
-        module = plugins.load("commands", name)
-        module.configure(commands.add_parser(name, help=module.HELP, description=module.HELP))
+    every = names()
+    for name in [only] if only in every else every:
+        held, end = vars(plugins.load("commands", _BESIDE.get(name, name))), f"_{name}" if name in _BESIDE else ""
+        said = held[f"HELP{end.upper()}"]
+        one = commands.add_parser(name, help=said, description=said)
+        held[f"configure{end}"](one)
+        one.set_defaults(act=held[f"run{end}"])
     return p
+
+
+def names() -> list[str]:
+    """All commands, sorted."""
+    return sorted({*plugins.names("commands"), *_BESIDE})
 
 
 def add_scenario(to: argparse.ArgumentParser, quick: str) -> None:
@@ -150,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def act() -> int:
         given = sys.argv[1:] if arguments is None else arguments
         options = parser(given[0] if given else None).parse_args(given)
-        status: int = plugins.load("commands", options.command).run(options)
+        status: int = options.act(options)
         sys.stdout.flush()
         return status
 

@@ -101,7 +101,7 @@ class Offers(Generic[_P, _M, _W, _S]):
     # the next four are for attacks (methods of this repository have them in ``attacks.base.evidence``): whether (model, inbox)
     # of every round is kept in ``State.seen``
     reads_rounds: Callable[[Plan[_P, _M]], bool] | None = None
-    # float64 [m], for each unit the log-likelihood ratio, or a similar score, of version 1 (``attacks.base.canaries``) in the
+    # float64 [m], for each unit the log-likelihood ratio, or a similar score, of version 1 (``attacks.base.coin_game``) in the
     # known graph; None: the viewer sees too little
     evidence: Callable[[Plan[_P, _M], State[_S], Graph, np.ndarray], np.ndarray | None] | None = None
     # the same for whole graphs: from clients with every canary in version 0, in version 1, and which canary decides each graph

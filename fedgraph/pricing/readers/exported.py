@@ -16,9 +16,13 @@ deviations: with ``_LEAST_STEPS`` by less than 10⁻⁹ in ε for a million numb
 
 import base64
 import hashlib
+import importlib.metadata
+import io
 import json
 import math
+import zipfile
 import zlib
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal
@@ -29,7 +33,6 @@ from fedgraph.errors import PricingError, PrivacyError
 from fedgraph.pricing import documents, readings
 from fedgraph.pricing.documents import Document, Table, table
 from fedgraph.pricing.readings import TO_SERVER, TO_SUMS, Claim, Reading, Row
-from fedgraph.pricing.wheel import own_wheel, same_wheel
 from fedgraph.privacy import (
     Composed,
     Event,
@@ -45,7 +48,11 @@ from fedgraph.privacy import (
 
 _LEAST_STEPS = 2**26
 _PLAN = "plan.json"
-_WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph
+_WHEELS = "wheels"  # the folder of a project with the wheel of fedgraph, which no index has
+_DISTRIBUTION = "fedgraph-privacy"
+_LEFT_OUT = ("__pycache__", ".pyc", ".nbi", ".nbc")
+_TAGS = "Wheel-Version: 1.0\nGenerator: fedgraph\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+_COMMANDS = "[console_scripts]\nfedgraph = fedgraph.commands.base:main\n"
 EXPORTED_MANIFEST = "fedgraph_export.json"
 _Whole = Annotated[int, Field(ge=0, le=10**7)]
 
@@ -110,7 +117,7 @@ class ExportedManifest(_Keys):
         from jinja2 import Environment, StrictUndefined  # only an export needs it
 
         writer = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
-        values = {"m": self.model_dump(), "wheel": own_wheel()[0], "name": f"{self.row.method.replace('_', '-')}-fedgraph"}
+        values = {"m": self.model_dump(), "wheel": _own_wheel()[0], "name": f"{self.row.method.replace('_', '-')}-fedgraph"}
         texts = resources.files("fedgraph.export") / "templates"
         made = {}
         for template, place in exported_layouts()[self.framework].items():
@@ -137,7 +144,7 @@ def exported_plan(framework: str) -> str:
 
 def exported_wheel() -> tuple[str, bytes]:
     """The wheel of fedgraph that a project carries, and where it stands in it."""
-    name, content = own_wheel()
+    name, content = _own_wheel()
     return f"{_WHEELS}/{name}", content
 
 
@@ -187,7 +194,6 @@ def read(document: Document) -> Reading:
             "Each client bounds, rounds, adds its share of the noise and its masks; the server adds; rounds compose.",
             *(f"assuming {a.value}: {protection.sentence(a)}" for a in protection.assumptions),
         ),
-        no_fix="export a row of another ε",
     )
 
 
@@ -204,7 +210,7 @@ def _require_files(home: Path, said: ExportedManifest) -> None:
         )
     if missing := sorted(expected - found):
         raise PricingError(f"{home / missing[0]}: is missing in this export; export it again")
-    if not same_wheel(home / wheel, content):
+    if (home / wheel).read_bytes() != content:
         raise PricingError(f"{home / wheel}: is not the wheel of this fedgraph, so nothing is proven of it; export it again")
     for place, text in texts.items():
         if place != "README.md" and documents.text(home / place) != text:
@@ -293,3 +299,38 @@ def _event(path: str, said: ExportedSum, relation: Relation, honest: int, louder
     return Gaussian(
         said.share * louder * math.sqrt(honest) / (said.sensitivity + said.share / said.steps * math.sqrt(said.dimension))
     )
+
+
+@lru_cache(maxsize=1)
+def _own_wheel() -> tuple[str, bytes]:
+    """(name of the file, its bytes) of the wheel of this very fedgraph, made of the files that are installed.
+
+    It is the same, byte for byte, wherever the same files are. ``PricingError`` where fedgraph is not installed by name.
+    """
+    try:
+        told = importlib.metadata.distribution(_DISTRIBUTION)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise PricingError(f"{_DISTRIBUTION} is not installed by name, so no wheel of it can be made: pip install .") from error
+    home = Path(__file__).parents[2]
+    files = {f"fedgraph/{p.relative_to(home).as_posix()}": p.read_bytes() for p in home.rglob("*") if _belongs(p)}
+    beside = home.parent / "scenarios"  # of a checkout; installed, they are inside
+    if not (home / "scenarios").is_dir() and beside.is_dir():
+        files |= {f"fedgraph/scenarios/{p.name}": p.read_bytes() for p in beside.iterdir() if _belongs(p)}
+    stem = f"{_DISTRIBUTION.replace('-', '_')}-{told.version}"
+    info = f"{stem}.dist-info"
+    files[f"{info}/METADATA"] = (told.read_text("METADATA") or "").encode()
+    files[f"{info}/WHEEL"], files[f"{info}/entry_points.txt"] = _TAGS.encode(), _COMMANDS.encode()
+    hashes = {name: base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=") for name, content in files.items()}
+    record = "".join(f"{name},sha256={hashes[name].decode()},{len(files[name])}\n" for name in sorted(files))
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            one = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            one.external_attr = 0o644 << 16
+            archive.writestr(one, files[name])
+    return f"{stem}-py3-none-any.whl", made.getvalue()
+
+
+def _belongs(path: Path) -> bool:
+    return path.is_file() and not any(part.endswith(_LEFT_OUT) for part in path.parts)

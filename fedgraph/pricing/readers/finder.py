@@ -19,7 +19,6 @@ from fedgraph.pricing.readings import TO_RECIPIENT, Claim, Reading, Sums
 
 _KNOWN = catalogue()["python"].options
 CALLS = {name: library for library, names in table(_KNOWN, "calls").items() for name in str(names).split()}
-ACCOUNTANT = "an accountant"
 _SHUFFLED = "TensorFlow Privacy"  # whose users draw no coins
 _UNITS = {"pfl-research": "user", "TensorFlow Federated": "client"}  # whose data a row is, where it is no example
 _DECLARED = {  # whose noise is declared in other files → what to price
@@ -38,7 +37,6 @@ def read(document: Document) -> Reading:
         more = f" ({'; '.join(left_out)})" if left_out else ""
         words = f"no call of differential privacy stands in it{more}; describe the run in a neutral YAML"
         raise PricingError(f"{document.path}: {words}")
-    document.place = (document.path, found[0][1].lineno)
     libraries = dict.fromkeys(CALLS[called(call.func)] for _, call in found)
     if libraries.keys() <= _DECLARED.keys():
         words = " and ".join(_DECLARED[library] for library in libraries)
@@ -75,7 +73,7 @@ def read(document: Document) -> Reading:
         rows, claims or readings.without_claim("no ε is read from a program"),
         ("everything that its text does not show", readings.SELECTED), left_out,
         (first, *(_shown(label, call) for label, call in found)),
-        no_fix="what a program does is not read from its text", closed=False,
+        closed=False,
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ _ADAPTIVE = ("strategy", "noise_multiplier", "num_sampled_clients", "initial_cli
 _PLACES = {f"DifferentialPrivacy{side}Side{kind}Clipping": names for side in ("Server", "Client")
            for kind, names in (("Fixed", _FIXED), ("Adaptive", _ADAPTIVE))}  # fmt: skip
 _PLACES["LocalDpMod"] = ("clipping_norm", "sensitivity", "epsilon", "delta")
-_HIDDEN = ("SecAggPlusWorkflow", "secaggplus_mod", "SecAggWorkflow", "secagg_mod")
+_MASKS = ("secaggplus_mod", "secagg_mod")
 _TOUCHED = re.compile(r"noise|clip|aggregate|sensitivity|epsilon|delta|strategy|stdv|__call__")
 _BRANCHES = (ast.If, ast.For, ast.While, ast.Try, ast.Match, ast.IfExp, ast.comprehension)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -130,21 +130,14 @@ def read(document: Document) -> Reading:
     """The one mechanism that the app declares; several are refused, none is in clear."""
     app = _app(document)
     made = app.calls(*_PLACES)
-    if len(made) > 1:
-        names = ", ".join(f"{called(call.func)} ({app.place(path, call)})" for path, call in made)
-        words = f"several mechanisms, which contradict or compose: {names}; price one of them, or record the run"
-        raise PricingError(f"{document.path}: {words}")
-    if not made:
-        if named := [(p, n) for p, n in app.nodes if isinstance(n, (ast.Name, ast.Attribute)) and called(n) in _PLACES]:
-            words = f"{called(named[0][1])} ({app.place(*named[0])}) is named and not called with its options"
-            raise PricingError(f"{document.path}: {words}: write it out, or describe it in a neutral YAML")
-        if found := app.calls(*finder.CALLS):
-            path, call = min(found, key=lambda each: finder.CALLS[called(each[1].func)] == finder.ACCOUNTANT)
-            inside = f"{called(call.func)} of {finder.CALLS[called(call.func)]} is called here ({app.place(path, call)})"
-            raise PricingError(f"{document.path}: {inside}: record a client's run with --run, or describe it in a neutral YAML")
-        return _in_clear(app, document.words["neither"])
+    if len(made) != 1:
+        spoken = [(p, n) for p, n in app.nodes if isinstance(n, (ast.Name, ast.Attribute)) and called(n) in finder.CALLS]
+        if not spoken:
+            return _in_clear(app, document.words["neither"])
+        names = ", ".join(f"{called(node)} ({app.place(path, node)})" for path, node in spoken[:5])
+        words = f"{names}: a price needs one mechanism of Flower, called with its options; record a client's run with --run"
+        raise PricingError(f"{document.path}: {words}, or describe it in a neutral YAML")
     [(app.path, app.call)] = made
-    document.place = (app.path, app.call.lineno)
     doubts = [*_doubts(app), *(_doubts_of_mods(app) if app.name == "LocalDpMod" else _doubts_of_strategy(app))]
     asked = (
         f"{'; '.join(doubts)}: does {app.name} all the same clip and noise everything that training sends, as it is declared?"
@@ -221,7 +214,7 @@ def _first_mod(app: _App) -> tuple[Path, ast.expr] | None:
     ]
     alone = (not isinstance(held, ast.Name) or len(loads) == 1) and (called(by.func) != "train" or len(trained) == 1)
     listed = app.once(held, home)
-    inside = [m for m in listed.elts if called(m) not in _HIDDEN] if isinstance(listed, (ast.List, ast.Tuple)) else []
+    inside = [m for m in listed.elts if called(m) not in _MASKS] if isinstance(listed, (ast.List, ast.Tuple)) else []
     return (home, inside[0]) if alone and inside else None
 
 
@@ -274,14 +267,13 @@ def _local(app: _App) -> Reading:
     for relation, move in (("zero-out", 1), ("replace", 2)):
         why = f"noise std = {made:.6g}, an update may move by {'2·' if move == 2 else ''}clip = {move * clip:g}"
         rows.append(Row("client", relation, TO_SERVER, Gaussian(made / clip / move), rounds, delta, why))
-    typed = f"The option sensitivity = {sensitivity:g} is typed by hand; the clip bounds what a client can change, {clip:g}."
     order = "The update is clipped, then noised on the client; rounds compose adaptively; no amplification against the server."
     patient = "one patient among a client's: covered only as a part of the client's whole update, at the client's price"
-    unprotected = ("the metrics and the number of examples that each reply carries", patient, *_hidden(app))
+    unprotected = ("the metrics and the number of examples that each reply carries", patient)
     claim = Claim(
         epsilon, delta, "per round", f"LocalDpMod with clip {clip:g}, sensitivity {sensitivity:g}: noise std = {std:.4g}"
     )
-    return Reading(tuple(rows), (claim,), unprotected, (), (order, *([typed] if sensitivity != clip else [])),
+    return Reading(tuple(rows), (claim,), unprotected, (), (order,),
                    {"epsilon": epsilon / app.document.louder}, people=app.clients)  # fmt: skip
 
 
@@ -297,8 +289,7 @@ def _central(app: _App) -> Reading:
     else:
         app.need("clipping_norm", 0.0)
     rate, ratio = _participation(app, sampled)
-    above = f" There are {app.clients or 0:,} clients: a δ above {1 / (app.clients or 1):g} says nothing of one of them."
-    delta = document.ask("delta", None, many=above if app.clients else "")
+    delta = document.ask("delta")
     rate, rounds = document.ask("share of clients in a round", rate), _rounds(app)
     scaled, spread, rows = multiplier * document.louder, count * document.louder, []
     for relation, times in (("zero-out", 1), ("replace", 2)):
@@ -314,7 +305,7 @@ def _central(app: _App) -> Reading:
     rows.append(readings.in_clear("client", TO_SERVER, f"{told}: it receives updates in clear", delta=delta, rounds=rounds))
     settings = {"noise_multiplier": scaled} | ({"clipped_count_stddev": spread} if adaptive else {})
     claim = readings.without_claim(f"{app.name} with noise multiplier {multiplier:g}; Flower computes no ε from its settings")
-    unprotected = ("metrics and numbers of examples, which weigh the mean", *_hidden(app))
+    unprotected = ("metrics and numbers of examples, which weigh the mean",)
     order = tuple(document.words[key] for key in ("averaged", "drawn"))
     return Reading(tuple(rows), claim, unprotected, (), order, settings, people=app.clients)
 
@@ -336,8 +327,6 @@ def _participation(app: _App, sampled: float) -> tuple[float | None, float]:
     even = sampled / (real or sampled)
     question = "Do all clients report the same number of examples? FedAvg weights by it: the heaviest weight times the "
     question += "number of sampled clients (1 where all are equal)."
-    if even != 1 and real:
-        question += f" They are {real:g} and the noise is for {sampled:g}: equal clients weigh {even:.4g}."
     tried = tuple(dict.fromkeys((sampled, min(4.0, sampled), min(2.0, sampled), even)))
     return rate, max(app.document.ask(_HEAVIEST, None, question, tried, worst=max(sampled, even)), even)
 
@@ -361,14 +350,7 @@ def _rounds(app: _App) -> int:
 
 
 def _in_clear(app: _App, reason: str) -> Reading:
-    no_fix = "add LocalDpMod to the mods of training, or start a DifferentialPrivacy… strategy"
-    return Reading((readings.in_clear("client", TO_SERVER, reason),), unprotected=("everything", *_hidden(app)), no_fix=no_fix)
-
-
-def _hidden(app: _App) -> tuple[str, ...]:
-    """What secure aggregation does, where the app names it."""
-    named = {called(node) for _, node in app.nodes if isinstance(node, (ast.Name, ast.Attribute))}
-    return tuple(f"{name} {app.document.words['hidden']}" for name in _HIDDEN if name in named)[:1]
+    return Reading((readings.in_clear("client", TO_SERVER, reason),), unprotected=("everything",))
 
 
 def _decorator(node: ast.expr) -> str:

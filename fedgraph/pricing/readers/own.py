@@ -26,14 +26,12 @@ def neutral(document: Document) -> Reading:
         said.rounds = int(document.ask("rounds", said.rounds))
     delta = document.ask("delta", said.delta) if several or said.mechanism == "gaussian" else said.delta or 0.0
     sums, order, settings = [_sums(document, part, said.clients, several) for part in parts], [_ORDER], None
-    relation, viewer, no_fix = said.relation, "all that is released", "there are several noises; raise one of them"
+    relation, viewer = said.relation, "all that is released"
     people: tuple[int, ...] = ()
     open_ = ["whatever is released besides: sizes, metrics, which model was chosen"]
     if not several and sums[0].answer is not None:
         relation, viewer = "replace", "the answers"
-        no_fix = "the flip probability of an answer is chosen by hand: ε of one answer is ln((1 − p)/p)"
     elif not several:
-        no_fix = ""
         viewer, people = "the noised sums of all rounds", () if sums[0].laplace or sums[0].sampling == "fixed" else SEVERAL
         name = "noise_std" if said.noise_multiplier is None else "noise_multiplier"
         settings = {name: vars(said)[name] * document.louder}
@@ -45,7 +43,7 @@ def neutral(document: Document) -> Reading:
     rows = readings.rows_of_sums([sums], said.unit, f"whoever sees {viewer}", delta, people=people, relations=(relation,))
     claim = Claim(said.epsilon, delta, "total" if several else "per round", "epsilon, as the file says")
     claims = () if said.epsilon is None else (claim,)
-    return Reading(rows, claims, tuple(open_), (), tuple(order), settings, no_fix, people=said.clients)
+    return Reading(rows, claims, tuple(open_), (), tuple(order), settings, people=said.clients)
 
 
 _ORDER = "Contributions are clipped, sampled, summed, then noised; rounds compose adaptively; δ is that of the total."
@@ -131,5 +129,4 @@ def ledger(document: Document) -> Reading:
     assumptions = {a.value: a.words for account in ledger.accounts for a in account.protection.assumptions}
     claim = readings.without_claim(f"{len(rows)} cells; each row is one, counted for its worst unit")
     order = tuple(f"assuming {name}: {words}" for name, words in sorted(assumptions.items()))
-    no_fix = "a ledger is history; change the scenario's epsilons and run again"
-    return Reading(tuple(r for _, r in sorted(rows, key=lambda each: -each[0])), claim, order=order, no_fix=no_fix)
+    return Reading(tuple(r for _, r in sorted(rows, key=lambda each: -each[0])), claim, order=order)

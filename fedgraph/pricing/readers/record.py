@@ -81,8 +81,6 @@ def read(document: Document) -> Reading:
             value = float(vars(each)[name])
             if not (value in (0, math.inf) or 1 / _LARGEST <= value <= _LARGEST) or (name == "rate" and value > 1):
                 raise PricingError(f"{document.path}: {name}: found {value}; allowed: a number ≥ 0, of a rate in [0, 1]")
-    file, _, line = next((each.where for each in (*seen.clear, *seen.sums)), "").rpartition(":")
-    document.place = (Path(file), int(line)) if file and line.isdigit() else None
     document.known("delta")  # given to every record, needed by none that is in pure ε alone
     delta = document.ask("delta") if seen.sums or any(m.noise for m in seen.messages) else 0.0
     claims = tuple(Claim(e, d, "total", words) for (d, words), e in seen.claims.items())
@@ -99,8 +97,7 @@ def read(document: Document) -> Reading:
     unit, viewer = ("client", TO_SERVER) if clients else ("example", TO_RECIPIENT)
     if reasons or not (seen.sums or seen.messages):
         rows = tuple(readings.in_clear(unit, viewer, why, delta=delta) for why in reasons or ("no sum was noised",))
-        order = ("What happens in clear is priced first.",)
-        return Reading(rows, claims, unprotected, order=order, no_fix="mend what is in clear first")
+        return Reading(rows, claims, unprotected, order=("What happens in clear is priced first.",))
     rows, settings = _of_clients(document, seen.messages, delta), None
     if seen.sums:
         rows = (*_of_examples(document, seen, delta), *rows)
@@ -112,9 +109,8 @@ def read(document: Document) -> Reading:
         how.append(document.words["divides"])
     by = ", ".join(sorted({*(s.by for s in seen.sums), *(m.by for m in seen.messages)}))
     people = min((n for s in seen.sums if (n := seen.data[s.data].rows)), default=None)
-    no_fix = "there are several noises; set each and record the run again"
     claims = claims or readings.without_claim("the run stated no ε")
-    return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *how), settings, no_fix, people=people)
+    return Reading(rows, claims, unprotected, (), (f"Noise as it was added, by {by}.", *how), settings, people=people)
 
 
 def _together(records: Iterable[Record]) -> Said:
@@ -174,24 +170,12 @@ def _reasons(document: Document, seen: Said) -> Iterator[str]:
     whether = document.whether
     for doubt in seen.doubts:
         yield f"{doubt}: let the run end, and record it again"
-    private = {seen.data[s.data].base for s in seen.sums}
     for step in seen.clear:
-        steps, held = f"{step.count:,} optimizer steps at {step.where}", "" if step.data is None else seen.data[step.data].name
-        name = f"steps at {step.where} use no private rows"
-        if seen.messages and not seen.sums:
-            name = f"steps at {step.where} leave by messages alone"
-            asked = ": does what they learn leave a client by noised messages alone?"
-            where = "and nobody says that what they learn is noised before it leaves"
-        elif step.data is None:
-            asked, where = " follow no batch that was seen: do they use no private rows?", "on data that no loader gave"
-        elif seen.data[step.data].base in private or not seen.sums:
-            asked = f" go without noise while {held} are walked: do they use no row?"
-            where = f"on the same data ({held})"
-        else:
-            name, asked = f"data of {step.where} are public", f" are in clear on {held}: are these public?"
-            where = f"on {held}"
-        if not whether(name, f"{steps}{asked}"):
-            yield f"{steps} in clear, {where}"
+        rows = "data that no loader gave" if step.data is None else seen.data[step.data].name
+        steps = f"{step.count:,} optimizer steps at {step.where} in clear, on {rows}"
+        asked = f"{steps}: does nothing that they learn of private rows leave, but in noised messages?"
+        if not whether(f"steps at {step.where} tell nobody", asked):
+            yield steps
     files = ", ".join(seen.weights)
     if files and not whether("weights are public", f"Weights were loaded from {files}: from public data alone?"):
         yield f"weights were loaded from {files}, and what they learned from is not known"

@@ -6,7 +6,6 @@ Their keys stand in ``catalogue.yaml``; a function of each says what they releas
 
 import math
 import re
-from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def tensorflow_privacy(document: Document) -> Reading:
         "Batches are taken as shuffled, as the statement's first number; Poisson sampling would amplify.",
     )
     settings = {"noise_multiplier": noise} if noise else None
-    return Reading(rows, (claim,), (readings.SELECTED,), (), order, settings, "the noise is zero: set it first", people=flags.N)
+    return Reading(rows, (claim,), (readings.SELECTED,), (), order, settings, people=flags.N)
 
 
 def pfl(document: Document) -> Reading:
@@ -94,8 +93,7 @@ def pfl(document: Document) -> Reading:
     open_ = ("local metrics, unless they are privatised too", "the server, where the mechanism is applied centrally",
              "pfl's simulator draws users uniformly with replacement; the coins are those of a deployment")  # fmt: skip
     order = "Users are sampled by coins, statistics clipped, summed, noised; rounds compose adaptively; add/remove is zero-out."
-    no_fix = "lower local_epsilon, or choose a mechanism first"
-    return Reading(tuple(rows), tuple(claims), open_, flags.rest, (order,), settings, no_fix, people=flags.population)
+    return Reading(tuple(rows), tuple(claims), open_, flags.rest, (order,), settings, people=flags.population)
 
 
 def _noise(epsilon: float, delta: float, rate: float, rounds: int) -> float:
@@ -128,12 +126,8 @@ def federatedscope(document: Document) -> Reading:
         reason = "clients add noise to weights that nothing bounds before they are sent: no sensitivity, no ε"
         words = "nbafl.epsilon; its documentation says the ε-DP guarantee used in NbAFL"
         claim = Claim(said.nbafl.epsilon, None, "total", words)
-    elif said.vertical.protect_method:
-        reason += f"; vertical.protect_method {said.vertical.protect_method}: no noise of it is proven here"
     row = readings.in_clear("client", TO_SERVER, reason, "replace", rounds=rounds)
-    return Reading(
-        (row,), (claim,), ("every client's weights",), said.rest, no_fix="switch on what bounds and noises what is sent"
-    )
+    return Reading((row,), (claim,), ("every client's weights",), said.rest)
 
 
 def _sgdmf(document: Document, said: Said) -> Reading:
@@ -168,7 +162,6 @@ def _sgdmf(document: Document, said: Said) -> Reading:
 
 _METRICS = ("validate", "evaluate", "cross_site_validation")  # tasks whose results are numbers, no model
 _BOTH = {"WEIGHTS", "WEIGHT_DIFF"}
-_PLAIN = "it is sent in clear"
 
 
 def flare(document: Document) -> Reading:
@@ -178,21 +171,20 @@ def flare(document: Document) -> Reading:
     task, or on the server protect nothing that a client sends.
     """
     sites, server = _sites(document)
-    names = [_class(f.name) for site in sites.values() for group in site.task_result_filters for f in group.filters]
-    others = [name for name in names if name not in ("SVTPrivacy", "PercentilePrivacy")]
+    known = [each for each in (*sites.values(), server) if each is not None]
+    filters = [f for each in known for group in (*each.task_result_filters, *each.task_data_filters) for f in group.filters]
+    others = dict.fromkeys(name for f in filters if (name := _class(f.name)) not in ("SVTPrivacy", "PercentilePrivacy"))
     if own := next((name for name in others if re.search("(?i)privacy|noise|gauss|laplac|dp", name)), None):
-        raise PricingError(
-            f"{document.path}: {own} is not a filter of nvflare that is priced here; describe it in a neutral YAML"
-        )
-    aside = tuple(dict.fromkeys((*map(_other, others), *_aside(sites, server))))
+        words = f"{own} is not a filter of nvflare that is priced here; describe it in a neutral YAML"
+        raise PricingError(f"{document.path}: {words}")
+    aside = (f"filters that add no noise: {', '.join(others)}",) if others else ()
     said = [r for r in map(_rounds, [server, next(iter(sites.values()))]) if r is not None]
     found: list[list[Said]] = []
     for name, site in sites.items():
         chains = _chains(document, site)
         if isinstance(chains, str):
             row = readings.in_clear("client", TO_SERVER, f"{name}: {chains}", "replace", rounds=said[0] if said else 1)
-            no_fix = "no noise is added, so no setting changes it; use DP-SGD (Opacus) on the clients or SVTPrivacy"
-            return Reading((row,), readings.without_claim("no ε is stated"), ("the whole update",), aside, no_fix=no_fix)
+            return Reading((row,), readings.without_claim("no ε is stated"), ("the whole update",), aside)
         found.append(chains)
     used = max(found, key=lambda chains: sum(_svt_epsilon(svt, 1e6) for svt in chains))
     size, total = document.ask("parameters"), int(document.ask("rounds", said[0] if said else None))
@@ -217,11 +209,6 @@ def flare(document: Document) -> Reading:
 
 def _class(path: object) -> str:
     return str(path).rpartition(".")[2]
-
-
-def _other(name: str) -> str:
-    encrypts = "Encrypt" in name or name.startswith("HE")
-    return f"{name} encrypts: whoever has the key sees the exact sum; it adds no noise" if encrypts else f"filter {name}"
 
 
 def _rounds(held: Said) -> int | None:
@@ -250,16 +237,6 @@ def _sites(document: Document) -> tuple[dict[str, Said], Said | None]:
     return sites, server
 
 
-def _aside(sites: Mapping[str, Said], server: Said | None) -> Iterator[str]:
-    """The filters that protect nothing that a client sends."""
-    for group in server.task_result_filters if server else ():
-        yield from (f"{_class(f.name)} stands in the server's configuration, which clients do not read" for f in group.filters)
-    for site in sites.values():
-        inward = [g for g in site.task_result_filters if g.direction.lower() == "in"]
-        for groups, where in ((site.task_data_filters, "in task_data_filters"), (inward, "has direction in")):
-            yield from (f"{_class(f.name)} {where}: it filters what arrives" for g in groups for f in g.filters)
-
-
 def _chains(document: Document, site: Said) -> list[Said] | str:
     """Of each task whose result is a model, the SVT filter that costs least; or why one of them is in clear."""
     for group in site.task_result_filters:
@@ -273,24 +250,15 @@ def _chains(document: Document, site: Said) -> list[Said] | str:
     models = [task for task in named if task not in (*_METRICS, "*")] or ["train"]
     found = []
     for task in dict.fromkeys([*models, *(task for task in covered if task not in (*_METRICS, "*"))]):
-        plain = f"no privacy filter stands on the result of the task {task!r}"
         filters = next((held for tasks, held in groups if task in tasks), None)
         if filters is None:
-            filters = next((held for tasks, held in groups if "*" in tasks), None)
-            if filters is None or not document.ask("filters of every task", task=task):
-                return f"{plain}; filters stand on {', '.join(covered)}: {_PLAIN}" if covered else f"{plain}: {_PLAIN}"
-        cuts = [table(f.args) for f in filters if _class(f.name) == "PercentilePrivacy"]
+            everywhere = next((held for tasks, held in groups if "*" in tasks), None)
+            filters = everywhere if everywhere is not None and document.ask("filters of every task", task=task) else []
         ours = [_svt(document, table(f.args)) for f in filters if _class(f.name) == "SVTPrivacy"]
-        if noised := [svt for svt in ours if _applies(document, site, svt)]:
-            found.append(min(noised, key=lambda svt: _svt_epsilon(svt, 1e6)))
-        elif ours:
-            return f"SVTPrivacy filters {', '.join(sorted(_kinds(ours[0])))}, and clients send {_sent(site) or 'another kind'}"
-        elif cuts:
-            cut = document.options(cuts[0], "task_result_filters", part="percentile")
-            words = f"values above percentile {cut.percentile:g}, clipped to ±{cut.gamma:g}, are a function of the data"
-            return f"{words}: there is no noise"
-        else:
-            return f"{plain}: {_PLAIN}"
+        noised = [svt for svt in ours if _applies(document, site, svt)]
+        if not noised:
+            return f"no SVTPrivacy filters what clients send as the result of the task {task!r}, so it goes without noise"
+        found.append(min(noised, key=lambda svt: _svt_epsilon(svt, 1e6)))
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fedgraph.attacks.base import attack_scene, canaries
+from fedgraph.attacks.base import attack_scene, coin_game
 from fedgraph.attacks.base.attack_scene import Scene, SceneFinding
 from fedgraph.attacks.base.coin_game import CoinGame, CoinGameRun, OwnCoinGame
 from fedgraph.documents import Settings
@@ -41,7 +41,7 @@ class CoinWords:
 
     def planted(self, graph: Graph, nodes: np.ndarray, versions: np.ndarray) -> Graph:
         """``graph``, whose rows are the global ``nodes``, with the words that ``versions`` (bool [m]) says."""
-        place = canaries.places_of(nodes, self.nodes)
+        place = coin_game.places_of(nodes, self.nodes)
         here = np.flatnonzero((place[self.nodes] >= 0) & versions)
         at = (place[self.nodes[here]], self.columns[here])
         added = sp.csr_array((self.values[here], at), shape=graph.features.shape)
@@ -55,7 +55,7 @@ def play_word_coins(partition: Partition, held: Graph, public: Graph, most: int,
 
     The word is one that some row uses: of the public nodes where they have features, of the held ones otherwise.
     """
-    known = canaries.join_canary_clients(partition, held)
+    known = coin_game.join_canary_clients(partition, held)
     labelled = np.flatnonzero(known.labels >= 0)
     chosen = np.sort(rng.permutation(labelled)[: min(most, labelled.size // 2)])
     seen = public.features if public.features.nnz and public.num_features == known.num_features else known.features
