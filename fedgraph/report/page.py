@@ -11,15 +11,18 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from markupsafe import Markup
 
+from fedgraph import plugins
+from fedgraph.errors import ScenarioError
 from fedgraph.privacy import Assumption, Trust
-from fedgraph.report import answer, attack_bounds, charts, plots, references, statement, sweeps
+from fedgraph.report import answer, attack_bounds, charts, statement
 from fedgraph.report.answer import Question
 from fedgraph.report.chance import is_worse
+from fedgraph.report.charts import PlotFigure, Spec
 from fedgraph.report.phrases import (
     begin_phrase,
     fill_phrase,
@@ -30,7 +33,6 @@ from fedgraph.report.phrases import (
     read_phrase_asset,
     read_phrases,
 )
-from fedgraph.report.plots import PlotFigure, Spec
 from fedgraph.report.sections import base
 from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.report.table import Line, answering
@@ -39,6 +41,7 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
 _FIRST_CONDITIONS = 3  # that are not folded
+_FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,7 @@ class PageContent:
     @cached_property
     def notices(self) -> tuple[str, ...]:
         """``opening``, and warnings: an attack refutes a proof, or rows have no result."""
-        warned = [*attack_bounds.contradictions(self.every), *attack_bounds.contradictions_by_name(self.every)]
-        return (*self.opening, *warned, *filter(None, [answer.missing(self.rows)]))
+        return (*self.opening, *attack_bounds.contradictions(self.every), *filter(None, [answer.missing(self.rows)]))
 
     @property
     def first(self) -> tuple[str, ...]:
@@ -93,7 +95,7 @@ class PageContent:
         found = [s for q in self.questions for s in (q.finding, q.strength)]
         if not self.questions:
             found = [section.sentences[0] for _, section in self.parts if section.sentences]
-        return tuple(filter(None, (*self.notices, *self.first, *found, *attack_bounds.summarise(self.every))))
+        return tuple(filter(None, (*self.notices, *self.first, *found, *attack_bounds.closest(self.every))))
 
     @property
     def spent(self) -> str:
@@ -210,7 +212,7 @@ def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[
     for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
         groups.setdefault((row.task, row.dataset), {}).setdefault(row.row, row)
     every = {f"{task} — {dataset}": list(rows.values()) for (task, dataset), rows in groups.items()}
-    return [(title, rows, base.measures_of(rows[0].kind, rows)) for title, rows in every.items()]
+    return [(title, rows, base.measures_of(rows)) for title, rows in every.items()]
 
 
 # ---- HTML ---------------------------------------------------------------------------------------------------------------
@@ -232,16 +234,15 @@ def render_report_page(content: PageContent) -> str:
         inf=math.inf, same=id, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
         panel={id(q): k for k, q in enumerate(drawn)}, several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
-        conditions=picked_conditions(content), holds=held_if, level=_level_words, world=_world_words, idea=_idea,
+        conditions=picked_conditions(content), holds=held_if, level=_level_words, world=_world_words,
         tables=tables_of_rows(content), columns=read_phrases()["columns"], parts=content.parts,
-        swept=sweeps.draw([of for of, _ in content.parts]), attacked=attack_bounds.summarise(content.every),
+        swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
         told=statement.together(content.every), target=statement.target,
         outside=statement.list_statement_caveats(content.secret),
-        methods=dict.fromkeys(row.method for row in content.every), references=references,
-        geometry=any(of.kind.startswith("graph") for of in content.records),
+        methods=dict.fromkeys(row.method for row in content.every), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
-        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(plots.scripts()),
+        style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),
         specs=lambda: _embed_json({"look": look, "specs": specs}),
     )  # fmt: skip
     # HTML needs none of these
@@ -257,9 +258,21 @@ def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
 
 
-def _idea(row: Line) -> str:
-    """What a row's method does, in one line."""
-    return in_words_of(row.one, references.method(row.method)[0])
+@cache
+def method(name: str) -> tuple[str, list[tuple[str, str | None]]]:
+    """(the first sentence of a method's file, the papers that its bibtex names, each with its DOI); none for another row."""
+    try:
+        module = plugins.load("methods", name)
+    except ScenarioError:
+        return "A row to compare with, not a method.", []
+    found = []
+    for entry in re.split(r"(?m)^(?=@)", module.REFERENCE):
+        if fields := {key.lower(): value for key, value in _FIELD.findall(entry)}:
+            authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
+            names, where = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors), fields.get("booktitle")
+            text = f"{names}. {fields.get('title', '')}. {where or fields.get('journal', '')}, {fields.get('year', '')}."
+            found.append((" ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), fields.get("doi")))
+    return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split()), found
 
 
 def _level_words(question: Question) -> str:

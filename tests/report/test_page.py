@@ -18,15 +18,11 @@ from fedgraph.cells.task_facts import NodeClassificationCellFacts
 from fedgraph.federation import world_of_trust
 from fedgraph.privacy.trust import Trust
 from fedgraph.privacy.units import Assumption, Protection, Relation
-from fedgraph.report import charts, page, plots, references, sweeps
-from fedgraph.report.sections.base import SectionRecords
+from fedgraph.report import charts, page
+from fedgraph.report.sections.base import SectionRecords, draw_settings
 from fedgraph.report.table import rows_of
 from fedgraph.types import WRITTEN_AFTER, Graph, GraphProvenance
 from tests.report.test_answer import ask, cell
-
-
-def held_by(clients: int) -> NodeClassificationCellFacts:
-    return NodeClassificationCellFacts(clients=clients)
 
 
 def record(label: str, entries: list[Result], dataset: str = "d", **params: Any) -> SectionRecords:
@@ -130,8 +126,8 @@ def test_a_figure_is_a_picture_twice_and_repeats() -> None:
 def test_a_map_of_many_nodes_is_a_picture() -> None:
     """6,000 marks are more than altair draws unasked; the page shows the picture."""
     places = np.random.default_rng(0).normal(size=(6_000, 2))
-    (panel,) = plots.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
-    figure = plots.PlotFigure("c", (panel,), live=False)
+    (panel,) = charts.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
+    figure = charts.PlotFigure("c", (panel,), live=False)
     assert figure.jpeg.startswith(b"\xff\xd8")
     assert len(figure.jpeg) < 40_000
 
@@ -193,36 +189,6 @@ def test_conditions_beyond_three_are_folded_in_place() -> None:
     assert f"<summary>{len(others)} more</summary>" in page.render_report_page(content(cell("a", 0.5, protection=held)))
 
 
-@pytest.mark.parametrize(
-    ("parts", "thing", "at"),
-    [
-        ([record(f"{c}", [cell("a", 0.5, facts=held_by(c))], hops={"deep": c}) for c in (2, 5, 7)], "deep", ("2", "5", "7")),
-        (
-            [
-                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"]),
-                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}),
-            ],
-            "number of clients", ("1", "10"),
-        ),
-        (  # where more varies than trust and clients, nobody can tell what made the difference
-            [
-                record("one", [cell("a", 0.5, facts=held_by(1))], trust=["curator"], rounds=5),
-                record("many", [cell("a", 0.4, facts=held_by(10))], trust=["own-client"], partition={"clients": 10}, rounds=9),
-            ],
-            None, (),
-        ),
-        ([record("x", [cell("a", 0.5)]), record("y", [cell("b", 0.5)])], None, ()),
-        ([record("x", [cell("a", 0.5)], "one"), record("y", [cell("a", 0.5)], "two")], None, ()),
-    ],
-)  # fmt: skip
-def test_the_one_thing_that_varies_between_tasks_is_on_the_axis(
-    parts: list[SectionRecords], thing: str | None, at: tuple[str, ...]
-) -> None:
-    drawn = sweeps.draw([*parts, record("other rows", [cell("other", 0.5)])])
-    assert [title.startswith(f"By {thing}: ") for title, _ in drawn] == ([True] if thing else [])
-    assert tuple(p["x"] for _, figures in drawn for f in figures for p in marks(f.specs[0], "point")) == at
-
-
 def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     """Steps as lists of one number, ∞ among them; a row without them stands on no line; a second setting has its own line."""
     methods = [
@@ -233,7 +199,7 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
     ]
     entries = [cell("m", 0.5 + i / 100, variant=s["label"]) for i, s in enumerate(methods)]
     parts = [record("t", entries, name, methods=methods) for name in ("one", "two")]
-    ((title, (figure,)),) = sweeps.draw(parts)
+    ((title, (figure,)),) = draw_settings(parts)
     assert title == "By steps: t — one, two"
     assert len(figure.specs) == 2
     points = [(p["colour"], p["x"]) for p in marks(figure.specs[0], "point")]
@@ -243,14 +209,13 @@ def test_what_varies_between_methods_is_the_axis_on_every_data_set() -> None:
 def test_every_method_names_a_paper_that_can_be_followed() -> None:
     from fedgraph import plugins
 
-    used = [references.method(name)[1] for name in plugins.names("methods")] + [references.data("planetoid/citeseer")]
-    papers = [*(paper for named in used for paper in named), *references.comparison(geometry=True)]
+    used = [page.method(name)[1] for name in plugins.names("methods")]
     assert all(used)
-    assert references.method("graph size")[1] == []
-    for paper in papers:
-        assert paper.doi is None or re.fullmatch(r"10\.\d{4,}/\S+", paper.doi), paper
-        assert not re.search(r"[{}@]", paper.text), paper
-    assert any("Abadi et al. Deep Learning with Differential Privacy" in paper.text for paper in papers)
+    assert page.method("graph size")[1] == []
+    for text, doi in (paper for named in used for paper in named):
+        assert doi is None or re.fullmatch(r"10\.\d{4,}/\S+", doi), doi
+        assert not re.search(r"[{}@]", text), text
+    assert any("Abadi et al. Deep Learning with Differential Privacy" in text for named in used for text, _ in named)
 
 
 def test_text_cannot_break_out_of_the_page() -> None:
@@ -279,7 +244,7 @@ def big() -> str:
 def test_a_page_stays_light(big: str) -> None:
     """Goals: 2 MB for the main job, and 2,000 words before anything is unfolded; the scripts that draw are 0.9 MB of it."""
     size, words = measure(big)
-    assert size - len(plots.scripts().encode()) <= 200_000
+    assert size - len(charts.scripts().encode()) <= 200_000
     assert words <= 670
     assert measure("<p>one two<details><summary>three</summary>four<details><summary>5</summary>6</details></details>")[1] == 3
 
@@ -290,12 +255,12 @@ def test_scripts_are_kept_and_only_read_as_they_were_written(
 ) -> None:
     made = iter(["draw(é)"])  # no second time
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(plots, "_bundle", lambda: next(made))
+    monkeypatch.setattr(charts, "_bundle", lambda: next(made))
     file = tmp_path / "fedgraph" / f"vega-{vl_convert.__version__}.js"  # type: ignore[attr-defined]
     if found is not None:
         file.parent.mkdir()
         file.write_bytes(found)
-    assert [plots.scripts.__wrapped__() for _ in range(2)] == ["draw(é)"] * 2
+    assert [charts.scripts.__wrapped__() for _ in range(2)] == ["draw(é)"] * 2
     assert [one.name for one in file.parent.iterdir()] == [file.name]
 
 

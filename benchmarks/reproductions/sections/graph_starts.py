@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchmarks.reproductions.facts import GraphStartsCellFacts
 from benchmarks.reproductions.phrases import fill_phrase, read_phrases
-from fedgraph.report import charts, plots
+from fedgraph.report import charts
 from fedgraph.report.phrases import phrase_average, phrase_number
 from fedgraph.report.sections.base import Section, SectionRecords, SectionTable
 from fedgraph.report.table import Line, mean_of, values
@@ -101,7 +101,7 @@ def _table(rows: Sequence[Line]) -> SectionTable:
     return SectionTable.of("Where descents end", lines, fill_phrase("graph_starts", "table"))
 
 
-def _figures(rows: Sequence[Line]) -> tuple[plots.PlotFigure, ...]:
+def _figures(rows: Sequence[Line]) -> tuple[charts.PlotFigure, ...]:
     named = {r.variant: r for r in rows}
     levels = sorted({noise for r in rows if (noise := _facts(r).noise) is not None})
     by_level = {(_facts(r).noise, _facts(r).with_product): r for r in rows}

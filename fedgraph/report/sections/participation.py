@@ -24,16 +24,13 @@ from fedgraph.federation import World, WorldKind
 from fedgraph.privacy import Trust, Unit
 from fedgraph.report import chance
 from fedgraph.report.phrases import load_template, phrase_number, phrase_upper_bound
-from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords, SectionTable
+from fedgraph.report.sections.base import Section, SectionLetter, SectionRecords
 from fedgraph.types import counted, in_words_of
 
 KINDS = ("participation", "link_prediction")  # the tasks that this section speaks of
 EVERYBODY = "all"  # in the place of a client
 TRUST_WORDS = {Trust.SUMS: "sums only", Trust.OWN_CLIENT: "server sees messages"}
-RECALL, PRECISION, ACCURACY, AUC = "recall_at_alerts", "average_precision_positive", "accuracy", "auc"
-_METRICS = {
-    RECALL: "share found among the alerts", PRECISION: "average precision", ACCURACY: "test accuracy", AUC: "AUC of edges",
-}  # fmt: skip
+RECALL, ACCURACY, AUC = "recall_at_alerts", "accuracy", "auc"
 _OTHER_METRICS = {"hits_at_50": "Hits@50", "mrr": "MRR"}  # of ties, too
 _FEWEST_SEEDS = 3  # below, nobody is advised
 _HEAD, _WEIGHTS = ", own head", ", own weights"  # what a client fits to its own data in clear, beside the shared model
@@ -98,11 +95,6 @@ class ClientChoices:
     def price(self, learner: str, epsilon: float, choice: str, client: str = EVERYBODY) -> float | None:
         """The largest ε of that client's units."""
         return max((one.epsilon for one in self.told.get((learner, epsilon, choice, client), {}).values()), default=None)
-
-    @property
-    def run(self) -> dict[str, str]:
-        """Each choice that was run, and from whom its ε protects."""
-        return {key[2]: next(iter(self.told[key][s].toward for s in values)) for key, values in self.values.items()}
 
     def chance(self, client: str, value: float) -> float:
         """A difference from ``value`` that chance alone may make: two standard errors of two shares of the tested nodes.
@@ -211,7 +203,7 @@ def read(records: SectionRecords, metric: str | None = None, unit: str = "") -> 
     """
     entries, held = records.entries, [e.protection for e in records.entries if e.protection]
     every = [(e, one) for e in entries for one in e.facts.results]
-    metric = metric or next((m for m in _METRICS if any(m in one.metrics for _, one in every)), ACCURACY)
+    metric = metric or next((m for m in (RECALL, ACCURACY, AUC) if any(m in one.metrics for _, one in every)), ACCURACY)
     asked = {name: given for name in ("alerts", "called") if (given := records.settings.get(name)) is not None}
     alerts = float(str(asked.get("alerts", 1.0)))
     told: dict[_Key, dict[int, ClientResultCellFacts]] = {}
@@ -258,7 +250,7 @@ def _learner(entry: Result) -> str:
 
 
 def build(records: SectionRecords) -> Section:
-    """The table of everybody, the letters; nothing where owners are not compared."""
+    """Whether joining pays, and the letters; nothing where owners are not compared."""
     if not any(e.facts.results for e in records.entries):
         return Section()
     beside: list[ClientChoices] = []
@@ -268,20 +260,16 @@ def build(records: SectionRecords) -> Section:
         records = replace(records, entries=tuple(entries), lines=())
         beside = [also for metric in _OTHER_METRICS if (also := read(records, metric)).values]
     found = read(records, unit=unit.value if unit else "")
-    tables = [_everybody(found)]
-    if found.metric == RECALL:
-        tables.append(_everybody(read(records, PRECISION)))
     facts, one = records.entries[0].facts, records.entries[0].facts.one
     text = load_template("owners.txt", escaped=False).render(
-        f=found, kind=records.kind, label=records.label, facts=facts, metric=_METRICS[found.metric],
+        f=found, kind=records.kind, label=records.label, facts=facts,
         protected=_PROTECTED[unit or Unit.EDGE], own=_trainings(records, len(found.clients)), both=_both_sides(found),
         gained=_gained(found), named=_named, fewest=_FEWEST_SEEDS, count=counted, number=phrase_number,
         seeds=len({e.seed for e in records.entries}), say=partial(in_words_of, one),
     )  # fmt: skip
     first, said = (tuple(filter(None, part.split("\n"))) for part in text.split("---\n"))
-    said = tuple(in_words_of(one, line) for line in said)
     letters = write_letters(found, records.dataset, beside)
-    return Section(said, tuple(table.in_words_of(one) for table in tables if table.rows), (), letters, first)
+    return Section(tuple(in_words_of(one, line) for line in said), letters=letters, first=first)
 
 
 def _of_one_unit(entries: Sequence[Result]) -> tuple[Unit, list[Result]]:
@@ -323,23 +311,6 @@ def _gained(found: ClientChoices) -> list[tuple[float, dict[str, float], list[st
 def _named(clients: Sequence[str], gains: dict[str, float]) -> str:
     shown = ", ".join(f"{c} {100 * gains[c]:+.0f}" for c in clients[:2])
     return shown + (" …" if len(clients) > 2 else "")
-
-
-def _everybody(found: ClientChoices) -> SectionTable:
-    def cell(learner: str, epsilon: float, choice: str) -> str:
-        seeds = list(found.values.get((learner, epsilon, choice, EVERYBODY), {}).values())
-        spread = f" ± {statistics.stdev(seeds):.3f}" if len(seeds) > 1 else ""
-        return f"{statistics.fmean(seeds):.3f}{spread}" if seeds else "—"
-
-    choices = [choice for choice in (*_KEPT, _CURATOR, *_OTHERS) if choice in found.run]
-    lines = [(one, choice, *(cell(one, e, choice) for e in found.epsilons), found.run[choice])
-             for one in found.learners for choice in choices]  # fmt: skip
-    header = ("learner", "choice", *(f"ε = {phrase_number(e)}" for e in found.epsilons), "protects from")
-    own = " Own head, own weights: a client fits the last step, or all of the shared model, to its own data in clear."
-    note = "Over everybody's test nodes. ε as asked; what each row provably keeps stands in results.csv and in its statement."
-    note += own * any(choice.endswith(_FITS[1:]) for choice in choices)
-    kept = tuple(line for line in lines if any(text != "—" for text in line[2:-1]))
-    return SectionTable(f"Each choice, {_METRICS[found.metric]}", header, kept, note)
 
 
 # ---- letters: is it worth joining for my people, and what could others learn of one of them? ---------------------------
