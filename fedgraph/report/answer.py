@@ -255,11 +255,7 @@ class Question:
     @property
     def reader(self) -> str:
         """Who may see answers, where people ask for themselves; empty elsewhere."""
-        if self.pick is None or self.one != "person" or self.head.asked[2] != "asking":
-            return ""
-        own = " If model and answers stay with whoever holds the data, nothing is released, and no ε is needed."
-        said = "Who sees answers: each person asks and sees its own alone; a list of answers that others see is outside this ε."
-        return said + (own if self.in_one_hand else "")
+        return "" if self.pick is None or self.one != "person" or self.head.asked[2] != "asking" else _say("reader", self)
 
     @property
     def star(self) -> str:
@@ -283,7 +279,7 @@ def _word_task(row: Line, every: Sequence[Line]) -> str:
     elif row.kind.startswith("graph") or row.one == "graph":
         words = "classify whole graphs"
     if protocol == "inductive" and len({a[4] for a in alike}) > 1:
-        words += word_public(public)
+        words += _say("public_words", public)
     return in_words_of(row.one, words) + (f" of the {split} split" if split and len({a[3] for a in alike if a[3]}) > 1 else "")
 
 
@@ -320,17 +316,9 @@ def _share_found(row: Line) -> float:
     return mean_of(row, "recall_at_alerts") if _is_rare(row) else 0.0
 
 
-def _found(row: Line) -> str:
-    return f"{100 * _share_found(row):.0f}"
-
-
 def find_rare(row: Line, top: Line | None) -> str:
     """What a row finds of a rare class, beside what is found without privacy; empty where it is not about one."""
-    if not _is_rare(row):
-        return ""
-    return f"finds {_found(row)} of 100 of the rare class" + (
-        f", {_found(top)} without privacy" if top and _is_rare(top) else ""
-    )
+    return _say("find_rare", row, top) if _is_rare(row) else ""
 
 
 @cache
@@ -373,17 +361,6 @@ def sure_at_most(epsilon: float) -> str:
     """What an attacker can at most believe who suspected 50 : 50: ``73.2 %``; rounded up."""
     belief = 1 / (1 + math.exp(-epsilon))
     return f"{math.ceil(1000 * belief) / 10:g} %" if belief < 0.9995 else f"{math.ceil(1e5 * belief) / 1e3:g} %"
-
-
-def word_public(public: str) -> str:
-    """What is public, as the end of “classify nodes”."""
-    if public == "":
-        return " of a public test graph"
-    if public == "nothing":
-        return " when nothing is public"
-    if public.startswith("share "):
-        return f" when {100 * float(public.removeprefix('share ')):g} % of the nodes are public and the asked ones are not"
-    return f" when {public} is public and the asked nodes are not"
 
 
 def conditions(pick: Line, rows: Sequence[Line]) -> tuple[str, ...]:

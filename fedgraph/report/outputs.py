@@ -77,7 +77,7 @@ def write_report(
         for r in records
     ]
     content = page.PageContent(
-        rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(out, records, environment), resolved,
+        rows, title, lead, list(opening.values()), parts, graphs, str(out), _made(records, environment), resolved,
         environment.seed == "secret",
     )  # fmt: skip
     if content.picture is not None:
@@ -146,27 +146,18 @@ def _block(question: Question) -> list[str]:
     return [*textwrap.wrap(f"{question.title} ({unit}){told}", _WIDE), *table]
 
 
-def _made(out: Path, records: Sequence[SectionRecords], environment: Environment) -> dict[str, str]:
-    """Time, version, command, duration, disk: what is known of how the run was made."""
-    made = environment.made
-    seconds = sum(e.seconds or 0.0 for r in records for e in r.entries)
-    size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file())
+def _made(records: Sequence[SectionRecords], environment: Environment) -> dict[str, str]:
+    """Time, version, command, duration: what is known of how the run was made."""
+    made, spent = environment.made, sum(e.seconds or 0.0 for r in records for e in r.entries)
     known = {
         "Finished": made.finished,
-        "fedgraph": " ".join(filter(None, (made.version, made.commit))),
+        "fedgraph": f"{made.version} {made.commit}".strip(),
         "Command": made.command,
-        "Duration": "" if made.seconds is None else f"{_span(made.seconds)} for this command",
-        "Cells": f"{_span(seconds)} from begin to end, added up; cells that ran at the same time count each",
-        "Disk": f"{size / 1e6:.1f} MB in the run's folder",
+        "Duration": "" if made.seconds is None else f"{made.seconds:.0f} s for this command; cells, added up: {spent:.0f} s",
         "Seed": str(environment.seed),
         "Machine": f"{environment.platform}, {', '.join(environment.devices)}",
-        "Federations": str(environment.runtime.get("federations", "")),
     }
     return {name: value for name, value in known.items() if value}
-
-
-def _span(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.1f} min"
 
 
 def _text(path: Path, text: str) -> None:

@@ -11,7 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -40,8 +40,6 @@ from fedgraph.types import Graph, GraphCollection, describe_graph, describe_grap
 
 _NAME_BYTES = 200  # of a file name, before a number and its ending: most file systems allow 255
 _MOST_QUESTIONS = 6  # on the first screen; the others are folded
-_FIRST_CONDITIONS = 3  # that are not folded
-_FIELD = re.compile(r"(\w+)\s*=\s*\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}")  # name = {value}; braces inside may nest twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,28 +183,15 @@ def _quote(text: str) -> str:
     return shlex.quote(text) if re.search(r'["$`!\\]', text) else f'"{text}"'
 
 
-def picked_conditions(content: PageContent) -> list[tuple[Question, tuple[str, ...], tuple[str, ...]]]:
-    """For each question with an answer: (question, conditions that are shown, conditions that are folded)."""
-    found, told = [], set[str]()
-    for question in content.questions:
-        if question.pick is not None and question.pick.row.row not in told:
-            told.add(question.pick.row.row)
-            every = held_if(content, question)
-            found.append((question, every[:_FIRST_CONDITIONS], every[_FIRST_CONDITIONS:]))
-    return found
-
-
-def held_if(content: PageContent, question: Question) -> tuple[str, ...]:
+def conditions(content: PageContent, question: Question) -> tuple[str, ...]:
     """What the guarantee of a question's answer rests on: its own conditions, and those of every run of a simulator."""
-    if question.pick is None:
-        return ()
-    row = question.pick.row
+    row, always = question.pick.row, read_phrases()["held_if"]
     copies = tuple(note for e in row.cells for note in e.notes) if question.unit == "graph" else ()
-    seed = () if content.secret else (read_phrases()["held_if"]["seed"],)
-    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), read_phrases()["held_if"]["floats"])))
+    seed = () if content.secret else (always["seed"],)
+    return tuple(dict.fromkeys((*seed, *copies, *answer.conditions(row, content.rows), always["floats"])))
 
 
-def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
+def _tables(content: PageContent) -> list[tuple[str, list[Line], Mapping[str, Callable[[Line], str]]]]:
     """For each task on each data set its title, its rows, and (title → what it says of a row) what is measured beside."""
     groups: dict[tuple[str, str], dict[str, Line]] = {}
     for row in (*content.rows, *content.every):  # one that cannot be compared is there, too
@@ -220,7 +205,6 @@ def tables_of_rows(content: PageContent) -> list[tuple[str, list[Line], Mapping[
 
 def render_report_page(content: PageContent) -> str:
     """The page as HTML; it needs no other file and no network. Without scripts its pictures stand, and do not answer."""
-    drawn = [q for q in content.questions if q.kept]
     specs: list[Spec] = []
     look: Spec = {}
 
@@ -231,15 +215,14 @@ def render_report_page(content: PageContent) -> str:
 
     text = load_template("page.html").render(
         c=content, answer=answer, begin=begin_phrase, number=phrase_number, upper=phrase_upper_bound, lower=phrase_lower_bound,
-        inf=math.inf, same=id, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
-        panel={id(q): k for k, q in enumerate(drawn)}, several=any(len(q.budgets) > 1 for q in content.questions),
+        inf=math.inf, say=in_words_of, embed=_embed, scale=charts.name_scale, place=place, head=_MOST_QUESTIONS,
+        drawn=[q for q in content.questions if q.kept], several=any(len(q.budgets) > 1 for q in content.questions),
         still="" if content.picture is None else _embed(content.picture.jpeg), lines=table_lines, commands=commands(content),
-        conditions=picked_conditions(content), holds=held_if, level=_level_words, world=_world_words,
-        tables=tables_of_rows(content), columns=read_phrases()["columns"], parts=content.parts,
+        conditions=conditions, words=read_phrases(), edges_public=Assumption.EDGES_PUBLIC,
+        tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
         told=statement.together(content.every), target=statement.target,
-        outside=statement.list_statement_caveats(content.secret),
-        methods=dict.fromkeys(row.method for row in content.every), method=method,
+        outside=statement.list_statement_caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),
@@ -258,47 +241,21 @@ def _embed(picture: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(picture).decode()
 
 
-@cache
-def method(name: str) -> tuple[str, list[tuple[str, str | None]]]:
-    """(the first sentence of a method's file, the papers that its bibtex names, each with its DOI); none for another row."""
+def method(name: str) -> tuple[str, str]:
+    """(the first sentence of a method's file, its papers as bibtex); no paper of a row that is no method."""
     try:
         module = plugins.load("methods", name)
     except ScenarioError:
-        return "A row to compare with, not a method.", []
-    found = []
-    for entry in re.split(r"(?m)^(?=@)", module.REFERENCE):
-        if fields := {key.lower(): value for key, value in _FIELD.findall(entry)}:
-            authors = [a.split(",")[0].strip() for a in re.split(r"\s+and\s+", fields.get("author", ""))]
-            names, where = authors[0] + " et al" if len(authors) > 3 else " & ".join(authors), fields.get("booktitle")
-            text = f"{names}. {fields.get('title', '')}. {where or fields.get('journal', '')}, {fields.get('year', '')}."
-            found.append((" ".join(re.sub(r"[{}]|\\[\"'`^~vc]", "", text).split()), fields.get("doi")))
-    return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split()), found
-
-
-def _level_words(question: Question) -> str:
-    """What is private at this level, in one phrase."""
-    words = read_phrases()["units"].get(question.unit, "")
-    if question.unit == "node" and "links" in question.head.relation:
-        words = read_phrases()["units"]["links"]
-    elif question.unit == "node" and Assumption.EDGES_PUBLIC in question.head.held.assumptions:
-        words = read_phrases()["units"]["row"]
-    return in_words_of(question.one, words)
-
-
-def _world_words(row: Line) -> str:
-    """The world that is compared with the real one, in one phrase."""
-    words = read_phrases()["worlds"][row.relation]
-    if Assumption.EDGES_PUBLIC in row.held.assumptions:
-        words = words.replace("row, label and edges", "row and label")
-    return in_words_of(row.one, words)
+        return "A row to compare with, not a method.", ""
+    return " ".join((module.__doc__ or "").strip().split("\n\n")[0].split()), module.REFERENCE.strip()
 
 
 def render_letter_pages(content: PageContent) -> dict[str, str]:
     """File name → page, one for the owner of each client of each task that counts its clients one by one."""
-    template, style = load_template("owner.html"), _markup("page.css")
+    template = load_template("owner.html")
     notice = content.notices[0] if content.notices else None
     return {
-        file: template.render(letter=letter, lead=f"{content.title} ({of})", notice=notice, style=style)
+        file: template.render(letter=letter, title=letter.title, lead=f"{content.title} ({of})", notice=notice)
         for file, (of, letter) in content.letters.items()
     }
 

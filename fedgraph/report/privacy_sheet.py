@@ -89,15 +89,15 @@ def make_model_sheet(
     if math.isinf(price.epsilon):
         verdict = f"It protects nothing: ε = ∞ for each {unit}. It must not be published as private."
     told = {
-        "name": name, "what": what, "sha256": sha256, "verdict": verdict, "holds": math.isfinite(price.epsilon), "held": held,
-        "unit": unit, "relation": in_words_of(one, held.neighbours), "viewer": in_words_of(one, held.viewer.words),
+        "title": f"Privacy sheet: {name}", "origin": f"{what} · SHA-256 {sha256}", "notice": None, "row": None, "one": one,
+        "verdict": verdict, "proven": verdict, "holds": math.isfinite(price.epsilon), "held": held, "say": in_words_of,
         "releases": [f"{line.path}: {in_words_of(one, line.mechanism)}, {line.count:,} ×" for line in lines] or ["nothing"],
         "theorem": in_words_of(one, price.theorem) or "nothing is released",
         "conditions": [in_words_of(one, held.sentence(a)) for a in held.assumptions],
         "statement": [in_words_of(one, sentence) for sentence in said], "software": software, "blank": _BLANK,
     }  # fmt: skip
     anchor = f"{re.sub(r'[^A-Za-z0-9]+', '-', Path(what).stem).strip('-') or 'model'}-{sha256[:8]}"
-    return PrivacySheet(anchor, load_template("model_sheet.html").render(told), None)
+    return PrivacySheet(anchor, load_template("sheet.html").render(told), None)
 
 
 def write_privacy_sheet(made: PrivacySheet, out: Path, force: bool = False) -> list[Path]:
@@ -159,29 +159,28 @@ def _told(run: SavedRun, row: Line) -> _Told:
     if str(environment.seed) == "secret":
         seed = "the seed came from the operating system and was not written"
     # path, mechanism and number of releases of the first seed's run, from its ledger lines.
-    counts: dict[tuple[str, str], int] = {}
+    counts, digest = dict[tuple[str, str], int](), hashlib.sha256("\n".join(head.ledger).encode()).hexdigest()
     for line in row.head.releases:
         counts[line.path, line.mechanism] = counts.get((line.path, line.mechanism), 0) + line.count
     found = [f"{path}: {in_words_of(row.one, mechanism)}, {count:,} ×" for (path, mechanism), count in counts.items()]
     left = len(found) - _MOST_KINDS + 1
     return {
-        "run": run, "row": row, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
-        "name": f"{row.who} · {row.world}",
-        "anchor": row.row,
-        "sha256": hashlib.sha256("\n".join(head.ledger).encode()).hexdigest(),
-        "holds": math.isfinite(row.epsilon_provable),
+        "run": run, "row": row, "one": row.one, "held": held, "conditions": conditions, "verdict": verdict, "trust": row.trust,
+        "title": f"Privacy sheet: {row.who} · {row.world}", "notice": run.notice,
+        "origin": f"{run.title} · {row.row} · SHA-256 of its ledger {digest}",
+        "holds": math.isfinite(row.epsilon_provable), "theorem": in_words_of(row.one, head.theorem) or "nothing is released",
+        "proven": f"{phrase_upper_bound(row.epsilon_provable, 4)} at δ = {head.delta:.3g}, for one run",
         "of_paths": "; ".join(f"{path}: {phrase_upper_bound(row.paths[path], 4)}" for path in head.paths),
         "allowed": _delta_words(row, row.facts.train_nodes),
         "measured": _measured(row),
         "releases": (found if left < 2 else [*found[:-left], f"… and {left} more kinds (ledger.jsonl has all)"]),
         "shares": list(_shares(row, held)),
         "utility": list(_utility(run, row)),
-        "notes": list(row.notes),
         "unprotected": [sentence for sentence in conditions if "public" in sentence],
         "side_channels": [floating_point, seed, f"not protected here. In deployment: {_BLANK}"],
         "software": " ".join(v for v in (environment.versions.get("fedgraph-privacy"), environment.made.commit) if v),
         "source": next((f" ({d.source})" for d in environment.data if d.name == head.dataset), ""),
-        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrase_number, "rounded_up": phrase_upper_bound,
+        "blank": _BLANK, "no_date": _NO_DATE, "inf": math.inf, "rounded": phrase_number,
         "say": in_words_of,
     }  # fmt: skip
 

@@ -91,7 +91,7 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
             "question": " · ".join(filter(None, (one.task, *_asked(cells[0], metric), held.unit.value if held else "")))
             if cells and metric
             else None,
-            "name": short_of(one.method, one.variant),
+            "name": _short_of(one.method, one.variant),
             "title": title_of(one.method),
             "trust": _trust(one).value if cells else one.world.trust.value,
             "epsilon_measured": None if one.epsilon_measured is None else measured.get(one.row),
@@ -110,7 +110,7 @@ def tabulate(results: Sequence[Result], sources: Mapping[str, str], names: Mappi
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Columns in their order, numbers as floats, counts that every cell has as integers, and None where a text is missing."""
-    metrics = sorted(metrics_in(table))
+    metrics = sorted(_metrics_in(table))
     table = table[[*COLUMNS[: COLUMNS.index("clients")], *metrics, *COLUMNS[COLUMNS.index("clients") :]]]
     table = table.astype(dict.fromkeys((*_NUMBERS, *metrics), "float64") | dict.fromkeys(_COUNTS, "int64"))
     texts = {name: table[name].astype(object) for name in COLUMNS if name not in (*_NUMBERS, *_COUNTS, *_LISTS, *_WHETHER)}
@@ -209,7 +209,7 @@ def read(file: Path) -> pd.DataFrame:
     return _typed(table)
 
 
-def metrics_in(table: pd.DataFrame) -> list[str]:
+def _metrics_in(table: pd.DataFrame) -> list[str]:
     """The columns that are metrics."""
     return [name for name in table.columns if name not in COLUMNS]
 
@@ -223,7 +223,7 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
         ``tested`` of the seed that tested fewest, mean ``seconds``, and ``status``: of the first seed that is not ``ok``.
     """
     whole = finished(table)
-    groups, metrics = whole.groupby("row", sort=False), metrics_in(table)
+    groups, metrics = whole.groupby("row", sort=False), _metrics_in(table)
     found = groups[list(_SAME[1:])].first()
     value = groups["value"]
     found["mean"] = value.mean().where(value.count() == groups.size())
@@ -243,7 +243,7 @@ def group(table: pd.DataFrame) -> pd.DataFrame:
 
 
 # ---- names of rows ---------------------------------------------------------------------------------------------------
-def short_of(method: str, variant: str) -> str:
+def _short_of(method: str, variant: str) -> str:
     """What a sentence calls a row: the label that its scenario gives it, or its method."""
     return method if variant in _PLAIN else variant
 
@@ -277,7 +277,7 @@ def name_rows(cells: Iterable[Cell]) -> dict[Cell, str]:
 def _name(row: Cell) -> str:
     reading = " as published" if row.calibrated_by == "published" else ""
     epsilon = "∞" if math.isinf(row.epsilon) else f"{row.epsilon:.12g}"
-    return f"{short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
+    return f"{_short_of(row.method, row.variant)}, {row.world.words}, ε={epsilon}{reading}"
 
 
 def plain_name(name: str) -> tuple[str, ...]:
@@ -543,7 +543,7 @@ def mean_of(line: Line, metric: str) -> float:
     return statistics.fmean(found) if found else math.nan
 
 
-def deviation_of(line: Line, metric: str) -> float:
+def _deviation_of(line: Line, metric: str) -> float:
     """Sample standard deviation over seeds; 0 of one."""
     found = values(line, metric)
     return statistics.stdev(found) if len(found) > 1 else 0.0
@@ -551,7 +551,7 @@ def deviation_of(line: Line, metric: str) -> float:
 
 def format_row_mean(line: Line, metric: str) -> str:
     """``mean ± standard deviation`` over seeds; ± with a fourth digit where it would be 0.000, as if nothing varied."""
-    found, deviation = values(line, metric), deviation_of(line, metric)
+    found, deviation = values(line, metric), _deviation_of(line, metric)
     digits = 4 if 0 < deviation < 0.0005 else 3
     spread = f" ± {deviation:.{digits}f}" if len(found) > 1 else ""
     return f"{round(mean_of(line, metric), digits) + 0.0:.{digits}f}{spread}" if found else "—"

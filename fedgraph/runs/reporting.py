@@ -172,7 +172,8 @@ def _describe_process(
         seed: the root seed, or ``secret``.
         began: ``time.time()`` at its start.
     """
-    command = f"{_program()} {shlex.join(sys.argv[1:])}".strip()
+    program = _program()
+    command = f"{program} {shlex.join(sys.argv[1:])}".strip() if program else ""
     finished = time.strftime("%Y-%m-%d %H:%M:%S %z")
     return Environment(
         versions={
@@ -201,8 +202,10 @@ def _devices() -> tuple[str, ...]:
 
 
 def _program() -> str:
-    """What was typed before the options."""
+    """What was typed before the options; empty where that was a text (``python -c``) or nothing: nobody can type it again."""
     started = Path(sys.argv[0])
+    if started.name in ("", "-c", "-"):
+        return ""
     modules = {"run.py": "python -m fedgraph.run", "__main__.py": "python -m fedgraph", "__init__.py": "python -m fedgraph"}
     return modules.get(started.name, started.name)
 

@@ -25,7 +25,7 @@ from fedgraph.report.table import METRICS, Line, format_row_mean, rows_of
 from fedgraph.types import counted, in_words_of
 
 _MOST_LIVE = 300  # points of a map that the page draws itself; larger ones are pictures, which weigh less
-_ELSEWHERE = ("majority_share", "bytes_", "seconds_")  # how metrics begin that are said elsewhere
+_ELSEWHERE = ("majority_share", "attack_", "bytes_", "seconds_")  # how metrics begin that are said elsewhere
 
 
 @dataclass(frozen=True)

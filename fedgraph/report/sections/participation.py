@@ -107,7 +107,7 @@ class ClientChoices:
         if not tested:
             return 0.0
         width = math.sqrt(2 * max(value * (1 - value), 0.01, (tested + 1) / (tested + 2) ** 2) / tested)
-        return min(1.0, max(chance.CHANCE_STANDARD_ERRORS * width, 1 / tested + 1e-9))
+        return min(1.0, max(chance.STANDARD_ERRORS * width, 1 / tested + 1e-9))
 
     @property
     def seeds(self) -> int:
@@ -129,10 +129,10 @@ class ClientChoices:
         """Standard error of ``difference``; answers, and numbers of one seed, are compared one by one, where known."""
         first, second = self.told[one], self.told[other]
         both = sorted(seed for seed in first.keys() & second.keys() if first[seed].right and second[seed].right)
-        paired = [chance.paired_chance_variance(first[s].right, second[s].right, first[s].tested) for s in both]
+        paired = [chance.paired_variance(first[s].right, second[s].right, first[s].tested) for s in both]
         known = [variance for variance in paired if variance is not None]
         if self.metric not in (ACCURACY, AUC) or not known:
-            return self.chance(one[3], self.mean(other)) / chance.CHANCE_STANDARD_ERRORS
+            return self.chance(one[3], self.mean(other)) / chance.STANDARD_ERRORS
         differences = [a - self.values[other][seed] for seed, a in self.values[one].items() if seed in self.values[other]]
         seeds = statistics.variance(differences) / len(differences) if len(differences) > 1 else 0.0
         return math.sqrt(max(statistics.fmean(known), seeds))
@@ -169,7 +169,7 @@ class ClientChoices:
         base, best = max(kept, key=self.mean), max(ways, key=self.mean)
         tried = len(kept) * len(ways) * sum(map(math.isfinite, self.epsilons))
         gain = self.difference(best, base)
-        return gain if abs(gain) > chance.correct_chance_errors(tried) * self.error(best, base) else 0.0
+        return gain if abs(gain) > chance.corrected(tried) * self.error(best, base) else 0.0
 
     def best(self, epsilon: float, choices: Sequence[str]) -> tuple[str, str] | None:
         """(learner, choice): the largest value over everybody's nodes of those that keep ``epsilon``, of the first choice run.
