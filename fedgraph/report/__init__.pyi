@@ -1,8 +1,6 @@
 from . import answer as answer
-from . import attack_bounds as attack_bounds
 from . import charts as charts
 from . import outside as outside
-from . import page as page
 from . import privacy_sheet as privacy_sheet
 from . import saved_run as saved_run
 from . import table as table

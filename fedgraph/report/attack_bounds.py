@@ -79,7 +79,7 @@ def by_name(rows: Sequence[Line]) -> list[dict[str, str]]:
 def _found(row: Line, told: Attack) -> dict[str, str]:
     one, limits = told.one, [v.limit for v in told.every if v.limit is not None]
     return {
-        "attack": f"{one.attack} ({one.reference})", "row": row.row, "ε proven": phrase_upper_bound(row.epsilon_provable, 2),
+        "attack": one.attack, "row": row.row, "ε proven": phrase_upper_bound(row.epsilon_provable, 2),
         "ε at least": phrase_lower_bound(told.epsilon()) + ("" if one.comparable or not told.counts else "*"),
         "AUC": f"{fmean(v.auc for v in told.every):.3f}",
         "advantage": f"{fmean(v.advantage for v in told.every):.3f}",

@@ -64,7 +64,7 @@ _LOOK: Spec = {
 
 
 @dataclass(frozen=True)
-class PlotFigure:
+class Figure:
     """One figure of a report."""
 
     caption: str
@@ -199,13 +199,13 @@ def bare(channel: Panel, name: str) -> Panel:
 
 
 @dataclass(frozen=True)
-class ChartPoint:
+class Point:
     """A point of a line, in a panel."""
 
     panel: str
     up: str  # what y is
     line: str
-    x: float | str  # A number, or a name; then no line joins the points
+    x: float
     y: float
     error: float = 0.0  # half the length of its bar
     colour: str = ""  # what gives its colour; empty: the line
@@ -219,52 +219,36 @@ def name_scale(row: Line) -> str:
 
 
 def draw_lines(
-    caption: str,
-    points: Sequence[ChartPoint],
-    *,
-    across: str,
-    levels: Mapping[str, Sequence[tuple[str, float]]] | None = None,
-    heads: tuple[str, ...] = (),
-    shared: bool = False,
-) -> tuple[PlotFigure, ...]:
+    caption: str, points: Sequence[Point], *, across: str, heads: tuple[str, str] = ("", ""), shared: bool = False
+) -> tuple[Figure, ...]:
     """One figure with every panel that has two points or more; none without such a panel.
 
     Args:
         across: What x is.
-        levels: Panel → dashed horizontals, as (label, value).
         heads: Titles of the legends of colours and of symbols.
         shared: One scale of y, so that panels can be compared.
     """
     import pandas
 
-    every = list(dict.fromkeys(one.x for one in points))
-    named = any(isinstance(x, str) for x in every)
-    order = [_tick(x) for x in (every if named else sorted(every, key=float))]
+    order = [_tick(x) for x in sorted({one.x for one in points})]
     frame = pandas.DataFrame(
-        {**vars(one), "x": _tick(one.x), "joined": not named, "low": one.y - one.error, "high": one.y + one.error,
-         "colour": one.colour or one.line}
+        {**vars(one), "x": _tick(one.x), "low": one.y - one.error, "high": one.y + one.error, "colour": one.colour or one.line}
         for one in points if math.isfinite(one.y)
     )  # fmt: skip
     kept = frame[frame.groupby("panel")["panel"].transform("size") > 1] if len(frame) else frame
     if kept.empty:
         return ()
-    known = levels or {}
-    ends = [*kept["low"], *kept["high"], *(value for panel in known for _, value in known[panel])]
-    domain = list(_domain(ends)) if shared else None
+    domain = list(_domain([*kept["low"], *kept["high"]])) if shared else None
     looks = [list(filter(None, kept[key].unique())) for key in ("colour", "symbol")]
-    panels = (
-        _lines(panel, part, order, across, looks, heads or ("", ""), known.get(panel, ()), domain)
-        for panel, part in kept.groupby("panel", sort=False)
-    )
-    return (PlotFigure(caption, tuple(panels)),)
+    panels = (_lines(name, part, order, across, looks, heads, domain) for name, part in kept.groupby("panel", sort=False))
+    return (Figure(caption, tuple(panels)),)
 
 
 def _lines(
-    panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, ...],
-    levels: Sequence[tuple[str, float]], domain: list[float] | None,
+    panel: str, part: pandas.DataFrame, order: list[str], across: str, looks: Sequence[list[str]], heads: tuple[str, str],
+    domain: list[float] | None,
 ) -> Panel:  # fmt: skip
     import altair as alt
-    import pandas
 
     up = part["up"].iloc[0]
     x = alt.X("x:N", title=across, sort=[x for x in order if x in set(part["x"])],
@@ -277,14 +261,8 @@ def _lines(
     base = alt.Chart(part.drop(columns=["panel", "up", "error"])).encode(x, colour)
     barred = (part["high"] > part["low"]).any()
     layers: list[Panel] = [base.mark_rule(opacity=0.7).encode(alt.Y("low:Q"), alt.Y2("high"))] if barred else []
-    if part["joined"].all():
-        layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
+    layers.append(base.mark_line(strokeWidth=1.7).encode(y, alt.Detail("line:N")))
     layers.append(base.mark_point(filled=True, size=46, opacity=1).encode(y, *shape, tooltip=asked))
-    for place, (label, value) in enumerate(levels):
-        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
-        layers.append(level.mark_rule(strokeDash=[5, 4], color=INK).encode(y))
-        above = level.mark_text(align="left", dx=4, dy=-6 if place % 2 == 0 else 10, color=INK, fontSize=11)
-        layers.append(above.encode(y, alt.Text("label:N"), x=alt.value(0)))
     return alt.layer(*layers, title=alt.TitleParams(panel, limit=_WIDTH), width=_WIDTH, height=HEIGHT)
 
 
@@ -295,20 +273,20 @@ def _domain(values: Sequence[float]) -> tuple[float, float]:
     return low - gap, high + gap
 
 
-def _tick(x: object) -> str:
-    return f"{x:,.4g}".replace("inf", "∞") if isinstance(x, int | float) else str(x)
+def _tick(x: float) -> str:
+    return f"{x:,.4g}".replace("inf", "∞")
 
 
 # ---- accuracy against provable ε, a panel for each question -------------------------------------------------------------
 
 
-def draw_questions(questions: Sequence[Question]) -> PlotFigure | None:
+def draw_questions(questions: Sequence[Question]) -> Figure | None:
     """One panel for each question: the best row of each level of trust at each ε, the others as light lines.
 
     None where no private row of any has a number.
     """
     panels = tuple(draw_question(question) for question in questions if question.kept)
-    return PlotFigure("Accuracy against provable ε", panels, columns=3) if panels else None
+    return Figure("Accuracy against provable ε", panels, columns=3) if panels else None
 
 
 def draw_question(question: Question) -> Panel:

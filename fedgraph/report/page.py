@@ -22,7 +22,7 @@ from fedgraph.privacy import Assumption, Trust
 from fedgraph.report import answer, attack_bounds, charts, statement
 from fedgraph.report.answer import Question
 from fedgraph.report.chance import is_worse
-from fedgraph.report.charts import PlotFigure, Spec
+from fedgraph.report.charts import Spec
 from fedgraph.report.phrases import (
     begin_phrase,
     fill_phrase,
@@ -101,7 +101,7 @@ class PageContent:
         return statement.add_up(e for row in self.every for e in row.cells)
 
     @cached_property
-    def picture(self) -> PlotFigure | None:
+    def picture(self) -> charts.Figure | None:
         """Of the questions; None where no private row has a number."""
         return charts.draw_questions(self.questions)
 
@@ -221,8 +221,7 @@ def render_report_page(content: PageContent) -> str:
         conditions=conditions, words=read_phrases(), edges_public=Assumption.EDGES_PUBLIC,
         tables=_tables(content), parts=content.parts,
         swept=base.draw_settings([of for of, _ in content.parts]), attacked=attack_bounds.closest(content.every),
-        told=statement.together(content.every), target=statement.target,
-        outside=statement.list_statement_caveats(content.secret), method=method,
+        sentences=statement.sentences, outside=statement.list_statement_caveats(content.secret), method=method,
         datasets=[name for name in dict.fromkeys(row.dataset for row in content.every) if name in content.graphs],
         whole=describe_graph, size=describe_graph_size, holder=fill_phrase("outside", "holder"),
         style=_markup("page.css"), script=_markup("page.js"), vega=Markup(charts.scripts()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from fedgraph.cells import Result
 from fedgraph.report import attack_bounds
@@ -48,19 +48,3 @@ def sentences(row: Line) -> tuple[str, ...]:
         measured=attack_bounds.describe(row), one_run=fill_phrase("statement", "one_run", runs=row.seeds),
     )  # fmt: skip
     return tuple(in_words_of(row.one, line) for line in text.splitlines() if line)
-
-
-def together(rows: Sequence[Line]) -> list[tuple[list[tuple[Line, tuple[str, ...]]], frozenset[str]]]:
-    """Every row that states a protection, with the others of its method, variant and trust, in order of first appearance.
-
-    Returns:
-        For each group its rows with their sentences, and the texts that all of them say, where there are several.
-    """
-    groups: dict[tuple[str, ...], list[tuple[Line, tuple[str, ...]]]] = {}
-    for row in (row for row in rows if row.held is not None):
-        groups.setdefault((row.task, row.dataset, row.who, row.world), []).append((row, sentences(row)))
-    texts = [[{*said, *row.assumptions, *row.notes} for row, said in group] for group in groups.values()]
-    return [
-        (g, frozenset.intersection(*map(frozenset, t)) if len(g) > 1 else frozenset())
-        for g, t in zip(groups.values(), texts, strict=True)
-    ]

@@ -47,7 +47,7 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
         for e in (1, 8) for seed in (0, 1)
     ]  # fmt: skip
     (question,) = ask(*cells, cell("clear", 0.9, epsilon=math.inf, metrics={"accuracy": 0.9, "majority_share": 0.2}))
-    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
+    (spec,) = charts.Figure("", (charts.draw_question(question),)).specs
     said = [point["label"] for point in marks(spec, "text")]
     assert {"curator", "sums", "without privacy 90 (clear)", "largest class 20"} <= set(said)
     lines = {point["row"] for layer in spec["layer"] if layer["mark"]["type"] == "line" and "color" in layer["encoding"]
@@ -64,7 +64,7 @@ def test_a_panel_has_one_line_for_each_trust_labelled_at_its_end_and_the_others_
 def test_of_one_epsilon_each_trust_is_a_column_and_no_mark_stands_at_another_epsilon() -> None:
     cells = [cell("a", 0.6, trust=trust) for trust in (Trust.CURATOR, Trust.SUMS)] + [cell("weak", 0.3, trust=Trust.SUMS)]
     (question,) = ask(*cells)
-    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
+    (spec,) = charts.Figure("", (charts.draw_question(question),)).specs
     assert {(point["row"].partition(",")[0], point["x"]) for point in marks(spec, "point")} == {
         ("a", "curator"), ("a", "sums"), ("weak", "sums"),
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_of_one_epsilon_that_no_row_keeps_each_trust_is_shown_at_what_it_proves(
     """Noise as published: ε = 8 was asked for, and 80 is what its noise provably buys."""
     made = cell("a", 0.6, epsilon=8.0, provable=80.0)
     (question,) = ask(made)
-    (spec,) = charts.PlotFigure("", (charts.draw_question(question),)).specs
+    (spec,) = charts.Figure("", (charts.draw_question(question),)).specs
     assert [(point["row"], point["x"]) for point in marks(spec, "point")] == [("a, curator, ε=8", 80.0)]
     axes = [layer["encoding"]["x"]["axis"] for layer in spec["layer"] if "axis" in layer["encoding"].get("x", {})]
     assert {tuple(axis["values"]) for axis in axes} == {(80.0,)}
@@ -107,11 +107,11 @@ def test_the_code_word_of_a_relation_stands_in_the_folded_part_alone() -> None:
 
 def test_a_figure_is_a_picture_twice_and_repeats() -> None:
     points = [
-        charts.ChartPoint("p", "y", "a", 1.0, 0.5, 0.1),
-        charts.ChartPoint("p", "y", "a", math.inf, 0.6),
-        charts.ChartPoint("p", "y", "b", 1.0, math.nan),
+        charts.Point("p", "y", "a", 1.0, 0.5, 0.1),
+        charts.Point("p", "y", "a", math.inf, 0.6),
+        charts.Point("p", "y", "b", 1.0, math.nan),
     ]
-    made = [charts.draw_lines("caption", points, across="x", levels={"p": [("level", 0.7)]})[0] for _ in range(2)]
+    made = [charts.draw_lines("caption", points, across="x")[0] for _ in range(2)]
     assert made[0].png.startswith(b"\x89PNG")
     assert made[0].svg.startswith("<svg")
     assert made[0].svg == made[1].svg
@@ -127,7 +127,7 @@ def test_a_map_of_many_nodes_is_a_picture() -> None:
     """6,000 marks are more than altair draws unasked; the page shows the picture."""
     places = np.random.default_rng(0).normal(size=(6_000, 2))
     (panel,) = charts.draw_map({"map": places, "classes": np.arange(6_000) % 3}, "t")
-    figure = charts.PlotFigure("c", (panel,), live=False)
+    figure = charts.Figure("c", (panel,), live=False)
     assert figure.jpeg.startswith(b"\xff\xd8")
     assert len(figure.jpeg) < 40_000
 

@@ -112,7 +112,7 @@ def _edits(rows: Sequence[Line]) -> SectionTable:
     return SectionTable("One edge or node", header, tuple(body), "Discrepancy of a graph to itself after one random edit.")
 
 
-def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[charts.PlotFigure, ...]:
+def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[charts.Figure, ...]:
     rows = [r for r in rows if r.method != _SIZE]
     first = arrays[rows[0].method, 0]
     sizes = first["sizes"]
@@ -134,9 +134,9 @@ def _figures(rows: Sequence[Line], arrays: _Arrays) -> tuple[charts.PlotFigure, 
         level = ("two different graphs", row.cells[0].metrics["pairs_median"])
         boxes.append(_plot_boxes(moved, row.method, "discrepancy after one edit", level))
     return (
-        charts.PlotFigure("The first graphs of the first repetition.", tuple(graphs), live=False),
-        charts.PlotFigure("Their distances (Figure 11).", matrices, live=False),
-        charts.PlotFigure(fill_phrase("graph_metrics", "edits"), tuple(boxes)),
+        charts.Figure("The first graphs of the first repetition.", tuple(graphs), live=False),
+        charts.Figure("Their distances (Figure 11).", matrices, live=False),
+        charts.Figure(fill_phrase("graph_metrics", "edits"), tuple(boxes)),
     )
 
 

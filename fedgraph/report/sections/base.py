@@ -19,7 +19,6 @@ from fedgraph import plugins
 from fedgraph.cells import GraphClassificationCellFacts, NodeClassificationCellFacts, Result
 from fedgraph.federation import WorldKind
 from fedgraph.report import attack_bounds, charts
-from fedgraph.report.charts import PlotFigure
 from fedgraph.report.phrases import begin_phrase, load_template, phrase_average, phrase_number, phrase_upper_bound
 from fedgraph.report.table import METRICS, Line, format_row_mean, rows_of
 from fedgraph.types import counted, in_words_of
@@ -62,7 +61,7 @@ class Section:
 
     sentences: tuple[str, ...] = ()
     tables: tuple[SectionTable, ...] = ()
-    figures: tuple[PlotFigure, ...] = ()
+    figures: tuple[charts.Figure, ...] = ()
     letters: tuple[SectionLetter, ...] = ()  # pages for the owners of its clients
     first: tuple[str, ...] = ()  # what stands before the report's answer
 
@@ -155,7 +154,7 @@ def _at_most(row: Line) -> str:
     return f"{facts.bayes_balanced:.3f} / {facts.bayes_given_size:.3f}"
 
 
-def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
+def _curves(records: SectionRecords) -> tuple[charts.Figure, ...]:
     points = []
     for row in records.rows:
         rounds: dict[int, list[float]] = {}
@@ -166,13 +165,13 @@ def _curves(records: SectionRecords) -> tuple[PlotFigure, ...]:
         for at, found in rounds.items():
             error = statistics.stdev(found) if len(found) > 1 else 0.0
             mean, line = statistics.fmean(found), ", ".join(keys)
-            points.append(charts.ChartPoint(row.label, "test accuracy", line, float(at), mean, error, *keys))
+            points.append(charts.Point(row.label, "test accuracy", line, float(at), mean, error, *keys))
     caption = "Test accuracy after some of the rounds. It reads true labels: for the experimenter's eyes."
     heads = ("Budget", "Trust")
     return charts.draw_lines(caption, points, across="rounds", heads=heads, shared=True)
 
 
-def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
+def _maps(records: SectionRecords) -> tuple[charts.Figure, ...]:
     """Pictures of the arrays that cells kept: one figure for each row, of the least and the largest ε."""
     found: dict[tuple[str, ...], list[charts.Panel]] = {}
     kept = [(e, arrays) for e, arrays in zip(records.entries, records.artefacts, strict=False) if "map" in arrays]
@@ -183,13 +182,13 @@ def _maps(records: SectionRecords) -> tuple[PlotFigure, ...]:
     how = {"tsne": "t-SNE", "mds": "classical-MDS"}.get(str(records.settings.get("map")), "t-SNE")
     caption = "{}: {} maps. They read private data: for the eyes of the data's holder."
     live = all(len(arrays["map"]) <= _MOST_LIVE for _, arrays in kept)
-    return tuple(PlotFigure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())
+    return tuple(charts.Figure(caption.format(", ".join(key), how), tuple(each), live=live) for key, each in found.items())
 
 
 # ---- pictures with a setting of methods on the axis ------------------------------------------------------------------
 
 
-def draw_settings(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[PlotFigure, ...]]]:
+def draw_settings(records: Sequence[SectionRecords]) -> list[tuple[str, tuple[charts.Figure, ...]]]:
     """(title, figures) of each setting that varies between the rows of a task, a panel for each data set and ε."""
     found = []
     for label in dict.fromkeys(r.label for r in records):
@@ -245,7 +244,7 @@ def _said(key: str, settings: Mapping[str, object]) -> str:
     return str(value) if key == "variant" else f"{key.replace('_', ' ')} {value}"
 
 
-def _drawn(thing: str, places: Sequence[tuple[float | str, Line, str]]) -> tuple[PlotFigure, ...]:
+def _drawn(thing: str, places: Sequence[tuple[float, Line, str]]) -> tuple[charts.Figure, ...]:
     """places: (value of the thing, row, its line)."""
     known = [(at, row, line) for at, row, line in places if math.isfinite(row.mean)]
     targets = {row.epsilon for _, row, _ in known}
@@ -260,7 +259,7 @@ def _drawn(thing: str, places: Sequence[tuple[float | str, Line, str]]) -> tuple
         panel = ", ".join(filter(None, (row.dataset if several else "", budget if common else "")))
         own = " — ".join([line, row.trust.value, *([row.calibrated_by] if readings else [])])
         tip, metric = f"ε proven {phrase_upper_bound(row.epsilon_provable, 3)}", METRICS.get(row.metric, row.metric)
-        points.append(charts.ChartPoint(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
+        points.append(charts.Point(panel, metric, own, at, row.mean, row.deviation or 0.0, line, row.trust.value, tip))
     axes = {one.panel: {other.x for other in points if other.panel == one.panel} for one in points}
     kept = [one for one in points if len(axes[one.panel]) > 1]
     if not kept:
