@@ -35,7 +35,7 @@ _WIDTH, HEIGHT = 380, 250  # of a panel in a file
 _SCALE = 1.6  # pixels of a PNG file for each unit
 _DODGE = 1.035  # factor on ε between levels of trust, so that equal numbers are seen
 _ROOM = 0.34  # of the axis, for labels at the ends of lines
-_LONGEST = 250  # pixels of a horizontal's label
+_LONGEST, _NARROW = 250, 310  # pixels: of a horizontal's label; of a panel below which it has its short one
 _APART = 0.075  # of the height, between two labels
 _AXES = {
     "accuracy": "right for … of 100", "auc": "AUC of hidden edges", "auroc": "AUROC of the rare class",
@@ -328,10 +328,11 @@ def draw_question(question: Question) -> Panel:
     horizontals = [*rules, *([(span[0], below, True)] if below else [])]
     texts: list[Panel] = []  # above lines, below points
     for value, label, up in horizontals:
-        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label]}))
+        level = alt.Chart(pandas.DataFrame({"y": [value], "label": [label], "short": [label.partition(" (")[0]]}))
         layers += [] if label == below else [level.mark_rule(strokeDash=[5, 4], color=_GREY).encode(y)]
-        named = level.mark_text(align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
-        texts.append(named.encode(y, alt.Text("label:N"), x=alt.value(0)))
+        said = alt.ExprRef(f"width < {_NARROW} ? datum.short : datum.label")  # whose row it is has no room on a telephone
+        named = level.mark_text(text=said, align="left", dx=3, dy=-7 if up else 9, color=INK, fontSize=11, limit=_LONGEST)
+        texts.append(named.encode(y, alt.Description("label:N"), x=alt.value(0)))
     if best:
         base = alt.Chart(pandas.DataFrame(best)).encode(x, colour)
         layers += [] if single else [base.mark_line(strokeWidth=2.4).encode(y)]
@@ -342,7 +343,8 @@ def draw_question(question: Question) -> Panel:
         layers.append(base.mark_point(filled=True, size=78, opacity=1).encode(y, shape, tooltip=_tips()))
         if not single:
             ends = alt.Chart(pandas.DataFrame(_labels(best, span)))
-            named = ends.mark_text(align="left", dx=9, fontSize=12, fontWeight=600)
+            size = alt.ExprRef(f"width < {_NARROW} ? 11 : 12")
+            named = ends.mark_text(align="left", dx=9, fontSize=size, fontWeight=600)
             layers.append(named.encode(x, y, colour, alt.Text("label:N")))
     layers += [] if best else texts
     return alt.layer(*layers, title=alt.TitleParams(question.title, limit=_WIDTH + 60), width=_WIDTH + 40, height=HEIGHT + 30)
